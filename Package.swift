@@ -1,0 +1,81 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Our own targets build in Swift 6 mode with every warning an error; dependencies keep their own settings.
+let strict: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+]
+
+let package = Package(
+    name: "towline",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "tow", targets: ["tow"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+    ],
+    targets: [
+        // What to do: values and decisions. Sees nothing, not even Foundation.
+        .target(name: "TowlineCore", swiftSettings: strict),
+
+        // Doing it: ports and the runner.
+        .target(name: "TowlineEngine", dependencies: ["TowlineCore"], swiftSettings: strict),
+
+        // Adapters: each sees the engine, never another adapter.
+        .target(
+            name: "TowlineDisk", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCrypto"],
+            swiftSettings: strict),
+        .target(
+            name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCurl"],
+            swiftSettings: strict),
+
+        // C: headers for libraries of the system, and the calls that Swift cannot spell.
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .target(name: "CTowline"),
+
+        .executableTarget(
+            name: "tow",
+            dependencies: [
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+
+        // For tests only.
+        .target(
+            name: "FaultServer",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOHPACK", package: "swift-nio-http2"),
+            ],
+            swiftSettings: strict),
+        .executableTarget(name: "fault-server", dependencies: ["FaultServer"], path: "Sources/FaultServerMain", swiftSettings: strict),
+
+        .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore"], swiftSettings: strict),
+        .testTarget(name: "TowlineEngineTests", dependencies: ["TowlineCore", "TowlineEngine"], swiftSettings: strict),
+        .testTarget(
+            name: "TowlineDiskTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TowlineCurlTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "CrashTests",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow"],
+            swiftSettings: strict),
+        .testTarget(name: "CommandLineTests", dependencies: ["FaultServer", "tow"], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,58 @@
+/// The fields of one response head or request, in the order they came, names compared without case
+/// (RFC 9110 §5.1). Values are kept byte for byte, less the white space around them.
+package struct HTTPFields: Hashable, Sendable {
+    /// One field line.
+    package struct Field: Hashable, Sendable {
+        /// The name as it came.
+        package let name: String
+        /// The value without surrounding white space.
+        package let value: String
+
+        /// Makes a field line.
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// The field lines in order.
+    package private(set) var lines: [Field] = []
+
+    /// No fields.
+    package init() {}
+
+    /// Fields from name and value pairs.
+    package init(_ pairs: [(String, String)]) {
+        lines = pairs.map { Field(name: $0.0, value: $0.1) }
+    }
+
+    /// Adds a line at the end.
+    package mutating func append(name: String, value: String) { lines.append(Field(name: name, value: value)) }
+
+    /// The values of all lines with that name, in order.
+    package func values(named name: String) -> [String] {
+        lines.filter { HTTPFields.equalNames($0.name, name) }.map(\.value)
+    }
+
+    /// The value of the only line with that name; `nil` if there is none, or several that differ.
+    package func value(named name: String) -> String? {
+        let all = values(named: name)
+        guard let first = all.first, all.allSatisfy({ $0 == first }) else { return nil }
+        return first
+    }
+
+    /// Whether a line with that name is there.
+    package func has(_ name: String) -> Bool { lines.contains { HTTPFields.equalNames($0.name, name) } }
+
+    /// Whether two field names are the same: ASCII without case.
+    package static func equalNames(_ left: String, _ right: String) -> Bool {
+        left.utf8.count == right.utf8.count
+            && zip(left.utf8, right.utf8).allSatisfy { ASCII.lowercased($0) == ASCII.lowercased($1) }
+    }
+}
+
+/// What ASCII says of single bytes.
+package enum ASCII {
+    /// The byte with A–Z made a–z.
+    package static func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+}

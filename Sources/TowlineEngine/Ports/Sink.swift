@@ -1,0 +1,90 @@
+package import TowlineCore
+
+/// Where the bytes of one generation of a download go.
+///
+/// Writes come out of order, from several engine threads at once. Two writes of the same range carry the same
+/// bytes (the raced end), so their order does not matter.
+package protocol Sink: AnyObject, Sendable {
+    /// Writes all of `bytes` at `offset`; returning means written (they survive this process, not a power loss).
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError)
+
+    /// Reads bytes that were written before; fewer than the buffer holds only at the end of what is there.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int
+
+    /// Makes durable what was written before the call. Blocks no engine thread and no cooperative thread.
+    ///
+    /// A failure means that nothing since the last success may be believed; the caller must not just ask again
+    /// (Linux reports a write-back error once and may have dropped the pages).
+    func synchronize() async throws(TowlineError)
+
+    /// Notices a sink that was deleted or replaced behind our back.
+    func checkIntact() throws(TowlineError)
+
+    /// Reads everything and compares.
+    ///
+    /// - Returns: the checksums that do not match; empty if all do.
+    func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum]
+
+    /// The bytes that follow `length` do not belong: a body that ended, or an older, longer file.
+    func truncate(to length: Int64) throws(TowlineError)
+
+    /// Makes the bytes appear under the final name, once, whole and, unless asked otherwise, durable.
+    ///
+    /// The journal's claims must cover everything. Idempotent after a crash at any step.
+    func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile
+
+    /// Sets the bytes aside as `NAME.tow-bad` and forgets the journal: they are whole and wrong.
+    func setAside() throws(TowlineError)
+
+    /// Removes the unfinished bytes and the journal: nothing worth keeping came, or the user wants it gone.
+    func discard()
+
+    /// Lets go of descriptors and locks, keeping everything.
+    func close()
+}
+
+/// What publishing must respect.
+package struct PublishTerms: Sendable {
+    /// What to do if something is under the final name by now.
+    package var existing: ExistingPolicy
+    /// Wait until the bytes are on stable storage.
+    package var durable: Bool
+    /// Length of the whole.
+    package var length: Int64
+    /// The server's modification time for the file, seconds since 1970.
+    package var modified: Int64?
+
+    /// Makes terms.
+    package init(existing: ExistingPolicy, durable: Bool, length: Int64, modified: Int64?) {
+        self.existing = existing
+        self.durable = durable
+        self.length = length
+        self.modified = modified
+    }
+}
+
+/// What to do with a file that is already under the final name.
+package enum ExistingPolicy: String, Sendable, CaseIterable {
+    /// Leave it and call the download done.
+    case skip
+    /// Leave it and fail.
+    case fail
+    /// Replace it, once the new file is whole.
+    case overwrite
+    /// Take `NAME (1)` and so on.
+    case rename
+}
+
+/// The file that publishing made.
+package struct PublishedFile: Hashable, Sendable {
+    /// Its path.
+    package let path: String
+    /// Its length.
+    package let length: Int64
+
+    /// Makes one.
+    package init(path: String, length: Int64) {
+        self.path = path
+        self.length = length
+    }
+}

@@ -1,0 +1,96 @@
+package import TowlineCore
+
+/// Opens what is there for a destination, and creates what is not. Calls may block for as long as opening,
+/// locking without waiting, and `fallocate` take.
+package protocol Storage: AnyObject, Sendable {
+    /// Looks at a destination and takes the lock on an unfinished download there.
+    ///
+    /// Picks up a crash between the steps of publishing. Throws `destinationBusy` if another process has it,
+    /// `unsupportedJournal` for a newer format (left untouched), `unusableDestination` for a directory that does not
+    /// exist, a part file that is a link, a FIFO or a directory. A damaged journal is set aside with a notice.
+    func survey(_ place: Place) throws(TowlineError) -> Survey
+
+    /// An unfinished download in `directory` whose journal names `source`, when its name is not known beforehand.
+    func find(source: String, inDirectory directory: String) -> Place?
+
+    /// Creates part file and, unless `terms.journaled` is off, journal; takes the lock; reserves the space.
+    ///
+    /// Throws `diskFull` before the first byte if the file cannot fit.
+    func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart
+
+    /// Creates the next generation and takes the place of `old`, which is closed and removed: new bytes never go
+    /// into a file that old marks describe. A crash leaves the old, the new, or neither — never a mixture.
+    func replace(_ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError)
+        -> OpenPart
+
+    /// Whether something is under the final name.
+    func isOccupied(_ place: Place) -> Bool
+}
+
+/// A directory and a name in it.
+package struct Place: Hashable, Sendable {
+    /// The directory.
+    package var directory: String
+    /// One path component.
+    package var name: String
+
+    /// Makes a place.
+    package init(directory: String, name: String) {
+        self.directory = directory
+        self.name = name
+    }
+
+    /// The whole path.
+    package var path: String { directory == "/" ? "/" + name : directory + "/" + name }
+}
+
+/// What is at a place.
+package enum Survey: Sendable {
+    /// Neither the file nor an unfinished download.
+    case nothing(notices: [String])
+    /// An unfinished download, locked for us.
+    case unfinished(OpenPart)
+    /// The file is there, and it is known to be the finished download of `source`.
+    case finished(PublishedFile, source: String)
+    /// Something else is under the name.
+    case occupied
+}
+
+/// An unfinished download that this process holds the lock of.
+package struct OpenPart: Sendable {
+    /// Its bytes.
+    package let sink: any Sink
+    /// Its journal; none for small files.
+    package let journal: (any Journal)?
+    /// What may be believed: durable, and written if the machine has not rebooted; clipped to the part's size.
+    package let claims: ByteRangeSet
+    /// The part is not the very file that the journal was made with (copied, restored): compare more before joining.
+    package let isDoubtful: Bool
+    /// What a user should hear about: a damaged slot, a journal set aside, a shorter part file.
+    package let notices: [String]
+
+    /// Makes one.
+    package init(
+        sink: any Sink, journal: (any Journal)?, claims: ByteRangeSet, isDoubtful: Bool = false, notices: [String] = []
+    ) {
+        self.sink = sink
+        self.journal = journal
+        self.claims = claims
+        self.isDoubtful = isDoubtful
+        self.notices = notices
+    }
+}
+
+/// How to create a part file.
+package struct CreateTerms: Sendable {
+    /// Keep a journal beside it.
+    package var journaled: Bool
+    /// Reserve space, and refuse at once where it cannot fit.
+    package var reservesSpace: Bool
+
+    /// Makes terms.
+    package init(journaled: Bool, reservesSpace: Bool = true) {
+        self.journaled = journaled
+        self.reservesSpace = reservesSpace
+    }
+}

@@ -1,0 +1,1 @@
+@main struct Tow { static func main() { } }
