@@ -1,0 +1,25 @@
+package import TowlineCore
+
+/// What a batch tells while it runs: several downloads, each with its number in the order they were read.
+/// Calls come from any thread and must return soon.
+package protocol BatchObserver: AnyObject, Sendable {
+    /// A download's turn has come.
+    func started(_ number: Int, _ options: DownloadOptions)
+    /// A few times a second, and whenever the state changes.
+    func progressed(_ number: Int, _ snapshot: TransferSnapshot)
+    /// Something worth a sentence.
+    func noticed(_ number: Int, _ notice: TransferNotice)
+    /// The download is over.
+    func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>)
+}
+
+/// How many at once, and how fast together.
+package struct BatchOptions: Sendable {
+    /// Downloads at once.
+    package var concurrency = 5
+    /// Bytes per second of all together; 0: no limit.
+    package var rateLimit: Int64 = 0
+
+    /// Defaults.
+    package init() {}
+}

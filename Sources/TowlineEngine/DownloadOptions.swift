@@ -1,0 +1,55 @@
+package import TowlineCore
+
+/// What a user asks of one download.
+package struct DownloadOptions: Sendable {
+    /// Where to put the bytes.
+    package enum Target: Hashable, Sendable {
+        /// A file in `directory`; `name` is one path component, `nil` to take what the server or the URL says.
+        case file(directory: String, name: String?)
+        /// Standard output, in order.
+        case standardOutput
+    }
+
+    /// Where from.
+    package var url: HTTPURL
+    /// Where to.
+    package var target: Target
+    /// Most connections for this download, 1 … 128; `nil`: as many as pay off, at most 16.
+    package var connections: Int?
+    /// Bytes per second for this download.
+    package var rateLimit: Int64?
+    /// What the whole must hash to.
+    package var checksum: Checksum?
+    /// The user's own header fields; they go to the first origin only.
+    package var userFields = HTTPFields()
+    /// How to connect, and who the user is; credentials go to the first origin only.
+    package var connection = ConnectionOptions()
+    /// Attempts in a row that bring nothing before the transfer gives up; 0: no end.
+    package var maxTries = 20
+    /// The first wait after a failure; doubles up to a minute.
+    package var retryWait = Duration.seconds(1)
+    /// No byte for so long means: replace the connection.
+    package var stallTimeout = Duration.seconds(30)
+    /// Redirects followed in a row.
+    package var maxRedirects = 10
+    /// May a redirect lead from https to http.
+    package var allowsDowngrade = false
+    /// What to do if the name is taken.
+    package var existing = ExistingPolicy.fail
+    /// Wait for stable storage before calling it done.
+    package var durable = true
+    /// Go on with length and overlap alone where the server gives no validator.
+    package var unsafeResume = false
+    /// One connection, first byte to last.
+    package var sequential = false
+    /// Start over when the file changed on the server; otherwise fail with `changedOnServer`.
+    package var restartsChanged = true
+    /// Reserve the space at the start.
+    package var reservesSpace = true
+
+    /// Defaults for a URL and a target.
+    package init(url: HTTPURL, target: Target) {
+        self.url = url
+        self.target = target
+    }
+}
