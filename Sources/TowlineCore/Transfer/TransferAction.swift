@@ -41,29 +41,9 @@ package enum TransferEnding: Hashable, Sendable {
     /// The file is there.
     case finished
     /// It failed; what is worth keeping is kept.
-    case failed(TowlineErrorValue)
+    case failed(TowlineError)
     /// The user stopped it; everything is kept.
     case stopped
-}
-
-/// An error as a comparable value.
-package struct TowlineErrorValue: Hashable, Sendable {
-    /// The error.
-    package let error: TowlineError
-
-    /// Wraps an error.
-    package init(_ error: TowlineError) { self.error = error }
-
-    /// Same code and message.
-    package static func == (left: Self, right: Self) -> Bool {
-        left.error.code == right.error.code && left.error.message == right.error.message
-    }
-
-    /// Hashes code and message.
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(error.code)
-        hasher.combine(error.message)
-    }
 }
 
 /// How to create a part file.

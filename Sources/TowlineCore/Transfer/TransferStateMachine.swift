@@ -221,7 +221,7 @@ package struct TransferStateMachine: Sendable {
     mutating func stop() -> [TransferAction] { drain(.end(.stopped)) }
 
     mutating func fail(_ error: TowlineError) -> [TransferAction] {
-        drain(.end(.failed(TowlineErrorValue(error))))
+        drain(.end(.failed(error)))
     }
 
     /// Cancels every attempt (but a keeper) and goes on to `goal` once they are gone.
@@ -289,7 +289,7 @@ package struct TransferStateMachine: Sendable {
         let names = mismatches.map(\.algorithm.rawValue).joined(separator: ", ")
         let error = TowlineError(
             .checksumMismatch, "\(terms.source): the bytes do not match \(who) checksum (\(names)); not published")
-        phase = .draining(.end(.failed(TowlineErrorValue(error))))
+        phase = .draining(.end(.failed(error)))
         return (terms.isStream ? [] : [.setAside]) + drained()
     }
 }
