@@ -1,1 +1,1 @@
-@main struct Main { static func main() { } }
+@main struct Main { static func main() {} }

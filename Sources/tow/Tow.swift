@@ -1,1 +1,1 @@
-@main struct Tow { static func main() { } }
+@main struct Tow { static func main() {} }
