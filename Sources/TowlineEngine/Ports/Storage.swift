@@ -50,10 +50,21 @@ package enum Survey: Sendable {
     case nothing(notices: [String])
     /// An unfinished download, locked for us.
     case unfinished(OpenPart)
-    /// The file is there, and it is known to be the finished download of `source`.
-    case finished(PublishedFile, source: String)
+    /// The file is there, and it is known to be a finished download; of what, `source` tells.
+    case finished(PublishedFile, source: PublishedSource)
     /// Something else is under the name.
     case occupied
+}
+
+/// Where a finished file came from. Only a comparison can be asked for: the file keeps a digest, not the URL.
+package struct PublishedSource: Sendable {
+    private let comparison: @Sendable (String) -> Bool
+
+    /// Makes one from a comparison with `DownloadRecord.source`.
+    package init(_ comparison: @escaping @Sendable (_ source: String) -> Bool) { self.comparison = comparison }
+
+    /// Whether it is that source.
+    package static func == (published: PublishedSource, source: String) -> Bool { published.comparison(source) }
 }
 
 /// An unfinished download that this process holds the lock of.
