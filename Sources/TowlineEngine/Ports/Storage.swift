@@ -56,7 +56,7 @@ package enum Survey: Sendable {
     case nothing(notices: [String])
     /// An unfinished download, locked for us.
     case unfinished(OpenPart)
-    /// The file is there, and it is known to be the finished download of `source`.
+    /// The file is there, and it is known to be a finished download; of what, `source` tells.
     case finished(PublishedFile, source: PublishedSource)
     /// Something else is under the name.
     case occupied
