@@ -2,6 +2,7 @@ import CCrypto
 import CTowline
 import Glibc
 internal import TowlineCore
+internal import TowlineEngine
 
 /// A message digest in progress: libcrypto's, or CRC-32C.
 final class MessageDigest {
@@ -84,4 +85,18 @@ enum FileHasher {
         for (algorithm, digest) in zip(algorithms, digests) { values[algorithm] = digest.finish(algorithm) }
         return .success(checksums.filter { values[$0.algorithm] != $0.value })
     }
+}
+
+/// Hashes a message's content while it passes.
+final class DigestContentHasher: ContentHasher {
+    private let checksum: Checksum
+    private let digest: MessageDigest
+
+    init(_ checksum: Checksum) {
+        self.checksum = checksum
+        digest = MessageDigest(checksum.algorithm)
+    }
+
+    func update(_ bytes: UnsafeRawBufferPointer) { digest.update(bytes) }
+    func matches() -> Bool { digest.finish(checksum.algorithm) == checksum.value }
 }

@@ -25,6 +25,7 @@ struct MetadataBlock: Sendable {
         case checksum = 8
         case generation = 9
         case part = 10
+        case mediaType = 11
     }
 
     /// Numbers of the algorithms on disk.
@@ -98,6 +99,7 @@ struct MetadataBlock: Sendable {
         add(.name, Array(record.name.utf8))
         add(.completeLength, record.representation.completeLength)
         if let tag = record.representation.entityTag { add(.entityTag, Array(tag.fieldValue.utf8)) }
+        if let type = record.representation.mediaType { add(.mediaType, Array(type.utf8)) }
         add(.lastModified, record.representation.lastModified?.secondsSince1970)
         add(.date, record.representation.date?.secondsSince1970)
         for checksum in record.checksums {
@@ -145,6 +147,7 @@ struct MetadataBlock: Sendable {
         case .source: record.source = String(decoding: value, as: UTF8.self)
         case .resolved: record.resolved = String(decoding: value, as: UTF8.self)
         case .name: record.name = String(decoding: value, as: UTF8.self)
+        case .mediaType: record.representation.mediaType = String(decoding: value, as: UTF8.self)
         case .entityTag:
             record.representation.entityTag = EntityTag(fieldValue: String(decoding: value, as: UTF8.self))
         case .completeLength:

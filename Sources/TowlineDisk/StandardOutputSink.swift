@@ -9,6 +9,8 @@ package final class StandardOutputSink: Sink {
         var position: Int64 = 0
         /// The last bytes written, for comparing an overlap; at most `capacity`.
         var bytes: [UInt8] = []
+        /// Hashes what went out: it cannot be read again.
+        var digests: [Checksum.Algorithm: MessageDigest] = [:]
     }
 
     private static let capacity = 64 * 1024
@@ -18,10 +20,14 @@ package final class StandardOutputSink: Sink {
     private let name = "standard output"
     private let tail = Mutex(Tail())
 
-    /// Writes to `descriptor`, which stays open.
-    package init(syscall: any Syscall = SystemCalls(), descriptor: Int32 = STDOUT_FILENO) {
+    /// Writes to `descriptor`, which stays open, and hashes on the way with the algorithms given.
+    package init(
+        syscall: any Syscall = SystemCalls(), descriptor: Int32 = STDOUT_FILENO,
+        digesting algorithms: [Checksum.Algorithm] = []
+    ) {
         self.syscall = syscall
         number = descriptor
+        for algorithm in algorithms { tail.withLock { $0.digests[algorithm] = MessageDigest(algorithm) } }
     }
 
     /// Only the next byte can be written; any other offset is an error.
@@ -37,6 +43,8 @@ package final class StandardOutputSink: Sink {
                     continue
                 }
                 guard count > 0 else { throw .writing(name, count < 0 ? Int32(-count) : EIO) }
+                let written = UnsafeRawBufferPointer(rebasing: bytes[done..<(done + count)])
+                for digest in tail.digests.values { digest.update(written) }
                 done += count
                 tail.position += Int64(count)
                 tail.bytes.append(contentsOf: bytes[(done - count)..<done].suffix(StandardOutputSink.capacity))
@@ -62,8 +70,13 @@ package final class StandardOutputSink: Sink {
 
     package func checkIntact() throws(TowlineError) {}
 
-    /// What went down a pipe cannot be read again: every checksum is reported as not matching.
-    package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum] { checksums }
+    /// What went down a pipe cannot be read again: a checksum whose algorithm was not named at the start counts as
+    /// not matching.
+    package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum] {
+        tail.withLock { tail in
+            checksums.filter { tail.digests.removeValue(forKey: $0.algorithm)?.finish($0.algorithm) != $0.value }
+        }
+    }
 
     package func truncate(to length: Int64) throws(TowlineError) {
         guard tail.withLock({ $0.position }) <= length else { throw outOfOrder(length) }

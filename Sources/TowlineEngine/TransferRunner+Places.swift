@@ -15,7 +15,7 @@ extension TransferRunner {
                 return []
             }
         } else {
-            part = services.storage.standardOutput()
+            part = services.storage.standardOutput(digesting: options.checksum.map { [$0.algorithm] } ?? [])
         }
         return machine.handle(.begin(held), TransferContext(now: MonotonicClock.now))
     }

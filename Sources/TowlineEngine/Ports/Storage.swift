@@ -26,8 +26,8 @@ package protocol Storage: AnyObject, Sendable {
     /// Whether something is under the final name.
     func isOccupied(_ place: Place) -> Bool
 
-    /// A sink that is this process's standard output: bytes go out in order, once.
-    func standardOutput() -> OpenPart
+    /// A sink that is this process's standard output: bytes go out in order, once, hashed on the way.
+    func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart
 
     /// Something that hashes passing bytes and compares with `checksum`.
     func hasher(for checksum: Checksum) -> any ContentHasher
