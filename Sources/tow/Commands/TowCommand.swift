@@ -1,0 +1,19 @@
+import ArgumentParser
+
+/// `tow`.
+struct TowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tow",
+        abstract: "Downloads files over bad networks, and never fetches a byte twice without need.",
+        discussion: """
+            Start a download, kill it, pull the plug, change networks, and run the same command again: it goes on \
+            where it was.
+
+              tow get https://example.org/image.iso
+
+            'tow help get' lists the options. Full reference: docs/command-line.md.
+            """,
+        version: "tow 0.1.0",
+        subcommands: [GetCommand.self, StatusCommand.self, ProbeCommand.self]
+    )
+}
