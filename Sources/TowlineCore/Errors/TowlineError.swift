@@ -2,7 +2,7 @@
 ///
 /// `code` is for programs, `message` for people. A message names the file or the URL concerned, never with its
 /// secrets, and holds no raw byte from a server (see `TerminalSafeText`).
-public struct TowlineError: Error, Sendable {
+public struct TowlineError: Error, Hashable, Sendable {
     /// What kind of error it is.
     public let code: Code
     /// One sentence: what happened, to which file or URL, and what to do about it where that is not plain.

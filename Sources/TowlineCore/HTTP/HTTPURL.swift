@@ -1,4 +1,80 @@
-/// A strict `http` or `https` URL. Minimal for now.
+/// A strict `http` or `https` URL (RFC 3986), in the one form in which it goes out.
+///
+/// There is one parser, and what it read is what the transport is given: two parsers that disagree on where the host
+/// ends are how requests end up elsewhere (CVE-2024-38428, CVE-2024-10524). So there is a single authority syntax,
+/// everything else is refused, and `requestText` parses to the same URL again.
+///
+/// Printing never shows a secret: `description` is `withoutSecrets`.
 package struct HTTPURL: Hashable, Sendable {
-    package let text: String
+    /// The schemes that are spoken.
+    package enum Scheme: String, Hashable, Sendable {
+        /// Plain HTTP.
+        case http
+        /// HTTP over TLS.
+        case https
+
+        /// The port where none is named.
+        package var defaultPort: Int { self == .http ? 80 : 443 }
+    }
+
+    /// Who answers (RFC 9110 §4.3.1). Credentials never go from one origin to another.
+    package struct Origin: Hashable, Sendable, CustomStringConvertible {
+        /// The scheme.
+        package let scheme: Scheme
+        /// The host, lower case; an IPv6 address in its brackets.
+        package let host: String
+        /// The port, 1 … 65535.
+        package let port: Int
+
+        /// `https://host:port`, without the port where it is the scheme's own.
+        package var description: String {
+            "\(scheme)://\(host)" + (port == scheme.defaultPort ? "" : ":\(port)")
+        }
+    }
+
+    /// A URL is not longer, neither as it was given nor as it goes out.
+    package static let maximumByteCount = 16 * 1024
+
+    /// Scheme, host and port.
+    package let origin: Origin
+    /// `name` or `name:password` with percent-encoding undone; never empty.
+    package let userInfo: String?
+    /// Path and query as they go out: ASCII, begins with `/`, without dot segments.
+    package let pathAndQuery: String
+
+    /// The scheme.
+    package var scheme: Scheme { origin.scheme }
+    /// The host, lower case; an IPv6 address in its brackets. May hold non-ASCII letters: turning them into `xn--`
+    /// form (IDNA) is the transport's work.
+    package var host: String { origin.host }
+    /// The port, named or the scheme's own.
+    package var port: Int { origin.port }
+    /// The path alone, percent-encoded.
+    package var path: Substring { pathAndQuery.prefix { $0 != "?" } }
+    /// The query alone without its `?`, `nil` if there is no `?`.
+    package var query: Substring? {
+        pathAndQuery.firstIndex(of: "?").map { pathAndQuery[pathAndQuery.index(after: $0)...] }
+    }
+
+    /// The full URL without user information and fragment: what the transport is given.
+    package var requestText: String { "\(origin)\(pathAndQuery)" }
+
+    /// The path's last component with percent-encoding undone once, or as it is where that is not UTF-8; `nil` if the
+    /// path ends in `/`. A hint for a name, and as hostile as any: see `SafeFileName`.
+    package var lastPathComponent: String? {
+        let path = path
+        let last = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path
+        guard !last.isEmpty else { return nil }
+        return PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) } ?? String(last)
+    }
+
+    /// Makes a URL of checked components; refuses one that has grown too long.
+    init(origin: Origin, userInfo: String?, pathAndQuery: String) throws(TowlineError) {
+        self.origin = origin
+        self.userInfo = userInfo
+        self.pathAndQuery = pathAndQuery
+        guard requestText.utf8.count <= Self.maximumByteCount else {
+            throw TowlineError(.unusableURL, "the URL is longer than \(Self.maximumByteCount) bytes: \(self)")
+        }
+    }
 }

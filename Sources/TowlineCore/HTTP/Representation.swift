@@ -8,14 +8,70 @@ package struct Representation: Hashable, Sendable {
     package var lastModified: HTTPDate?
     /// `Date` of the response that gave `lastModified`: it decides whether that counts as strong.
     package var date: HTTPDate?
+    /// The media type without parameters, lower case; tells a login page from the file.
+    package var mediaType: String?
 
     /// Makes one.
     package init(
-        completeLength: Int64? = nil, entityTag: EntityTag? = nil, lastModified: HTTPDate? = nil, date: HTTPDate? = nil
+        completeLength: Int64? = nil, entityTag: EntityTag? = nil, lastModified: HTTPDate? = nil,
+        date: HTTPDate? = nil, mediaType: String? = nil
     ) {
         self.completeLength = completeLength
         self.entityTag = entityTag
         self.lastModified = lastModified
         self.date = date
+        self.mediaType = mediaType
     }
+
+    /// What these fields prove when bytes of two responses are to be joined.
+    package var validator: Validator {
+        if let entityTag { return entityTag.isWeak ? .weak : .strong(entityTag.fieldValue) }
+        guard let lastModified else { return .none }
+        // RFC 9110 §8.8.2.2: strong if the origin's clock had moved on by at least a second when it answered.
+        // A Date that is missing, or before Last-Modified, proves nothing.
+        guard let date, date.secondsSince1970 > lastModified.secondsSince1970 else { return .weak }
+        return .strong(lastModified.fieldValue)
+    }
+
+    /// Whether `other` contradicts what is known: another entity tag, date or complete length.
+    ///
+    /// A field that one of the two does not give is no contradiction; whether it is enough proof is `sharesProof`.
+    package func contradiction(with other: Representation) -> String? {
+        if let mine = completeLength, let theirs = other.completeLength, mine != theirs {
+            return "its length is \(theirs) and was \(mine)"
+        }
+        if let mine = entityTag, let theirs = other.entityTag {
+            return mine.matchesWeakly(theirs) ? nil : "its ETag changed"
+        }
+        if entityTag == nil, other.entityTag == nil, let mine = lastModified, let theirs = other.lastModified,
+            mine != theirs
+        {
+            return "its Last-Modified changed"
+        }
+        return nil
+    }
+
+    /// Whether `other` repeats the validator: the same strong one, or, with `weakly`, the same weak one.
+    package func repeatsValidator(of other: Representation, weakly: Bool) -> Bool {
+        if let mine = entityTag, let theirs = other.entityTag {
+            return weakly ? mine.matchesWeakly(theirs) : mine.matchesStrongly(theirs)
+        }
+        guard entityTag == nil, other.entityTag == nil, let mine = lastModified, mine == other.lastModified else {
+            return false
+        }
+        if weakly { return true }
+        // A later response's own Date does not make a date strong that was weak when the first bytes came.
+        if case .strong = other.validator { return true }
+        return false
+    }
+}
+
+/// What may be sent in `If-Range` and what it proves (RFC 9110 §8.8.1, §13.1.5).
+package enum Validator: Hashable, Sendable {
+    /// An ETag without `W/`, or a date that counts as strong; the field value, byte for byte.
+    case strong(String)
+    /// Unchanged is a hint, no proof; never sent in `If-Range`.
+    case weak
+    /// Nothing at all.
+    case none
 }

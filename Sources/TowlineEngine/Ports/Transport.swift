@@ -24,15 +24,6 @@ package protocol Transport: AnyObject, Sendable {
     func shutdown() async
 }
 
-/// Names an attempt; unique within a process.
-package struct AttemptID: Hashable, Sendable {
-    /// The number.
-    package let value: UInt64
-
-    /// Makes an id.
-    package init(_ value: UInt64) { self.value = value }
-}
-
 /// One request.
 package struct AttemptRequest: Sendable {
     /// The attempt's name.
@@ -133,71 +124,4 @@ package enum BodyDisposition: Sendable {
     case pauseFor(Duration)
     /// Enough; close. `ended(.stopped)` follows.
     case stop
-}
-
-/// How an attempt ended.
-package enum AttemptEnd: Sendable {
-    /// The response came whole by its own framing: `Content-Length`, last chunk, END_STREAM, or, where the version of
-    /// HTTP has nothing better, an orderly close.
-    case complete(Framing)
-    /// The receiver said `.stop`.
-    case stopped
-    /// Cancelled by `Transport.cancel` or `shutdown`.
-    case cancelled
-    /// Something broke; what the body delivered before is good as far as it goes.
-    case failed(TransportFailure)
-
-    /// What told the end of the body.
-    package enum Framing: Hashable, Sendable {
-        /// Length, chunks or stream: the end is certain.
-        case delimited
-        /// The connection closed (RFC 9112 §6.3 rule 8): the length is not verifiable.
-        case closed
-    }
-}
-
-/// Why an attempt failed, as far as the wire can tell.
-package struct TransportFailure: Error, Hashable, Sendable {
-    /// The kinds of failure. Classification into transient and permanent is `RetryPolicy`'s.
-    package enum Kind: Hashable, Sendable, CaseIterable {
-        /// The name does not resolve.
-        case hostNotFound
-        /// No route, refused, or unreachable.
-        case connectFailed
-        /// `connectTimeout` ran out.
-        case connectTimedOut
-        /// The proxy's name does not resolve, it refuses, or it wants other credentials.
-        case proxyFailed
-        /// The certificate is not trusted, expired, or for another host.
-        case certificateRefused
-        /// TLS failed otherwise before the response.
-        case tlsFailed
-        /// Closed or reset before the head was whole.
-        case closedBeforeHead
-        /// `headTimeout` ran out.
-        case headTimedOut
-        /// Over 100 fields, over 64 KiB, or more than 20 interim responses.
-        case headTooLarge
-        /// Not HTTP, or broken framing.
-        case malformed
-        /// The body ended before its framing said so: reset, closed early, stream error.
-        case bodyCut
-        /// HTTP/2 REFUSED_STREAM or a stream above GOAWAY's: nothing was processed.
-        case streamRefused
-        /// Out of memory, descriptors, or another local cause.
-        case local
-        /// Anything else.
-        case other
-    }
-
-    /// The kind.
-    package let kind: Kind
-    /// What the library says, for people; holds no secret, may hold text from the server.
-    package let message: String
-
-    /// Makes a failure.
-    package init(_ kind: Kind, _ message: String) {
-        self.kind = kind
-        self.message = message
-    }
 }

@@ -1,0 +1,60 @@
+/// The file name a server proposes (RFC 6266).
+package enum ContentDisposition {
+    /// The name in `Content-Disposition`: `filename*` before `filename`, percent-encoding undone for `filename*`
+    /// alone. `nil` if there is none, it is empty, or several lines or parameters contradict each other.
+    ///
+    /// Read leniently where servers are known to be careless (no disposition type, names with spaces and without
+    /// quotes), because the result is only a hint. It is hostile text: see `SafeFileName`.
+    package static func fileName(_ fields: HTTPFields) -> String? {
+        guard let value = fields.value(named: "Content-Disposition") else { return nil }
+        let parameters = parameters(of: value)
+        // RFC 6266 §4.1: a name that occurs more than once makes the field invalid.
+        let extended = parameters.filter { $0.name == "filename*" }
+        let plain = parameters.filter { $0.name == "filename" }
+        guard extended.count <= 1, plain.count <= 1 else { return nil }
+        let name = extended.first.flatMap { decodedExtendedValue($0.value) } ?? plain.first?.value
+        return name?.isEmpty == false ? name : nil
+    }
+
+    private static func parameters(of value: String) -> [(name: String, value: String)] {
+        var scanner = FieldScanner(value)
+        var parameters: [(name: String, value: String)] = []
+        while !scanner.isAtEnd {
+            scanner.skipWhitespace()
+            let name = ASCII.lowercased(scanner.token() ?? "")
+            scanner.skipWhitespace()
+            if !name.isEmpty, scanner.skip("=") {
+                scanner.skipWhitespace()
+                guard let value = parameterValue(&scanner) else { return parameters }
+                parameters.append((name, value))
+            }
+            // The disposition type, and whatever else follows: on to the next parameter.
+            _ = scanner.take { $0 != 0x3B }
+            _ = scanner.skip(";")
+        }
+        return parameters
+    }
+
+    /// A quoted string, or else everything up to the `;`.
+    private static func parameterValue(_ scanner: inout FieldScanner) -> String? {
+        if scanner.next == 0x22 { return scanner.quotedString() }
+        let raw = scanner.take { $0 != 0x3B }
+        let end = raw.lastIndex { $0 != 0x20 && $0 != 0x09 }.map { $0 + 1 } ?? raw.startIndex
+        return String(decoding: raw[..<end], as: UTF8.self)
+    }
+
+    /// `charset'language'value` (RFC 8187 §3.2.1) in UTF-8 or ISO-8859-1; `nil` for another charset, an escape that
+    /// is none, and bytes that are not of the charset: then `filename` counts (RFC 6266 §4.3).
+    private static func decodedExtendedValue(_ text: String) -> String? {
+        let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let bytes = PercentEncoding.decoded(parts[2]) else { return nil }
+        switch ASCII.lowercased(parts[0]) {
+        case "utf-8": return String(validating: bytes, as: UTF8.self)
+        case "iso-8859-1":
+            var name = ""
+            name.unicodeScalars.append(contentsOf: bytes.map { Unicode.Scalar($0) })
+            return name
+        default: return nil
+        }
+    }
+}

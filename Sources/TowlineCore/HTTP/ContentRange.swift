@@ -1,0 +1,39 @@
+/// A `Content-Range` field (RFC 9110 §14.4).
+package enum ContentRange: Hashable, Sendable {
+    /// `bytes 0-99/1234` or `bytes 0-99/*`: which bytes come, and of how many where that is said. The range is never
+    /// empty and never reaches beyond the complete length.
+    case satisfied(ByteRange, completeLength: Int64?)
+    /// `bytes */1234`: none of the bytes asked for exist. Comes with 416.
+    case unsatisfied(completeLength: Int64)
+
+    /// `nil` for whatever RFC 9110 §14.4 calls invalid: last before first, a complete length not above last; and for
+    /// another unit, `*/*`, numbers beyond `Int64`, or anything before or after. Such a response is never joined.
+    package init?(fieldValue: String) {
+        var scanner = FieldScanner(fieldValue)
+        guard scanner.skip(word: "bytes"), scanner.skip(" ") else { return nil }
+        if scanner.skip("*") {
+            guard scanner.skip("/"), let length = scanner.number(), scanner.isAtEnd else { return nil }
+            self = .unsatisfied(completeLength: length)
+            return
+        }
+        guard let first = scanner.number(), scanner.skip("-"), let last = scanner.number(), scanner.skip("/"),
+            first <= last, last < Int64.max
+        else { return nil }
+        var completeLength: Int64?
+        if !scanner.skip("*") {
+            guard let length = scanner.number(), length > last else { return nil }
+            completeLength = length
+        }
+        guard scanner.isAtEnd else { return nil }
+        self = .satisfied(ByteRange(first, last + 1), completeLength: completeLength)
+    }
+
+    /// The value as a server sends it.
+    package var fieldValue: String {
+        switch self {
+        case .satisfied(let range, let length):
+            "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length.map(String.init) ?? "*")"
+        case .unsatisfied(let length): "bytes */\(length)"
+        }
+    }
+}

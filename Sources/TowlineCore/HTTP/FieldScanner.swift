@@ -1,0 +1,89 @@
+/// A cursor over the bytes of a field value, with the terminals of RFC 9110 §5.6.
+///
+/// Bytes, not characters: `\r\n` is one `Character`, and a combining mark would hide the quote before it.
+struct FieldScanner {
+    private let bytes: [UInt8]
+    private(set) var index = 0
+
+    init(_ text: some StringProtocol) { bytes = Array(text.utf8) }
+
+    /// Whether nothing is left.
+    var isAtEnd: Bool { index == bytes.count }
+    /// The next byte, `nil` at the end.
+    var next: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+    /// Takes the next byte if it is `byte`.
+    mutating func skip(_ byte: Unicode.Scalar) -> Bool {
+        guard let next, UInt32(next) == byte.value else { return false }
+        index += 1
+        return true
+    }
+
+    /// Takes any byte.
+    mutating func take() -> UInt8? {
+        guard let next else { return nil }
+        index += 1
+        return next
+    }
+
+    /// Takes `text`, ASCII without case, if it comes next.
+    mutating func skip(word text: StaticString) -> Bool {
+        let end = index + text.utf8CodeUnitCount
+        guard end <= bytes.count else { return false }
+        let word = text.description.utf8
+        guard zip(bytes[index..<end], word).allSatisfy({ ASCII.lowercased($0) == ASCII.lowercased($1) }) else {
+            return false
+        }
+        index = end
+        return true
+    }
+
+    /// Takes spaces and tabs (`OWS`, RFC 9110 §5.6.3).
+    mutating func skipWhitespace() {
+        while let next, next == 0x20 || next == 0x09 { index += 1 }
+    }
+
+    /// Takes bytes as long as `belongs` holds; may be none.
+    mutating func take(while belongs: (UInt8) -> Bool) -> ArraySlice<UInt8> {
+        let start = index
+        while let next, belongs(next) { index += 1 }
+        return bytes[start..<index]
+    }
+
+    /// Takes a token (RFC 9110 §5.6.2); `nil` and nothing taken if none is there.
+    mutating func token() -> String? {
+        let found = take(while: ASCII.isTokenByte)
+        return found.isEmpty ? nil : String(decoding: found, as: UTF8.self)
+    }
+
+    /// Takes a quoted string (RFC 9110 §5.6.4) with its escapes undone; `nil` if it does not begin or does not end.
+    mutating func quotedString() -> String? {
+        guard skip("\"") else { return nil }
+        var content: [UInt8] = []
+        while let byte = take() {
+            switch byte {
+            case 0x22: return String(decoding: content, as: UTF8.self)
+            case 0x5C:
+                guard let escaped = take() else { return nil }
+                content.append(escaped)
+            default: content.append(byte)
+            }
+        }
+        return nil
+    }
+
+    /// Takes `1*DIGIT`; `nil` if no digit is there or the number is beyond `Int64` (RFC 9110 §14.1.2: a recipient
+    /// must expect large numerals and keep conversion from overflowing).
+    mutating func number() -> Int64? {
+        let digits = take(while: ASCII.isDigit)
+        return digits.isEmpty ? nil : ASCII.number(digits)
+    }
+
+    /// Takes exactly `count` digits.
+    mutating func number(digits count: Int) -> Int64? {
+        let end = index + count
+        guard end <= bytes.count, bytes[index..<end].allSatisfy(ASCII.isDigit) else { return nil }
+        defer { index = end }
+        return ASCII.number(bytes[index..<end])
+    }
+}

@@ -1,0 +1,47 @@
+/// Which header fields may go out.
+package enum FieldValidation {
+    /// Parses `Name: value` as `-H` gives it. The value may be empty; white space around it is dropped.
+    ///
+    /// - Throws: `unusableHeader` if the name is no token (RFC 9110 §5.1), if the value holds CR, LF, NUL or another
+    ///   control character (they would end the field and begin another: CVE-2017-6508), and for fields the downloader
+    ///   must be able to trust that it alone sets, such as `Range`. The message does not show the value.
+    package static func parseUserHeader(_ text: String) throws(TowlineError) -> HTTPFields.Field {
+        let bytes = Array(text.utf8)
+        guard let colon = bytes.firstIndex(of: 0x3A) else {
+            throw TowlineError(.unusableHeader, "a header is written 'Name: value', and this one has no colon")
+        }
+        let name = String(decoding: bytes[..<colon], as: UTF8.self)
+        guard isValidName(name) else {
+            throw TowlineError(
+                .unusableHeader, "'\(TerminalSafeText.make(name, width: 60))' cannot be the name of a header")
+        }
+        var value = bytes[(colon + 1)...]
+        while let first = value.first, first == 0x20 || first == 0x09 { value.removeFirst() }
+        while let last = value.last, last == 0x20 || last == 0x09 { value.removeLast() }
+        let field = HTTPFields.Field(name: name, value: String(decoding: value, as: UTF8.self))
+        guard isValidValue(field.value) else {
+            throw TowlineError(.unusableHeader, "the value of the header '\(name)' holds a control character")
+        }
+        guard !ownFields.contains(ASCII.lowercased(name)) else {
+            throw TowlineError(.unusableHeader, "the header '\(name)' is set by the download itself")
+        }
+        return field
+    }
+
+    /// Whether the text is a token.
+    package static func isValidName(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.allSatisfy(ASCII.isTokenByte)
+    }
+
+    /// Whether the text may stand in a field value (RFC 9110 §5.5): no control character but the tab.
+    package static func isValidValue(_ value: String) -> Bool {
+        value.utf8.allSatisfy { $0 == 0x09 || !ASCII.isControl($0) }
+    }
+
+    /// Ranges and conditions decide what may be joined; the others frame the message or belong to the connection.
+    private static let ownFields: Set<String> = [
+        "range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
+        "content-length", "transfer-encoding", "te", "trailer", "connection", "keep-alive", "proxy-connection",
+        "upgrade", "expect", "http2-settings",
+    ]
+}

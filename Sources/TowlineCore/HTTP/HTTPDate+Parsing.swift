@@ -1,0 +1,91 @@
+extension HTTPDate {
+    /// Reads any of the three forms of RFC 9110 §5.6.7: IMF-fixdate, RFC 850 and asctime.
+    ///
+    /// `nil` for another form, a day the month does not have, or an hour beyond 23. Second 60, a leap second, counts
+    /// as the first of the next minute. The name of the day must be one, but a wrong one is no error.
+    ///
+    /// - Parameter now: decides the century of RFC 850's two-digit year: the latest that is not more than 50 years
+    ///   after `now`. Without it, 70–99 means 1970–1999 and 00–69 means 2000–2069.
+    package init?(fieldValue: String, now: HTTPDate? = nil) {
+        var scanner = FieldScanner(fieldValue)
+        let dayName = String(decoding: scanner.take(while: ASCII.isLetter), as: UTF8.self)
+        let short = Self.dayNames.contains(dayName)
+        guard short || Self.longDayNames.contains(dayName) else { return nil }
+        let seconds: Int64?
+        if scanner.skip(",") {
+            guard scanner.skip(" ") else { return nil }
+            seconds = short ? Self.fixdate(&scanner) : Self.rfc850(&scanner, now: now)
+        } else {
+            guard short, scanner.skip(" ") else { return nil }
+            seconds = Self.asctime(&scanner)
+        }
+        guard let seconds, scanner.isAtEnd else { return nil }
+        self.init(secondsSince1970: seconds)
+    }
+
+    /// `06 Nov 1994 08:49:37 GMT`
+    private static func fixdate(_ scanner: inout FieldScanner) -> Int64? {
+        guard let day = scanner.number(digits: 2), scanner.skip(" "), let month = monthNumber(&scanner),
+            scanner.skip(" "), let year = scanner.number(digits: 4), scanner.skip(" "),
+            let time = timeOfDay(&scanner), skipZone(&scanner)
+        else { return nil }
+        return seconds(year: year, month: month, day: day, time: time)
+    }
+
+    /// `06-Nov-94 08:49:37 GMT`
+    private static func rfc850(_ scanner: inout FieldScanner, now: HTTPDate?) -> Int64? {
+        guard let day = scanner.number(digits: 2), scanner.skip("-"), let month = monthNumber(&scanner),
+            scanner.skip("-"), let shortYear = scanner.number(digits: 2), scanner.skip(" "),
+            let time = timeOfDay(&scanner), skipZone(&scanner)
+        else { return nil }
+        guard let now else {
+            return seconds(year: shortYear + (shortYear >= 70 ? 1900 : 2000), month: month, day: day, time: time)
+        }
+        let limit = now.clamped.secondsSince1970 + 50 * 31_556_952  // 50 mean Gregorian years
+        let thisYear = CivilDate(dayNumber: floorDivision(now.clamped.secondsSince1970, 86_400)).year
+        let latest = min(thisYear - thisYear % 100 + 100, 9900) + shortYear
+        for year in [latest, latest - 100, latest - 200] where year >= 0 {
+            if let found = seconds(year: year, month: month, day: day, time: time), found <= limit { return found }
+        }
+        return nil
+    }
+
+    /// `Nov  6 08:49:37 1994`
+    private static func asctime(_ scanner: inout FieldScanner) -> Int64? {
+        guard let month = monthNumber(&scanner), scanner.skip(" "),
+            let day = scanner.skip(" ") ? scanner.number(digits: 1) : scanner.number(digits: 2), scanner.skip(" "),
+            let time = timeOfDay(&scanner), scanner.skip(" "), let year = scanner.number(digits: 4)
+        else { return nil }
+        return seconds(year: year, month: month, day: day, time: time)
+    }
+
+    private static func monthNumber(_ scanner: inout FieldScanner) -> Int64? {
+        let name = String(decoding: scanner.take(while: ASCII.isLetter), as: UTF8.self)
+        return monthNames.firstIndex(of: name).map { Int64($0) + 1 }
+    }
+
+    private static func timeOfDay(_ scanner: inout FieldScanner) -> Int64? {
+        guard let hour = scanner.number(digits: 2), hour < 24, scanner.skip(":"),
+            let minute = scanner.number(digits: 2), minute < 60, scanner.skip(":"),
+            let second = scanner.number(digits: 2), second <= 60
+        else { return nil }
+        return hour * 3600 + minute * 60 + second
+    }
+
+    /// RFC 9110 §5.6.7: the zone is always `GMT`, case and all.
+    private static func skipZone(_ scanner: inout FieldScanner) -> Bool {
+        scanner.skip(" ") && scanner.skip("G") && scanner.skip("M") && scanner.skip("T")
+    }
+
+    private static func seconds(year: Int64, month: Int64, day: Int64, time: Int64) -> Int64? {
+        CivilDate(year: year, month: month, day: day).map { $0.dayNumber * 86_400 + time }
+    }
+
+    static let dayNames = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    private static let longDayNames = [
+        "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
+    ]
+    static let monthNames = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+}

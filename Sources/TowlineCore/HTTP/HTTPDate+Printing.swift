@@ -1,0 +1,27 @@
+extension HTTPDate {
+    /// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z: what four digits of a year can spell.
+    private static let earliest = HTTPDate(secondsSince1970: -62_167_219_200)
+    private static let latest = HTTPDate(secondsSince1970: 253_402_300_799)
+
+    /// The date, or the nearest one that four digits of a year can spell.
+    var clamped: HTTPDate { min(max(self, Self.earliest), Self.latest) }
+
+    /// The date as an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`. A date outside the years 0 to 9999 is printed as
+    /// the nearest one inside.
+    package var fieldValue: String {
+        let seconds = clamped.secondsSince1970
+        let dayNumber = floorDivision(seconds, 86_400)
+        let time = seconds - dayNumber * 86_400
+        let date = CivilDate(dayNumber: dayNumber)
+        // Day 0, 1 January 1970, was a Thursday: index 3 when Monday is 0.
+        let dayName = Self.dayNames[Int((dayNumber % 7 + 10) % 7)]
+        let month = Self.monthNames[Int(date.month - 1)]
+        let clock = "\(padded(time / 3600)):\(padded(time / 60 % 60)):\(padded(time % 60))"
+        return "\(dayName), \(padded(date.day)) \(month) \(padded(date.year, to: 4)) \(clock) GMT"
+    }
+}
+
+private func padded(_ number: Int64, to width: Int = 2) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+}

@@ -1,0 +1,108 @@
+extension HTTPURL {
+    /// Parses an absolute URL as a user types it or a server sends it.
+    ///
+    /// - Spaces around it are dropped. Control characters anywhere are refused: CR and LF would end the request line
+    ///   (CVE-2017-6508), NUL would end the text for C.
+    /// - User information ends at the last `@` of the authority; a backslash in the authority is refused, because
+    ///   some programs take it for a `/`.
+    /// - What may not stand in a path or query is percent-encoded as UTF-8; dot segments are removed
+    ///   (RFC 3986 §5.2.4); the fragment is dropped, since it never goes to a server (RFC 9110 §7.1).
+    ///
+    /// - Throws: `unusableURL`, with a message that shows no secret.
+    package init(parsing text: String) throws(TowlineError) {
+        let bytes = try Self.checkedBytes(of: text)
+        let schemeEnd = bytes.firstIndex(of: 0x3A) ?? bytes.endIndex
+        guard let scheme = Scheme(rawValue: ASCII.lowercased(String(decoding: bytes[..<schemeEnd], as: UTF8.self)))
+        else { throw Self.unusable(text, "the URL does not begin with http:// or https://") }
+        let rest = bytes[schemeEnd...].dropFirst()
+        guard rest.starts(with: [0x2F, 0x2F]) else { throw Self.unusable(text, "the URL has no // after its scheme") }
+        try self.init(scheme: scheme, afterSlashes: rest.dropFirst(2), text: text)
+    }
+
+    /// Parses what follows `scheme://`. Also for references that begin with `//`.
+    init(scheme: Scheme, afterSlashes bytes: ArraySlice<UInt8>, text: String) throws(TowlineError) {
+        let end = bytes.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? bytes.endIndex
+        let (userInfo, hostAndPort) = try Self.splitUserInfo(bytes[..<end], text: text)
+        let (host, port) = try Self.splitPort(hostAndPort, text: text)
+        guard let host = HostSyntax.normalized(host) else { throw Self.unusable(text, "the URL has no usable host") }
+        let origin = Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
+        try self.init(origin: origin, userInfo: userInfo, pathAndQuery: Self.pathAndQuery(of: bytes[end...]))
+    }
+
+    /// The bytes without spaces around them, free of control characters and not too many.
+    static func checkedBytes(of text: String) throws(TowlineError) -> ArraySlice<UInt8> {
+        guard text.utf8.count <= maximumByteCount else {
+            throw unusable(text, "the URL is longer than \(maximumByteCount) bytes")
+        }
+        var bytes = Array(text.utf8)[...]
+        while bytes.first == 0x20 { bytes.removeFirst() }
+        while bytes.last == 0x20 { bytes.removeLast() }
+        guard !bytes.contains(where: ASCII.isControl) else {
+            throw unusable(text, "the URL holds a control character")
+        }
+        return bytes
+    }
+
+    /// Path and query as they go out, from what follows the authority; a fragment is dropped.
+    static func pathAndQuery(of bytes: ArraySlice<UInt8>) -> String {
+        let bytes = bytes[..<(bytes.firstIndex(of: 0x23) ?? bytes.endIndex)]
+        let pathEnd = bytes.firstIndex(of: 0x3F) ?? bytes.endIndex
+        return PercentEncoding.encodedForRequest(withoutDotSegments(bytes[..<pathEnd]) + bytes[pathEnd...])
+    }
+
+    /// Removes `.` and `..` (RFC 3986 §5.2.4) from a path that is empty or begins with `/`, in linear time. An empty
+    /// path becomes `/` (RFC 9110 §4.2.3).
+    static func withoutDotSegments(_ path: ArraySlice<UInt8>) -> [UInt8] {
+        var kept: [ArraySlice<UInt8>] = []
+        let segments = path.dropFirst().split(separator: 0x2F, omittingEmptySubsequences: false)
+        for (index, segment) in segments.enumerated() {
+            let isDot = segment.elementsEqual([0x2E])
+            let isDouble = segment.elementsEqual([0x2E, 0x2E])
+            if isDouble { _ = kept.popLast() }
+            if !isDot && !isDouble {
+                kept.append(segment)
+            } else if index == segments.count - 1 {
+                kept.append([])
+            }
+        }
+        return [0x2F] + kept.joined(separator: [0x2F])
+    }
+
+    private static func splitUserInfo(
+        _ authority: ArraySlice<UInt8>, text: String
+    ) throws(TowlineError) -> (String?, ArraySlice<UInt8>) {
+        guard !authority.contains(0x5C) else { throw unusable(text, "the URL has a backslash before its path") }
+        guard let at = authority.lastIndex(of: 0x40) else { return (nil, authority) }
+        let raw = String(decoding: authority[..<at], as: UTF8.self)
+        // A lone % is no escape; a password may well hold one that nobody encoded.
+        let decoded = PercentEncoding.decoded(raw) ?? Array(raw.utf8)
+        guard let userInfo = String(validating: decoded, as: UTF8.self), !decoded.contains(where: ASCII.isControl)
+        else { throw unusable(text, "the URL's user name or password holds a control character or is not UTF-8") }
+        return (userInfo.isEmpty ? nil : userInfo, authority[(at + 1)...])
+    }
+
+    private static func splitPort(
+        _ hostAndPort: ArraySlice<UInt8>, text: String
+    ) throws(TowlineError) -> (ArraySlice<UInt8>, Int?) {
+        let colon: Int?
+        if let bracket = hostAndPort.lastIndex(of: 0x5D) {
+            colon = hostAndPort[bracket...].dropFirst().startIndex < hostAndPort.endIndex ? bracket + 1 : nil
+        } else {
+            colon = hostAndPort.firstIndex(of: 0x3A)
+        }
+        guard let colon else { return (hostAndPort, nil) }
+        let digits = hostAndPort[(colon + 1)...]
+        guard hostAndPort[colon] == 0x3A else { throw unusable(text, "the URL has no usable host") }
+        // RFC 3986 §3.2.3: an empty port is the scheme's own.
+        if digits.isEmpty { return (hostAndPort[..<colon], nil) }
+        guard let port = ASCII.number(digits), (1...65_535).contains(port) else {
+            throw unusable(text, "the URL's port is not a number from 1 to 65535")
+        }
+        return (hostAndPort[..<colon], Int(port))
+    }
+
+    /// An error about a text that did not parse.
+    static func unusable(_ text: String, _ problem: String) -> TowlineError {
+        TowlineError(.unusableURL, "\(problem): \(withoutSecrets(unparsed: text))")
+    }
+}

@@ -1,0 +1,47 @@
+extension HTTPURL {
+    /// The URL that `reference`, the value of a `Location` or `Link` field, means here (RFC 3986 §5.2).
+    ///
+    /// A reference without an authority keeps this URL's user information; one with an authority has its own or none.
+    ///
+    /// - Throws: `redirectRefused` for an empty reference, another scheme than http and https, and whatever
+    ///   `init(parsing:)` refuses: a server's mistake is not the user's.
+    package func resolving(_ reference: String) throws(TowlineError) -> HTTPURL {
+        do {
+            return try resolved(reference)
+        } catch {
+            throw TowlineError(.redirectRefused, "\(self) leads to an address that cannot be used: \(error.message)")
+        }
+    }
+
+    private func resolved(_ reference: String) throws(TowlineError) -> HTTPURL {
+        let bytes = try Self.checkedBytes(of: reference)
+        guard !bytes.isEmpty else { throw TowlineError(.unusableURL, "it is empty") }
+        if Self.hasScheme(bytes) { return try HTTPURL(parsing: reference) }
+        if bytes.starts(with: [0x2F, 0x2F]) {
+            return try HTTPURL(scheme: scheme, afterSlashes: bytes.dropFirst(2), text: reference)
+        }
+        return try HTTPURL(
+            origin: origin, userInfo: userInfo, pathAndQuery: Self.pathAndQuery(of: merged(bytes)[...]))
+    }
+
+    /// Path, query and fragment of a reference joined with this URL's (RFC 3986 §5.2.2 and §5.2.3).
+    private func merged(_ reference: ArraySlice<UInt8>) -> [UInt8] {
+        switch reference.first {
+        case 0x2F: return Array(reference)
+        case 0x3F: return Array(path.utf8) + reference
+        case 0x23: return Array(pathAndQuery.utf8)
+        default:
+            let base = Array(path.utf8)
+            return Array(base[...(base.lastIndex(of: 0x2F) ?? 0)]) + reference
+        }
+    }
+
+    /// Whether the reference begins with `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." ) ":"` (RFC 3986 §3.1).
+    private static func hasScheme(_ bytes: ArraySlice<UInt8>) -> Bool {
+        guard let first = bytes.first, ASCII.isLetter(first) else { return false }
+        let end = bytes.firstIndex {
+            !ASCII.isLetter($0) && !ASCII.isDigit($0) && $0 != 0x2B && $0 != 0x2D && $0 != 0x2E
+        }
+        return end.map { bytes[$0] == 0x3A } ?? false
+    }
+}

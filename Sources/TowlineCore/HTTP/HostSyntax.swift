@@ -1,0 +1,82 @@
+/// Which texts name a host: a DNS name, an IPv4 address or an IPv6 address in brackets.
+///
+/// Narrower than RFC 3986 §3.2.2: no percent-encoding and no sub-delimiters. No host that can be reached needs them,
+/// and each of them has been read as something else by some program.
+enum HostSyntax {
+    /// The host in lower case; `nil` if it is not one.
+    static func normalized(_ bytes: ArraySlice<UInt8>) -> String? {
+        if bytes.first == 0x5B {
+            guard bytes.last == 0x5D, isIPv6Address(bytes.dropFirst().dropLast()) else { return nil }
+            return ASCII.lowercased(String(decoding: bytes, as: UTF8.self))
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        let host = text.lowercased()
+        let labels = host.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
+        // One dot at the end is the root's; an empty label elsewhere names nothing.
+        let named = labels.last?.isEmpty == true ? labels.dropLast() : labels[...]
+        guard !named.isEmpty, !named.contains(where: \.isEmpty), host.unicodeScalars.allSatisfy(mayStandInName)
+        else { return nil }
+        return host
+    }
+
+    /// ASCII letters, digits, `-`, `.` and `_`; beyond ASCII the letters, marks and digits that IDNA's mapping leaves
+    /// alone (RFC 5892 §2: PVALID is what NFKC and case folding do not change), so that no character can turn into
+    /// `/`, `@`, `:` or `.` after this check, as `／` and `℀` would.
+    private static func mayStandInName(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII {
+            let byte = UInt8(truncatingIfNeeded: scalar.value)
+            return ASCII.isDigit(byte) || ASCII.isLetter(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
+        }
+        // RFC 5892 §2.6: sharp s and final sigma are valid although folding changes them.
+        if scalar == "\u{DF}" || scalar == "\u{3C2}" { return true }
+        guard !scalar.properties.changesWhenNFKCCaseFolded else { return false }
+        switch scalar.properties.generalCategory {
+        case .lowercaseLetter, .otherLetter, .modifierLetter, .nonspacingMark, .spacingMark, .decimalNumber: return true
+        default: return false
+        }
+    }
+
+    /// `IPv6address` of RFC 3986 §3.2.2, dotted IPv4 at the end included. Zone identifiers are refused: they mean
+    /// something on this machine alone.
+    private static func isIPv6Address(_ bytes: ArraySlice<UInt8>) -> Bool {
+        var groups = 0
+        var compressed = false
+        var rest = bytes
+        if rest.starts(with: [0x3A, 0x3A]) {
+            compressed = true
+            rest = rest.dropFirst(2)
+            if rest.isEmpty { return true }
+        }
+        while true {
+            let group = rest.prefix { $0 != 0x3A }
+            if group.contains(0x2E) {
+                guard group.endIndex == rest.endIndex, isIPv4Address(group) else { return false }
+                groups += 2
+                break
+            }
+            guard (1...4).contains(group.count), group.allSatisfy({ ASCII.hexadecimalValue($0) != nil }) else {
+                return false
+            }
+            groups += 1
+            rest = rest[group.endIndex...]
+            if rest.isEmpty { break }
+            rest = rest.dropFirst()
+            if rest.first == 0x3A {
+                guard !compressed else { return false }
+                compressed = true
+                rest = rest.dropFirst()
+                if rest.isEmpty { break }
+            }
+        }
+        return compressed ? groups <= 7 : groups == 8
+    }
+
+    private static func isIPv4Address(_ bytes: ArraySlice<UInt8>) -> Bool {
+        let parts = bytes.split(separator: 0x2E, omittingEmptySubsequences: false)
+        return parts.count == 4
+            && parts.allSatisfy { part in
+                guard part.count <= 3, let value = ASCII.number(part) else { return false }
+                return value <= 255 && (part.count == 1 || part.first != 0x30)
+            }
+    }
+}

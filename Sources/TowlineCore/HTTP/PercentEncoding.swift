@@ -1,0 +1,45 @@
+/// Percent-encoding (RFC 3986 §2.1).
+package enum PercentEncoding {
+    private static let digits = Array("0123456789ABCDEF".utf8)
+
+    /// The bytes that `text` stands for, its escapes undone once; `nil` if a `%` is not followed by two hexadecimal
+    /// digits.
+    package static func decoded(_ text: some StringProtocol) -> [UInt8]? {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(text.utf8.count)
+        var bytes = text.utf8.makeIterator()
+        while let byte = bytes.next() {
+            guard byte == 0x25 else {
+                decoded.append(byte)
+                continue
+            }
+            guard let high = bytes.next().flatMap(ASCII.hexadecimalValue),
+                let low = bytes.next().flatMap(ASCII.hexadecimalValue)
+            else { return nil }
+            decoded.append(high << 4 | low)
+        }
+        return decoded
+    }
+
+    /// Path or query text as it goes out: controls, the space, `"<>\^` and the backquote, `{|}` and all that is not
+    /// ASCII become escapes; escapes that are there stay as they are, `%2f` too, since a signature may cover them.
+    package static func encodedForRequest(_ bytes: some Sequence<UInt8>) -> String {
+        var encoded: [UInt8] = []
+        for byte in bytes {
+            if needsEscape(byte) {
+                encoded += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            } else {
+                encoded.append(byte)
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        switch byte {
+        case ...0x20, 0x7F...: true
+        case 0x22, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B...0x7D: true  // " < > \ ^ ` { | }
+        default: false
+        }
+    }
+}

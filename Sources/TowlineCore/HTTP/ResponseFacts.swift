@@ -1,0 +1,79 @@
+/// What a response head says, parsed once.
+package struct ResponseFacts: Hashable, Sendable {
+    /// Status code.
+    package let status: Int
+    /// Complete length (from a 200's `Content-Length` or a 206's `Content-Range`), validators, media type.
+    package var representation: Representation
+    /// `Content-Length`, or why it is none.
+    package let contentLength: ContentLength.Result
+    /// `Content-Range`, if there is one that makes sense.
+    package let contentRange: ContentRange?
+    /// Whether there is a `Content-Range` at all.
+    package let hasContentRange: Bool
+    /// `Accept-Ranges` names `bytes`; `false` if it says `none`; `nil` if it says nothing.
+    package let acceptsRanges: Bool?
+    /// The content coding, if it is not identity.
+    package let contentCoding: String?
+    /// `Transfer-Encoding` is there: the body is chunked.
+    package let isChunked: Bool
+    /// Checksums of the whole representation that the server vouches for, strongest first.
+    package let wholeDigests: [Checksum]
+    /// Checksums of this response's content.
+    package let contentDigests: [Checksum]
+    /// The name the file should have, safe to use.
+    package let fileName: String
+    /// `Location`.
+    package let location: String?
+    /// `Retry-After`, relative.
+    package let retryAfter: Duration?
+
+    /// Parses a head. `url` is the download's first URL: it gives the name where the server gives none.
+    package init(_ head: ResponseHead, url: HTTPURL) {
+        let fields = head.fields
+        status = head.status
+        contentLength = ContentLength.parse(fields)
+        hasContentRange = fields.has("Content-Range")
+        contentRange = fields.value(named: "Content-Range").flatMap(ContentRange.init(fieldValue:))
+        acceptsRanges = Self.acceptsRanges(fields)
+        let codings = fields.values(named: "Content-Encoding").joined(separator: ",")
+        contentCoding = codings.isEmpty || HTTPFields.equalNames(codings, "identity") ? nil : codings
+        isChunked = fields.has("Transfer-Encoding")
+        wholeDigests = DigestFields.wholeFile(head)
+        contentDigests = DigestFields.content(head)
+        fileName = SafeFileName.forDownload(fields: fields, url: url)
+        location = fields.value(named: "Location")
+        retryAfter = RetryAfter.delay(fields)
+        representation = Representation(
+            entityTag: fields.value(named: "ETag").flatMap(EntityTag.init(fieldValue:)),
+            lastModified: fields.value(named: "Last-Modified").flatMap { HTTPDate(fieldValue: $0) },
+            date: fields.value(named: "Date").flatMap { HTTPDate(fieldValue: $0) },
+            mediaType: Self.mediaType(fields))
+        if status == 200, case .length(let length) = contentLength, !isChunked {
+            representation.completeLength = length
+        } else if case .satisfied(_, let complete) = contentRange, status == 206 {
+            representation.completeLength = complete
+        }
+    }
+
+    private static func acceptsRanges(_ fields: HTTPFields) -> Bool? {
+        let values = fields.values(named: "Accept-Ranges")
+        guard !values.isEmpty else { return nil }
+        return values.contains { value in
+            value.split(separator: ",").contains { unit in
+                HTTPFields.equalNames(String(unit.filter { $0 != " " && $0 != "\t" }), "bytes")
+            }
+        }
+    }
+
+    private static func mediaType(_ fields: HTTPFields) -> String? {
+        guard let value = fields.values(named: "Content-Type").first else { return nil }
+        let essence = value.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
+        let lowered = essence.utf8.map(ASCII.lowercased)
+        return lowered.isEmpty || lowered.count > 127 ? nil : String(decoding: lowered, as: UTF8.self)
+    }
+
+    /// Whether the content is a page for people: what captive portals and error pages answer with.
+    package var isWebPage: Bool {
+        representation.mediaType == "text/html" || representation.mediaType == "application/xhtml+xml"
+    }
+}

@@ -1,0 +1,96 @@
+/// What an attempt asked, and what was known when it asked: all that a response is judged by.
+package struct ResponseQuestion: Hashable, Sendable {
+    /// The bytes asked for.
+    package enum Asked: Hashable, Sendable {
+        /// No `Range` field: the whole.
+        case whole
+        /// `bytes=lower-` with an open end.
+        case from(Int64)
+        /// `bytes=lower-(upper-1)`.
+        case range(ByteRange)
+
+        /// The first byte asked for.
+        package var lowerBound: Int64 {
+            switch self {
+            case .whole: 0
+            case .from(let lower): lower
+            case .range(let range): range.lowerBound
+            }
+        }
+    }
+
+    /// By which rung of the proof ladder this attempt joins its bytes to those held (DESIGN.md §4).
+    package enum Rung: Hashable, Sendable, Comparable {
+        /// Nothing is held or written by others: nothing is joined.
+        case nothingToJoin
+        /// (1) `If-Range` with a strong validator.
+        case ifRange
+        /// (2) A plain range whose 206 repeats the strong validator and the complete length.
+        case repeatedValidator
+        /// (3) An unchanged weak validator, an equal complete length, and an overlap of 64 KiB.
+        case weakWithOverlap
+        /// (4) A checksum of the whole, verified before publishing.
+        case checksum
+        /// The user said so: length and overlap alone.
+        case unsafe
+    }
+
+    /// The bytes asked for.
+    package var asked: Asked
+    /// The proof this attempt brings.
+    package var rung: Rung
+    /// What is known of the representation; `nil` before the first answer.
+    package var known: Representation?
+    /// Whether every byte of the known complete length (or all up to `asked`) is held.
+    package var holdsAllBeforeAsked: Bool
+    /// Whether this URL, or the one that led to it, gave bytes of the file before.
+    package var workedBefore: Bool
+    /// Whether the download's bytes are a web page by its own account.
+    package var expectsWebPage: Bool
+    /// The download's first URL: it gives the name.
+    package var source: HTTPURL
+
+    /// Makes a question.
+    package init(
+        asked: Asked, rung: Rung, known: Representation?, holdsAllBeforeAsked: Bool = false,
+        workedBefore: Bool = false, expectsWebPage: Bool = false, source: HTTPURL
+    ) {
+        self.asked = asked
+        self.rung = rung
+        self.known = known
+        self.holdsAllBeforeAsked = holdsAllBeforeAsked
+        self.workedBefore = workedBefore
+        self.expectsWebPage = expectsWebPage
+        self.source = source
+    }
+}
+
+/// What to do with a response.
+package enum ResponseVerdict: Hashable, Sendable {
+    /// A 206 whose bytes belong at `range`; the end is open if the server gave no end that can be trusted.
+    case partial(ByteRange, ResponseFacts)
+    /// A 200: its body is the whole, from offset 0, and joins nothing.
+    case whole(ResponseFacts)
+    /// 416 with `*/0`: the file is empty.
+    case empty(ResponseFacts)
+    /// 416 with `*/M`, and all M bytes are held.
+    case complete(length: Int64)
+    /// Ask again without `Range`.
+    case askWithoutRange(reason: String)
+    /// The response is of another representation than the bytes held. `whole` if its body is all of the new one.
+    case changed(reason: String, whole: ResponseFacts?)
+    /// A 200 with our strong validator and length: ranges, or `If-Range`, are ignored. Go up the ladder.
+    case rangeIgnored(ResponseFacts)
+    /// A response that does not answer the range; its body is not used.
+    case rangeRefused(reason: String)
+    /// 3xx with a target.
+    case redirect(location: String)
+    /// 401, 403, 404 or 410 after it worked before.
+    case linkExpired(status: Int, TowlineError)
+    /// Worth another attempt. `overloaded`: the host asks for less (429, 503).
+    case transient(reason: String, retryAfter: Duration?, overloaded: Bool, status: Int)
+    /// A web page where the file was expected: a captive portal or a login page.
+    case webPage(reason: String)
+    /// No attempt will mend it.
+    case permanent(TowlineError)
+}

@@ -1,0 +1,135 @@
+/// Checksums that a response carries. An `ETag` is never taken for one.
+package enum DigestFields {
+    /// Checksums of the whole representation as it goes over the wire, strongest first, each once.
+    ///
+    /// | field | counts on | since |
+    /// |---|---|---|
+    /// | `Repr-Digest` | 200, 206 | it covers the whole representation, whatever range comes (RFC 9530 §3) |
+    /// | `Digest` | 200, 206 | it covers the instance, not the message (RFC 3230 §4.3.2) |
+    /// | `Content-Digest` | 200 | there the content is the representation (RFC 9530 §2) |
+    /// | `Content-MD5` | 200, not coded | it covers the body that came (RFC 2616 §14.15) |
+    /// | `x-goog-hash` | 200, 206, not coded | it covers the stored object, which may be stored coded and sent decoded |
+    /// | `x-amz-checksum-…` | 200, not coded | on a 206 it may be a part's; with `-N` it is a hash of hashes |
+    package static func wholeFile(_ head: ResponseHead) -> [Checksum] {
+        guard head.status == 200 || head.status == 206 else { return [] }
+        let fields = head.fields
+        var found = structured("Repr-Digest", fields) + legacyDigests(fields)
+        if head.status == 200 { found += content(head) }
+        if !isCoded(fields) {
+            found += googleHashes(fields)
+            if head.status == 200 { found += amazonChecksums(fields) }
+        }
+        return sorted(found)
+    }
+
+    /// Checksums of the content of this one message, strongest first: `Content-Digest` (RFC 9530 §2), and
+    /// `Content-MD5` on a 200 that is not coded. On a 206 some servers and caches send the `Content-MD5` of the whole
+    /// and others that of the part, so there it proves nothing.
+    package static func content(_ head: ResponseHead) -> [Checksum] {
+        guard head.status == 200 || head.status == 206 else { return [] }
+        var found = structured("Content-Digest", head.fields)
+        if head.status == 200, !isCoded(head.fields) { found += contentMD5(head.fields) }
+        return sorted(found)
+    }
+
+    private static func sorted(_ checksums: [Checksum]) -> [Checksum] {
+        var seen: Set<Checksum> = []
+        return checksums.filter { seen.insert($0).inserted }
+            .enumerated()
+            .sorted { ($1.element.algorithm.strength, $0.offset) < ($0.element.algorithm.strength, $1.offset) }
+            .map(\.element)
+    }
+
+    /// Whether a content coding lies between what is stored and what came.
+    private static func isCoded(_ fields: HTTPFields) -> Bool {
+        fields.values(named: "Content-Encoding").contains { !$0.isEmpty && !HTTPFields.equalNames($0, "identity") }
+    }
+
+    /// The keys of RFC 9530 §7.2. Its `crc32c` is left out: how its four bytes are written is not said.
+    private static func structured(_ name: String, _ fields: HTTPFields) -> [Checksum] {
+        let members = ByteSequenceDictionary(lines: fields.values(named: name))?.members ?? []
+        return members.compactMap { member in
+            let algorithm: Checksum.Algorithm? =
+                switch member.key {
+                case "sha-512": .sha512
+                case "sha-256": .sha256
+                case "sha": .sha1
+                case "md5": .md5
+                default: nil
+                }
+            return algorithm.flatMap { Checksum(algorithm: $0, value: member.value) }
+        }
+    }
+
+    /// `Digest: SHA-256=base64,md5=base64` (RFC 3230 §4.3.2); `crc32c` is hexadecimal without leading zeros there.
+    private static func legacyDigests(_ fields: HTTPFields) -> [Checksum] {
+        list("Digest", fields) { name, value in
+            switch name {
+            case "sha-512": base64(value, .sha512)
+            case "sha-256": base64(value, .sha256)
+            case "sha": base64(value, .sha1)
+            case "md5": base64(value, .md5)
+            case "crc32c": shortHexadecimal(value)
+            default: nil
+            }
+        }
+    }
+
+    /// `x-goog-hash: crc32c=n03x6A==,md5=Ojk9c3dhfxgoKVVHYwFbHQ==`, base 64 of the bytes, most significant first.
+    private static func googleHashes(_ fields: HTTPFields) -> [Checksum] {
+        let stored = fields.values(named: "x-goog-stored-content-encoding")
+        guard stored.allSatisfy({ $0.isEmpty || HTTPFields.equalNames($0, "identity") }) else { return [] }
+        return list("x-goog-hash", fields) { name, value in
+            switch name {
+            case "md5": base64(value, .md5)
+            case "crc32c": base64(value, .crc32c)
+            default: nil
+            }
+        }
+    }
+
+    /// The checksums of an object that was uploaded in one go. A value of several parts ends in `-N`, which is no
+    /// base 64; its type says `COMPOSITE` as well.
+    private static func amazonChecksums(_ fields: HTTPFields) -> [Checksum] {
+        let types = fields.values(named: "x-amz-checksum-type")
+        guard types.allSatisfy({ HTTPFields.equalNames($0, "FULL_OBJECT") }) else { return [] }
+        let algorithms: [(String, Checksum.Algorithm)] = [
+            ("x-amz-checksum-sha512", .sha512), ("x-amz-checksum-sha256", .sha256), ("x-amz-checksum-sha1", .sha1),
+            ("x-amz-checksum-md5", .md5), ("x-amz-checksum-crc32c", .crc32c),
+        ]
+        return algorithms.compactMap { name, algorithm in
+            fields.value(named: name).flatMap { base64($0[...], algorithm) }
+        }
+    }
+
+    private static func contentMD5(_ fields: HTTPFields) -> [Checksum] {
+        fields.value(named: "Content-MD5").flatMap { base64($0[...], .md5) }.map { [$0] } ?? []
+    }
+
+    /// The members `name=value` of a comma-separated list. Two values for one algorithm contradict each other: then
+    /// neither counts.
+    private static func list(
+        _ fieldName: String, _ fields: HTTPFields, _ checksum: (String, Substring) -> Checksum?
+    ) -> [Checksum] {
+        var found: [Checksum.Algorithm: Set<Checksum>] = [:]
+        for member in fields.values(named: fieldName).flatMap({ $0.split(separator: ",") }) {
+            let member = member.drop { $0 == " " || $0 == "\t" }
+            guard let equals = member.firstIndex(of: "=") else { continue }
+            var value = member[member.index(after: equals)...]
+            while value.last == " " || value.last == "\t" { value.removeLast() }
+            guard let checksum = checksum(ASCII.lowercased(member[..<equals]), value) else { continue }
+            found[checksum.algorithm, default: []].insert(checksum)
+        }
+        return found.values.compactMap { $0.count == 1 ? $0.first : nil }
+    }
+
+    private static func base64(_ text: Substring, _ algorithm: Checksum.Algorithm) -> Checksum? {
+        Base64.decoded(Array(text.utf8)).flatMap { Checksum(algorithm: algorithm, value: $0) }
+    }
+
+    private static func shortHexadecimal(_ text: Substring) -> Checksum? {
+        guard (1...8).contains(text.utf8.count) else { return nil }
+        let digits = String(repeating: "0", count: 8 - text.utf8.count) + text
+        return Hexadecimal.decoded(digits).flatMap { Checksum(algorithm: .crc32c, value: $0) }
+    }
+}

@@ -1,0 +1,20 @@
+/// How long to wait before the next attempt: doubling, capped, with jitter, so that many clients that failed
+/// together do not come back together (RFC 9110 says nothing; AWS's "Exponential Backoff and Jitter" does).
+package struct Backoff: Hashable, Sendable {
+    /// The first wait.
+    package var base: Duration
+    /// The longest wait.
+    package var cap: Duration
+
+    /// Makes a backoff.
+    package init(base: Duration, cap: Duration = .seconds(60)) {
+        self.base = base
+        self.cap = cap
+    }
+
+    /// The wait after `failures` failures in a row (1, 2, …). `jitter` in 0 ..< 1 spreads it over 75 % … 125 %.
+    package func delay(failures: Int, jitter: Double) -> Duration {
+        let doubled = base * (1 << min(max(failures, 1) - 1, 20))
+        return min(doubled, cap) * (0.75 + 0.5 * min(max(jitter, 0), 1))
+    }
+}

@@ -1,0 +1,65 @@
+/// What a failure means for the next attempt.
+package enum FailureClass: Hashable, Sendable {
+    /// Another attempt may work: at most `limit` in a row that bring nothing (`nil`: the user's own limit).
+    case transient(limit: Int?)
+    /// No attempt will mend it.
+    case permanent(TowlineError.Code)
+}
+
+/// The retry table: a row per way in which the wire can fail, with its reason. `docs/retry-table.md` shows it with
+/// the statuses of HTTP, which `ResponseEvaluator` classifies.
+package struct RetryPolicy: Hashable, Sendable {
+    /// Attempts in a row that bring nothing before the transfer gives up; 0: no end.
+    package var maxTries: Int
+    /// How long to wait between them.
+    package var backoff: Backoff
+    /// Longest `Retry-After` that is obeyed; a server that asks for more is asked again after this.
+    package var retryAfterCap = Duration.seconds(3600)
+
+    /// Makes a policy.
+    package init(maxTries: Int = 20, backoff: Backoff = Backoff(base: .seconds(1))) {
+        self.maxTries = maxTries
+        self.backoff = backoff
+    }
+
+    /// The row for a failure.
+    package static func classify(_ kind: TransportFailure.Kind) -> FailureClass {
+        switch kind {
+        // Wi-Fi that is just coming up resolves nothing; a name that is wrong never will. Five tries tell them apart.
+        case .hostNotFound: .transient(limit: 5)
+        // The server restarts, the route flaps, the port is not open yet.
+        case .connectFailed, .connectTimedOut: .transient(limit: nil)
+        // The proxy may restart, but one that refuses us will go on refusing.
+        case .proxyFailed: .transient(limit: 3)
+        // Nobody but the user can decide to trust.
+        case .certificateRefused: .permanent(.untrustedServer)
+        // A handshake that broke may have been a reset; one that cannot agree fails again at once.
+        case .tlsFailed: .transient(limit: 3)
+        // The oldest failure of all; the bytes before it are kept.
+        case .closedBeforeHead, .bodyCut: .transient(limit: nil)
+        // Slow is not dead.
+        case .headTimedOut: .transient(limit: nil)
+        // Nothing was processed (RFC 9113 §8.7).
+        case .streamRefused: .transient(limit: nil)
+        // A head that long is an attack or a mistake; neither passes by waiting.
+        case .headTooLarge: .permanent(.invalidResponse)
+        // Once may be a broken middle box, three times is the server.
+        case .malformed: .transient(limit: 3)
+        // Descriptors or memory come back.
+        case .local: .transient(limit: 10)
+        case .other: .transient(limit: 5)
+        }
+    }
+
+    /// The error code once the tries of a transient failure are used up. Where it never worked at all and asking
+    /// again is no use, that is not `transient`.
+    package static func exhausted(_ kind: TransportFailure.Kind) -> TowlineError.Code {
+        kind == .malformed ? .invalidResponse : .transient
+    }
+
+    /// Whether `failures` in a row are too many.
+    package func isExhausted(failures: Int, limit: Int?) -> Bool {
+        let allowed = [maxTries, limit ?? 0].filter { $0 > 0 }.min()
+        return allowed.map { failures >= $0 } ?? false
+    }
+}

@@ -1,0 +1,78 @@
+/// How a segment is shared between the connection that has it and one that has nothing to do (DESIGN.md §5).
+package struct SplitPolicy: Hashable, Sendable {
+    /// A running attempt, as splitting sees it.
+    package struct Runner: Hashable, Sendable {
+        /// Which.
+        package var id: AttemptID
+        /// What it has still to bring.
+        package var remaining: ByteRange
+        /// Its bytes per second; `nil` while unknown.
+        package var rate: Double?
+
+        /// Makes one.
+        package init(id: AttemptID, remaining: ByteRange, rate: Double?) {
+            self.id = id
+            self.remaining = remaining
+            self.rate = rate
+        }
+
+        /// Seconds to its end, at `fallback` bytes per second where its own rate is not known.
+        func secondsLeft(fallback: Double) -> Double {
+            Double(remaining.count) / max(rate ?? fallback, 1)
+        }
+    }
+
+    /// A cut: `victim` stops at `segment.lowerBound`, the new attempt brings `segment`.
+    package struct Cut: Hashable, Sendable {
+        /// Whose end is cut.
+        package let victim: AttemptID
+        /// What the other gets.
+        package let segment: ByteRange
+    }
+
+    /// Smallest segment worth a request of its own.
+    package var minimumSegment: Int64 = 256 << 10
+    /// From a request to its first byte, measured; a new segment must be worth more than that.
+    package var roundTrip: Double
+
+    /// Makes a policy for a measured round trip in seconds.
+    package init(roundTrip: Double) { self.roundTrip = roundTrip }
+
+    /// The cut that ends the whole soonest: of the segment that would end last, so much that both end together.
+    ///
+    /// - Returns: `nil` if nothing is worth cutting.
+    package func cut(_ runners: [Runner]) -> Cut? {
+        let known = runners.compactMap(\.rate)
+        let average = known.isEmpty ? 1 : known.reduce(0, +) / Double(known.count)
+        let fallback = max(average, 1)
+        guard let victim = runners.max(by: { $0.secondsLeft(fallback: fallback) < $1.secondsLeft(fallback: fallback) })
+        else { return nil }
+        let left = victim.secondsLeft(fallback: fallback)
+        guard victim.remaining.count >= 2 * minimumSegment, known.isEmpty || left > 2 * max(roundTrip, 0.02) else {
+            return nil
+        }
+        // The newcomer starts a round trip late, at the average speed: after t seconds both are done when
+        // mine·t + theirs·(t − roundTrip) = remaining.
+        let mine = max(victim.rate ?? fallback, 1)
+        let theirs = fallback
+        let seconds = (Double(victim.remaining.count) + theirs * roundTrip) / (mine + theirs)
+        let share = Int64(min(theirs * max(0, seconds - roundTrip), Double(victim.remaining.count)))
+        let bounded = min(max(share, minimumSegment), victim.remaining.count - minimumSegment)
+        return Cut(
+            victim: victim.id,
+            segment: ByteRange(victim.remaining.upperBound - bounded, victim.remaining.upperBound))
+    }
+
+    /// The remainder to race at the end: the one that would end last, if a fresh connection at the average speed
+    /// would be done in less than half its time.
+    package func race(_ runners: [Runner], budget: Int64) -> Runner? {
+        let known = runners.compactMap(\.rate)
+        guard !known.isEmpty else { return nil }
+        let best = max(known.max() ?? 1, 1)
+        guard let slowest = runners.max(by: { $0.secondsLeft(fallback: best) < $1.secondsLeft(fallback: best) }),
+            slowest.remaining.count > 0, slowest.remaining.count <= budget
+        else { return nil }
+        let fresh = roundTrip + Double(slowest.remaining.count) / best
+        return slowest.secondsLeft(fallback: best) > max(2 * fresh, 0.1) ? slowest : nil
+    }
+}

@@ -1,0 +1,118 @@
+/// File names made of what servers suggest.
+///
+/// A name from the network once meant `.wgetrc` in the home directory (CVE-2010-2252), files outside the directory
+/// (CVE-2002-1344, CVE-2010-3842) or another drive (CVE-2016-0754). So a suggestion becomes one plain component.
+package enum SafeFileName {
+    /// 255 bytes, what file systems allow (`NAME_MAX`), less 16 for the suffixes of part file and journal.
+    package static let maximumByteCount = 255 - 16
+
+    /// A safe name, or `nil` if nothing is left of the suggestion. Making a safe name safe again changes nothing.
+    ///
+    /// What comes out is one path component of 1 to 239 bytes, without control, format or invisible characters,
+    /// without `/ \ < > : " | ? *`, that begins with none of dot, dash and white space and ends in no dot or white
+    /// space, that is no device name of Windows, and that is no name of a part file or journal.
+    package static func make(_ suggestion: String) -> String? {
+        let bytes = suggestion.utf8
+        let lastSeparator = bytes.lastIndex { $0 == 0x2F || $0 == 0x5C }
+        var scalars = Array(suggestion.unicodeScalars[(lastSeparator.map(bytes.index(after:)) ?? bytes.startIndex)...])
+        scalars.removeAll(where: isInvisible)
+        scalars = trimmed(scalars)
+        if isDriveLetter(scalars) { scalars = trimmed(Array(scalars.dropFirst(2))) }
+        guard !scalars.isEmpty else { return nil }
+        var name = ""
+        name.unicodeScalars.append(contentsOf: scalars.map { isReserved($0) ? "_" : $0 })
+        if isDeviceName(name) { name = "_" + name }
+        return withoutOwnSuffix(shortened(name))
+    }
+
+    /// The name for a download: from `Content-Disposition`, else from the URL's last path component, else `download`.
+    package static func forDownload(fields: HTTPFields, url: HTTPURL) -> String {
+        ContentDisposition.fileName(fields).flatMap(make) ?? url.lastPathComponent.flatMap(make) ?? "download"
+    }
+
+    /// Controls, line separators, and what shows nothing or turns the direction of what follows.
+    private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: true
+        default: scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.isNoncharacterCodePoint
+        }
+    }
+
+    /// Without dots, dashes and white space at the beginning (hidden files, options) and without dots and white space
+    /// at the end (Windows drops them, and two names become one).
+    private static func trimmed(_ scalars: [Unicode.Scalar]) -> [Unicode.Scalar] {
+        let first = scalars.firstIndex { $0 != "." && $0 != "-" && !$0.properties.isWhitespace }
+        guard let first else { return [] }
+        let last = scalars.lastIndex { $0 != "." && !$0.properties.isWhitespace } ?? first
+        return Array(scalars[first...last])
+    }
+
+    private static func isDriveLetter(_ scalars: [Unicode.Scalar]) -> Bool {
+        guard scalars.count >= 2, scalars[1] == ":", scalars[0].isASCII else { return false }
+        return ASCII.isLetter(UInt8(truncatingIfNeeded: scalars[0].value))
+    }
+
+    private static func isReserved(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "<", ">", ":", "\"", "|", "?", "*": true
+        default: false
+        }
+    }
+
+    /// `CON`, `nul.txt`, `COM1 .log`: Windows opens a device whatever follows the first dot.
+    private static func isDeviceName(_ name: String) -> Bool {
+        var base = name.unicodeScalars.prefix { $0 != "." }
+        while base.last?.properties.isWhitespace == true { base.removeLast() }
+        let upper = String(base).uppercased()
+        if ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].contains(upper) { return true }
+        guard upper.hasPrefix("COM") || upper.hasPrefix("LPT"), upper.unicodeScalars.count == 4 else { return false }
+        return upper.unicodeScalars.last.map { "0123456789¹²³".unicodeScalars.contains($0) } ?? false
+    }
+
+    /// At most `maximumByteCount` bytes: the stem is cut between two characters, an extension of up to 16 bytes stays.
+    private static func shortened(_ name: String) -> String {
+        guard name.utf8.count > maximumByteCount else { return name }
+        var stem = name[...]
+        var fileExtension = name[name.endIndex...]
+        if let dot = name.utf8.lastIndex(of: 0x2E), name[dot...].utf8.count <= 17 {
+            stem = name[..<dot]
+            fileExtension = name[dot...]
+        }
+        let room = maximumByteCount - fileExtension.utf8.count
+        var kept = String(prefix(of: stem, byteCount: room))
+        while let last = kept.unicodeScalars.last, last == "." || last.properties.isWhitespace {
+            kept.unicodeScalars.removeLast()
+        }
+        return kept + fileExtension
+    }
+
+    /// As many whole characters as fit; where the first one alone does not, as many scalars.
+    private static func prefix(of text: Substring, byteCount: Int) -> Substring {
+        var end = text.startIndex
+        var used = 0
+        for index in text.indices {
+            used += text[index].utf8.count
+            if used > byteCount { break }
+            end = text.index(after: index)
+        }
+        guard end == text.startIndex else { return text[..<end] }
+        used = 0
+        for index in text.unicodeScalars.indices {
+            used += UTF8.width(text.unicodeScalars[index])
+            if used > byteCount { break }
+            end = text.unicodeScalars.index(after: index)
+        }
+        return text[..<end]
+    }
+
+    /// A server must not be able to name the part file, journal or `tow-bad` file of another download: `x.tow`
+    /// becomes `x_tow`.
+    private static func withoutOwnSuffix(_ name: String) -> String {
+        guard let dot = name.utf8.lastIndex(of: 0x2E) else { return name }
+        let fileExtension = ASCII.lowercased(name[dot...])
+        guard fileExtension == ".tow" || fileExtension.hasPrefix(".tow-") else { return name }
+        var renamed = name
+        renamed.unicodeScalars.replaceSubrange(dot...dot, with: CollectionOfOne("_"))
+        return renamed
+    }
+}

@@ -1,0 +1,49 @@
+/// Remote text made safe to print.
+///
+/// An escape sequence in a file name or a header could rewrite what the terminal shows, or run commands in some
+/// terminals (CVE-2004-1488, CWE-150); bidirectional controls can make `exe.fdp` look like another name.
+package enum TerminalSafeText {
+    /// The text with every control character, bidirectional control, invisible format character and line or
+    /// paragraph separator shown as an escape (`\x1b`, `\u202e`), cut to `width` cells with `…` at the end.
+    ///
+    /// For people, not for programs: the backslash itself stays as it is, so it cannot be undone.
+    package static func make(_ text: String, width: Int? = nil) -> String {
+        let pieces = text.map { $0.unicodeScalars.map(visible).joined() }
+        guard let width else { return pieces.joined() }
+        let widths = pieces.map { displayWidth($0) }
+        guard widths.reduce(0, +) > width else { return pieces.joined() }
+        guard width > 0 else { return "" }
+        var cut = ""
+        var used = 1
+        for (piece, cells) in zip(pieces, widths) {
+            used += cells
+            if used > width { break }
+            cut += piece
+        }
+        return cut + "…"
+    }
+
+    /// The number of terminal cells the text takes: 2 for wide characters and emoji, 0 for combining marks.
+    package static func displayWidth(_ text: some StringProtocol) -> Int {
+        text.reduce(0) { $0 + CharacterWidth.cells($1) }
+    }
+
+    private static func visible(_ scalar: Unicode.Scalar) -> String {
+        guard isHidden(scalar) else { return String(Character(scalar)) }
+        let digits = String(scalar.value, radix: 16)
+        switch scalar.value {
+        case ..<0x100: return "\\x" + String(repeating: "0", count: 2 - digits.utf8.count) + digits
+        case ..<0x1_0000: return "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+        default: return "\\u{\(digits)}"
+        }
+    }
+
+    /// Joiners stay: scripts and emoji need them, and they move nothing.
+    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar == "\u{200C}" || scalar == "\u{200D}" { return false }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: return true
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,87 @@
+/// What the runner is to do, in order.
+package enum TransferAction: Hashable, Sendable {
+    /// Send a request.
+    case start(AttemptPlan)
+    /// End an attempt; its `ended` event still comes.
+    case cancel(AttemptID)
+    /// The attempt stops at `end` instead of its lease's end.
+    case shrink(AttemptID, end: Int64)
+    /// The paused answer is wanted: write its body.
+    case proceed(AttemptID)
+    /// Create part file and journal, or the next generation of them; `prepared` or `storageFailed` follows.
+    case prepare(PreparePlan)
+    /// Store what was learned.
+    case learn(Representation, [Checksum])
+    /// Take claims back.
+    case withdraw(ByteRange)
+    /// Compute and compare; `verified` or `storageFailed` follows.
+    case verify([Checksum], length: Int64)
+    /// Keep the wrong file as `NAME.tow-bad`.
+    case setAside
+    /// Give the file its name; `published` or `storageFailed` follows.
+    case publish(length: Int64, modified: HTTPDate?)
+    /// Tell the user.
+    case notice(TransferNotice)
+    /// Tell all downloads of this host.
+    case report(HostReport)
+    /// The transfer is over.
+    case finish(TransferEnding)
+}
+
+/// What was learned of a host.
+package enum HostReport: Hashable, Sendable {
+    /// It wants to be left alone for so long.
+    case leaveAlone(Duration)
+    /// It allows no more connections than that.
+    case connections(Int)
+}
+
+/// How a transfer ended.
+package enum TransferEnding: Hashable, Sendable {
+    /// The file is there.
+    case finished
+    /// It failed; what is worth keeping is kept.
+    case failed(TowlineError)
+    /// The user stopped it; everything is kept.
+    case stopped
+}
+
+/// How to create a part file.
+package struct PreparePlan: Hashable, Sendable {
+    /// What its bytes are of.
+    package var representation: Representation
+    /// The name the server or the URL gives.
+    package var fileName: String
+    /// Checksums known so far.
+    package var checksums: [Checksum]
+    /// A part file is there already, and this one takes its place with the next generation number.
+    package var isReplacement: Bool
+    /// The URL that answered.
+    package var resolved: HTTPURL
+}
+
+/// One attempt: what to send, and where its bytes belong.
+package struct AttemptPlan: Hashable, Sendable {
+    /// Its name.
+    package var id: AttemptID
+    /// Where to ask.
+    package var url: HTTPURL
+    /// What to send.
+    package var fields: HTTPFields
+    /// Whether the user's credentials may go there.
+    package var sendsCredentials: Bool
+    /// What the answer is judged by.
+    package var question: ResponseQuestion
+    /// The bytes it is to bring; the end is `Int64.max` while unknown.
+    package var lease: ByteRange
+    /// So many bytes before the lease are asked for again and compared.
+    package var overlap: Int64
+    /// Whether a matching 206 may be written at once, without waiting for `proceed`.
+    package var joinsDirectly: Bool
+    /// The URLs that led here, in this chain of redirects.
+    package var chain: [HTTPURL]
+    /// Whether this attempt asks if a change is real.
+    package var isConfirmation: Bool
+    /// Whether it races another for the same bytes.
+    package var isRace: Bool
+}

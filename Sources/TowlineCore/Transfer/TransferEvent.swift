@@ -1,0 +1,85 @@
+/// What happened to a transfer. Everything rare is one of these; bytes are not.
+package enum TransferEvent: Sendable {
+    /// The transfer begins, with what an earlier one left.
+    case begin(HeldDownload?)
+    /// A response head came and was judged.
+    case answered(AttemptID, ResponseVerdict)
+    /// An attempt is over.
+    case ended(AttemptID, AttemptResult)
+    /// The part file (and journal) that `prepare` asked for are there.
+    case prepared
+    /// Opening, creating, verifying or publishing failed.
+    case storageFailed(TowlineError)
+    /// The part file was deleted or replaced behind our back.
+    case partLost(reason: String)
+    /// Some time has passed.
+    case tick
+    /// A checkpoint made these bytes durable.
+    case checkpointed(ByteRangeSet)
+    /// A checkpoint failed: only these bytes may still be believed.
+    case checkpointFailed(ByteRangeSet, TowlineError)
+    /// The checksums were computed; these do not match.
+    case verified(mismatches: [Checksum])
+    /// The file is under its name.
+    case published
+    /// The user wants it to stop, everything kept.
+    case stop
+}
+
+/// How an attempt ended, as the transfer sees it.
+package enum AttemptResult: Sendable {
+    /// The body came whole by its own framing.
+    case complete(AttemptEnd.Framing)
+    /// We closed it: its segment is full, or its response was not wanted.
+    case stopped
+    /// The transfer cancelled it.
+    case cancelled
+    /// The wire failed.
+    case failed(TransportFailure)
+    /// Writing failed.
+    case sinkFailed(TowlineError)
+    /// The bytes before the seam are not those held.
+    case overlapDiffers
+    /// The content does not hash to its `Content-Digest`; what it wrote, from the offset on, is wrong.
+    case digestDiffers(from: Int64)
+}
+
+/// How far an attempt is.
+package struct AttemptProgress: Hashable, Sendable {
+    /// Everything from the lease's start to here is written.
+    package var position: Int64
+    /// Body bytes received, overlap included.
+    package var received: Int64
+
+    /// Makes one.
+    package init(position: Int64, received: Int64) {
+        self.position = position
+        self.received = received
+    }
+}
+
+/// What the world looks like when an event is handled.
+package struct TransferContext: Sendable {
+    /// Monotonic time.
+    package var now: Duration
+    /// How far each running attempt is.
+    package var progress: [AttemptID: AttemptProgress]
+    /// The host asked to be left alone until then.
+    package var hostNotBefore: Duration?
+    /// Connections the host is known to allow.
+    package var hostCeiling: Int?
+    /// A random number in 0 ..< 1.
+    package var jitter: Double
+
+    /// Makes one.
+    package init(
+        now: Duration, progress: [AttemptID: AttemptProgress] = [:], hostNotBefore: Duration? = nil,
+        hostCeiling: Int? = nil, jitter: Double = 0.5
+    ) {
+        self.now = now
+        self.progress = progress
+        self.hostNotBefore = hostNotBefore
+        self.hostCeiling = hostCeiling
+        self.jitter = jitter
+    }
+}

@@ -1,0 +1,49 @@
+/// Something a user should hear about: what happened and why.
+package struct TransferNotice: Hashable, Sendable {
+    /// How loud.
+    package enum Level: String, Sendable {
+        /// Good to know.
+        case info
+        /// Bytes were fetched again, or something could not be verified.
+        case warning
+    }
+
+    /// A stable name for programs, such as `restarted`.
+    package enum Kind: String, Sendable {
+        /// Goes on with bytes that were there.
+        case resumed
+        /// Bytes were thrown away and the download starts over.
+        case restarted
+        /// An attempt failed and another follows.
+        case retrying
+        /// The server limits connections or rate.
+        case limited
+        /// A redirect was followed.
+        case redirected
+        /// One stream only, because ranges do not work there.
+        case singleStream
+        /// The length or the bytes could not be verified.
+        case unverified
+        /// Checksum equal.
+        case verified
+        /// Something about files on disk.
+        case disk
+        /// The finished download was already there.
+        case alreadyFinished
+    }
+
+    /// How loud.
+    package let level: Level
+    /// What.
+    package let kind: Kind
+    /// One sentence, without secrets and without raw bytes of a server.
+    package let message: String
+
+    /// Makes a notice.
+    package init(_ level: Level, _ kind: Kind, _ message: String) {
+        self.level = level
+        self.kind = kind
+        self.message = message
+    }
+}
+

@@ -1,0 +1,224 @@
+/// What each verdict leads to.
+extension TransferStateMachine {
+    mutating func answered(
+        _ id: AttemptID, _ verdict: ResponseVerdict, _ context: TransferContext
+    ) -> [TransferAction] {
+        guard let attempt = attempts[id], !attempt.isDismissed, phase == .running else { return [] }
+        let trip = (context.now - attempt.startedAt).seconds
+        roundTrip = min(roundTrip ?? trip, trip)
+        attempts[id]?.lastProgressAt = context.now
+        switch verdict {
+        case .partial(let range, let facts): return acceptPartial(id, range, facts, context)
+        case .whole(let facts): return adoptWhole(id, facts)
+        case .empty(let facts):
+            var empty = facts
+            empty.representation.completeLength = 0
+            return adoptWhole(id, empty, hasBody: false)
+        case .complete(let length):
+            ledger.learn(completeLength: length)
+            representation?.completeLength = length
+            return dismiss(id)
+        case .askWithoutRange(let reason): return withoutRange(id, reason, context)
+        case .changed(let reason, let facts): return claimedChange(id, reason, facts, context)
+        case .rangeIgnored(let facts): return rangesIgnored(id, facts, context)
+        case .rangeRefused(let reason): return rangeRefused(id, reason, context)
+        case .redirect(let location): return redirected(id, location, context)
+        case .linkExpired(let status, let error): return linkExpired(id, status, error, context)
+        case .transient(let reason, let retryAfter, let overloaded, _):
+            return busy(id, reason, retryAfter, overloaded, context)
+        case .webPage(let reason): return dismiss(id) + failedAttempt(reason, nil, .transient, context)
+        case .permanent(let error):
+            // One bad answer among good ones is that connection's fault.
+            if isConfirmed, error.code == .invalidResponse { return rangeRefused(id, error.message, context) }
+            return dismiss(id) + fail(error)
+        }
+    }
+
+    private mutating func acceptPartial(
+        _ id: AttemptID, _ range: ByteRange, _ facts: ResponseFacts, _ context: TransferContext
+    ) -> [TransferAction] {
+        guard let attempt = attempts[id] else { return [] }
+        let plan = attempt.plan
+        attempts[id]?.isAccepted = true
+        ranges = .works
+        tally.refusals = 0
+        if plan.isConfirmation {
+            tally.isConfirming = false
+            tally.flips += 1
+            if tally.flips >= 3 { budget.single() }
+        }
+        if plan.question.rung > .repeatedValidator { joinedWeakly = true }
+        if range.upperBound < plan.lease.upperBound { ledger.shrink(id, to: range.upperBound) }
+        if ledger.completeLength == nil, let length = facts.representation.completeLength {
+            ledger.learn(completeLength: length)
+        }
+        guard representation != nil, hasStorage, !replacesPart else { return adoptFirst(id, facts) }
+        var actions: [TransferAction] = []
+        if representation?.completeLength == nil, let length = facts.representation.completeLength {
+            representation?.completeLength = length
+            actions.append(learnAction())
+        }
+        isConfirmed = true
+        resolved = plan.url
+        if !plan.joinsDirectly { actions.append(.proceed(id)) }
+        return actions
+    }
+
+    /// The first answer of a generation: it says what the file is.
+    private mutating func adoptFirst(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction] {
+        adopt(id, facts)
+        if facts.contentCoding != nil {
+            ranges = .broken
+            isSingle = true
+        }
+        return preparing(id, facts)
+    }
+
+    /// An answer that carries the whole, from its first byte.
+    mutating func adoptWhole(_ id: AttemptID, _ facts: ResponseFacts, hasBody: Bool = true) -> [TransferAction] {
+        attempts[id]?.isAccepted = true
+        adopt(id, facts)
+        if let length = facts.representation.completeLength { ledger.learn(completeLength: length) }
+        if facts.contentCoding != nil {
+            ranges = .broken
+        } else if ranges != .broken {
+            ranges = facts.acceptsRanges == true ? .claimed : .unknown
+        }
+        isSingle = true
+        var actions = preparing(id, facts)
+        if let coding = facts.contentCoding {
+            let name = TerminalSafeText.make(coding, width: 20)
+            let text = "the server sent it coded as \(name); it is saved as it came"
+            actions.insert(.notice(TransferNotice(.warning, .singleStream, text)), at: 0)
+        }
+        guard !hasBody else { return actions }
+        attempts[id]?.isDismissed = true
+        ledger.release(id)
+        phase = .preparing(nil)
+        return [.cancel(id)] + actions
+    }
+
+    private mutating func adopt(_ id: AttemptID, _ facts: ResponseFacts) {
+        representation = facts.representation
+        contentCoding = facts.contentCoding
+        fileName = facts.fileName
+        isConfirmed = true
+        if let url = attempts[id]?.plan.url { resolved = url }
+        // One that the server vouches for is enough, the strongest; the user's own comes first.
+        if let theirs = facts.wholeDigests.first, !checksums.contains(where: { $0.algorithm == theirs.algorithm }) {
+            checksums.append(theirs)
+        }
+    }
+
+    private mutating func preparing(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction] {
+        phase = .preparing(id)
+        return [
+            .prepare(
+                PreparePlan(
+                    representation: facts.representation, fileName: facts.fileName, checksums: checksums,
+                    isReplacement: hasStorage, resolved: resolved))
+        ]
+    }
+
+    func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
+
+    private mutating func withoutRange(
+        _ id: AttemptID, _ reason: String, _ context: TransferContext
+    ) -> [TransferAction] {
+        ranges = .broken
+        isSingle = true
+        let actions = dismiss(id)
+        guard ledger.written.isEmpty else { return actions + startOver(because: reason, isChange: false) }
+        return actions
+    }
+
+    /// A response that does not answer the range: ask again, then give ranges up.
+    private mutating func rangeRefused(
+        _ id: AttemptID, _ reason: String, _ context: TransferContext
+    ) -> [TransferAction] {
+        tally.refusals += 1
+        let actions = dismiss(id)
+        let others = attempts.values.count { $0.isAccepted && !$0.isDismissed }
+        if others > 0 { budget.lower(to: others) }
+        guard tally.refusals >= (others > 0 ? 4 : 2) else { return actions }
+        ranges = .broken
+        isSingle = true
+        let notice = TransferNotice(.warning, .singleStream, "ranges do not work at this server: \(reason)")
+        return actions + [.notice(notice)] + startOver(because: reason, isChange: false)
+    }
+
+    // MARK: Elsewhere
+
+    private mutating func redirected(
+        _ id: AttemptID, _ location: String, _ context: TransferContext
+    ) -> [TransferAction] {
+        guard let plan = attempts[id]?.plan else { return [] }
+        let target: HTTPURL
+        do {
+            target = try plan.url.resolving(location)
+        } catch {
+            return dismiss(id)
+                + fail(TowlineError(.redirectRefused, "\(terms.source): redirected wrongly: \(error.message)"))
+        }
+        if let refusal = refusedRedirect(plan, target) { return dismiss(id) + fail(refusal) }
+        var actions = dismiss(id)
+        if plan.url.origin != target.origin, !isConfirmed {
+            actions.append(.notice(TransferNotice(.info, .redirected, "redirected to \(target)")))
+        }
+        return actions + start(plan.lease, isRace: plan.isRace, at: target, chain: plan.chain + [plan.url], context)
+    }
+
+    private func refusedRedirect(_ plan: AttemptPlan, _ target: HTTPURL) -> TowlineError? {
+        if plan.chain.count >= terms.maxRedirects {
+            return TowlineError(.redirectRefused, "\(terms.source): more than \(terms.maxRedirects) redirects")
+        }
+        if plan.chain.contains(target) || plan.url == target {
+            return TowlineError(.redirectRefused, "\(terms.source): redirects in a circle, at \(target)")
+        }
+        if plan.url.scheme == .https, target.scheme == .http, !terms.allowsDowngrade {
+            return TowlineError(
+                .redirectRefused,
+                "\(terms.source): redirects from https to \(target); --allow-downgrade follows it")
+        }
+        return nil
+    }
+
+    /// It worked before and is refused now: a signed link that ran out, or one connection too many.
+    private mutating func linkExpired(
+        _ id: AttemptID, _ status: Int, _ error: TowlineError, _ context: TransferContext
+    ) -> [TransferAction] {
+        let wasElsewhere = attempts[id]?.plan.url != terms.source
+        let actions = dismiss(id)
+        let others = attempts.values.count { $0.isAccepted && !$0.isDismissed }
+        if others > 0 {
+            budget.lower(to: others)
+            return actions + [.report(.connections(others))]
+        }
+        tally.expirations += 1
+        guard wasElsewhere, tally.expirations <= 3 else { return actions + fail(error) }
+        resolved = terms.source
+        let text = "the link no longer works (\(status)); asking the first URL again"
+        return actions + [.notice(TransferNotice(.info, .retrying, text))]
+    }
+
+    private mutating func busy(
+        _ id: AttemptID, _ reason: String, _ retryAfter: Duration?, _ overloaded: Bool, _ context: TransferContext
+    ) -> [TransferAction] {
+        var actions = dismiss(id)
+        let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
+        if let wait { actions.append(.report(.leaveAlone(wait))) }
+        let others = attempts.values.count { $0.isAccepted && !$0.isDismissed }
+        if others > 0 {
+            if overloaded {
+                budget.lower(to: others)
+                actions.append(.report(.connections(others)))
+                let text = "\(reason); going on with \(others) connection\(others == 1 ? "" : "s")"
+                actions.append(.notice(TransferNotice(.info, .limited, text)))
+            } else {
+                notBefore = context.now + (wait ?? terms.retry.backoff.delay(failures: 1, jitter: context.jitter))
+            }
+            return actions
+        }
+        return actions + failedAttempt(reason, wait, .transient, context)
+    }
+}

@@ -1,0 +1,138 @@
+/// What an attempt's end leads to.
+extension TransferStateMachine {
+    mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
+        guard let attempt = attempts.removeValue(forKey: id) else { return [] }
+        ledger.release(id)
+        if case .sinkFailed(let error) = result { return fail(error) + drained() }
+        if case .digestDiffers(let start) = result { return wrongContent(attempt, from: start) + drained() }
+        if attempt.isDismissed || attempt.isDisbelieved { return drained() }
+        switch result {
+        case .complete(let framing): return completed(attempt, framing, context) + drained()
+        case .stopped:
+            tally.failures = 0
+            return drained()
+        case .failed(let failure): return failed(attempt, failure, context) + drained()
+        case .overlapDiffers: return seamDiffers() + drained()
+        case .cancelled, .sinkFailed, .digestDiffers: return drained()
+        }
+    }
+
+    private mutating func completed(
+        _ attempt: Attempt, _ framing: AttemptEnd.Framing, _ context: TransferContext
+    ) -> [TransferAction] {
+        guard attempt.isAccepted else { return [] }
+        if attempt.position > attempt.plan.lease.lowerBound { tally.failures = 0 }
+        if ledger.completeLength != nil {
+            // The close of a connection ends a body only where nothing better says how long it is.
+            let isShort = !ledger.missing.isEmpty && attempt.position < attempt.plan.lease.upperBound
+            guard framing == .closed, isShort else { return [] }
+            return failed(attempt, TransportFailure(.bodyCut, "the connection closed early"), context)
+        }
+        // A 206 with `*` for the length ends where it said; what follows is asked for next.
+        guard ranges != .works else { return [] }
+        ledger.learn(completeLength: attempt.position)
+        representation?.completeLength = attempt.position
+        guard framing == .closed else { return [learnAction()] }
+        let text = "the server gave no length; \(attempt.position) bytes came before it closed the connection"
+        return [learnAction(), .notice(TransferNotice(.warning, .unverified, text))]
+    }
+
+    private mutating func failed(
+        _ attempt: Attempt, _ failure: TransportFailure, _ context: TransferContext
+    ) -> [TransferAction] {
+        let reason = TerminalSafeText.make(failure.message, width: 200)
+        if attempt.isAccepted, attempt.position > attempt.plan.lease.lowerBound {
+            // It brought something: the next one starts where this one stopped, at once.
+            tally.failures = 0
+            notBefore = nil
+            return [.notice(TransferNotice(.info, .retrying, "\(reason); going on from there"))]
+        }
+        let working = live.count { $0.isAccepted }
+        if working > 0 {
+            if [.closedBeforeHead, .connectFailed, .streamRefused, .connectTimedOut].contains(failure.kind) {
+                budget.lower(to: working)
+            }
+            notBefore = context.now + terms.retry.backoff.delay(failures: 1, jitter: context.jitter)
+            return []
+        }
+        switch RetryPolicy.classify(failure.kind) {
+        case .permanent(let code): return fail(TowlineError(code, "\(attempt.plan.url): \(reason)"))
+        case .transient(let limit):
+            return failedAttempt(reason, nil, RetryPolicy.exhausted(failure.kind), limit: limit, context)
+        }
+    }
+
+    /// Counts an attempt that brought nothing, and waits or gives up.
+    mutating func failedAttempt(
+        _ reason: String, _ wait: Duration?, _ code: TowlineError.Code, limit: Int? = nil, _ context: TransferContext
+    ) -> [TransferAction] {
+        tally.failures += 1
+        let limit = ledger.written.isEmpty ? limit : nil
+        if terms.retry.isExhausted(failures: tally.failures, limit: limit) {
+            let tries = tally.failures == 1 ? "1 try" : "\(tally.failures) tries"
+            return fail(TowlineError(code, "\(terms.source): \(reason); gave up after \(tries)"))
+        }
+        let delay = max(terms.retry.backoff.delay(failures: tally.failures, jitter: context.jitter), wait ?? .zero)
+        notBefore = context.now + delay
+        waitReason = reason
+        waitsForServer = wait != nil
+        let text = "\(reason); next attempt in \(DurationText.format(delay))"
+        return [.notice(TransferNotice(.info, .retrying, text))]
+    }
+
+    /// What we hold and what the server sends for the same offsets are different bytes.
+    private mutating func seamDiffers() -> [TransferAction] {
+        if tally.restarts > 0 {
+            ranges = .broken
+            isSingle = true
+        }
+        return startOver(
+            because: "the bytes before the seam are not those on the server, though nothing else says it changed",
+            isChange: false)
+    }
+
+    private mutating func wrongContent(_ attempt: Attempt, from start: Int64) -> [TransferAction] {
+        tally.digestFailures += 1
+        let wrong = ByteRange(start, max(start, attempt.position))
+        ledger.withdraw(wrong)
+        guard tally.digestFailures <= 3 else {
+            return [.withdraw(wrong)]
+                + fail(
+                    TowlineError(
+                        .checksumMismatch, "\(terms.source): the content does not match its Content-Digest, 4 times"))
+        }
+        let size = ByteCountText.format(wrong.count)
+        let text = "\(size) did not match their Content-Digest; fetching them again"
+        return [.withdraw(wrong), .notice(TransferNotice(.warning, .retrying, text))]
+    }
+
+    /// Replaces connections that stand still, and those far below their peers (DESIGN.md §5).
+    mutating func replaceStalled(_ context: TransferContext) -> [TransferAction] {
+        var actions: [TransferAction] = []
+        for (id, attempt) in attempts.sorted(by: { $0.key.value < $1.key.value }) where !attempt.isDismissed {
+            guard context.now - attempt.lastProgressAt >= terms.stallTimeout else { continue }
+            actions += dismiss(id)
+            let isAlone = live.isEmpty
+            let broughtSomething = attempt.position > attempt.plan.lease.lowerBound
+            let reason = "no byte for \(DurationText.format(terms.stallTimeout))"
+            if isAlone, !broughtSomething {
+                actions += failedAttempt(reason, nil, .transient, context)
+            } else {
+                actions.append(.notice(TransferNotice(.info, .retrying, "\(reason); connecting anew")))
+            }
+            if case .running = phase { continue }
+            return actions
+        }
+        return actions + replaceSlowest(context)
+    }
+
+    private mutating func replaceSlowest(_ context: TransferContext) -> [TransferAction] {
+        let rated = live.filter { $0.isAccepted && context.now - $0.startedAt > .seconds(4) }
+        guard rated.count >= 3, tally.replacements < 8 else { return [] }
+        let sorted = rated.sorted { ($0.estimator.rate ?? 0) < ($1.estimator.rate ?? 0) }
+        let median = sorted[sorted.count / 2].estimator.rate ?? 0
+        guard let slowest = sorted.first, (slowest.estimator.rate ?? 0) < median * 0.1 else { return [] }
+        tally.replacements += 1
+        return dismiss(slowest.plan.id)
+    }
+}

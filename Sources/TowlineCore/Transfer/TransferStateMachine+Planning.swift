@@ -1,0 +1,198 @@
+/// Which attempt to start next.
+extension TransferStateMachine {
+    /// Bytes before each seam that are asked for again and compared.
+    static let overlap: Int64 = 16 << 10
+    /// The same where nothing stronger than the bytes themselves proves that they belong together.
+    static let weakOverlap: Int64 = 64 << 10
+
+    /// Attempts that are wanted.
+    var live: [Attempt] { attempts.values.filter { !$0.isDismissed } }
+
+    /// Starts what should run now. Idempotent.
+    mutating func plan(_ context: TransferContext) -> [TransferAction] {
+        if hasStorage, !replacesPart, ledger.isWhole { return drain(.finish) }
+        if let ceiling = context.hostCeiling, ceiling < budget.ceiling { budget.lower(to: ceiling) }
+        let running = live.count
+        let earliest = max(notBefore ?? .zero, context.hostNotBefore ?? .zero)
+        guard earliest <= context.now else {
+            if running == 0, let host = context.hostNotBefore, host > (notBefore ?? .zero) {
+                waitReason = "the server asked to wait"
+                waitsForServer = true
+            }
+            return []
+        }
+        if running == 0 {
+            notBefore = nil
+            return startSole(context)
+        }
+        guard isConfirmed, !isSingle, mayBeSegmented else { return [] }
+        if tally.isConfirming, !live.contains(where: { $0.plan.isConfirmation }) {
+            guard let gap = ledger.missing.first else { return [] }
+            return start(gap, context)
+        }
+        return grow(by: budget.target - running, context)
+    }
+
+    private mutating func grow(by count: Int, _ context: TransferContext) -> [TransferAction] {
+        var actions: [TransferAction] = []
+        for _ in 0..<max(0, count) {
+            let next = nextSegment(context)
+            guard !next.isEmpty else { break }
+            actions += next
+        }
+        return actions
+    }
+
+    /// A gap nobody has; else half of what would end last; else a race for the slowest remainder.
+    private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
+        if let gap = ledger.missing.first { return start(gap, context) }
+        let policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
+        let runners = splittable
+        if let cut = policy.cut(runners) {
+            ledger.shrink(cut.victim, to: cut.segment.lowerBound)
+            return [.shrink(cut.victim, end: cut.segment.lowerBound)] + start(cut.segment, context)
+        }
+        guard !live.contains(where: { $0.plan.isRace }), live.count > 1 || budget.target > 1 else { return [] }
+        let allowed = (ledger.completeLength ?? 0) / 100 - wastedInRaces
+        guard let slowest = policy.race(runners, budget: max(0, allowed)) else { return [] }
+        wastedInRaces += slowest.remaining.count
+        return start(slowest.remaining, isRace: true, context)
+    }
+
+    private var splittable: [SplitPolicy.Runner] {
+        live.compactMap { attempt in
+            guard let lease = ledger.leases[attempt.plan.id], !lease.isRace, !lease.range.isEmpty,
+                lease.range.upperBound < .max
+            else { return nil }
+            return SplitPolicy.Runner(
+                id: attempt.plan.id, remaining: lease.range,
+                rate: attempt.isAccepted ? attempt.estimator.rate : nil)
+        }
+    }
+
+    // MARK: The proof ladder
+
+    /// Whether two connections may write at once: only with proof that needs no byte already held.
+    var mayBeSegmented: Bool {
+        guard ranges == .works, contentCoding == nil, ledger.completeLength != nil else { return false }
+        switch joinRung {
+        case .ifRange, .repeatedValidator, .checksum: return true
+        default: return false
+        }
+    }
+
+    /// The strongest rung on which bytes can be joined to those held; `nil` if there is none.
+    var joinRung: ResponseQuestion.Rung? {
+        guard let representation, ranges != .broken, contentCoding == nil else { return nil }
+        switch representation.validator {
+        case .strong: return dislikesIfRange ? .repeatedValidator : .ifRange
+        case .weak where !checksums.isEmpty: return .checksum
+        case .weak:
+            let seam = ledger.missing.first?.lowerBound ?? 0
+            let holdsEnough = ledger.writtenBefore(seam) >= Self.weakOverlap
+            if representation.completeLength != nil, holdsEnough { return .weakWithOverlap }
+        case .none where !checksums.isEmpty: return .checksum
+        case .none: break
+        }
+        return terms.unsafeResume && representation.completeLength != nil ? .unsafe : nil
+    }
+
+    // MARK: Starting
+
+    /// Nothing runs: ask for the first gap, or for the file as if for the first time.
+    private mutating func startSole(_ context: TransferContext) -> [TransferAction] {
+        if ledger.written.isEmpty || replacesPart || representation == nil {
+            if hasStorage { replacesPart = true }
+            representation = nil
+            ledger = RangeLedger()
+            isConfirmed = isConfirmed && ranges == .works
+            return start(ByteRange(0, .max), context)
+        }
+        guard joinRung != nil else {
+            return startOver(
+                because: "the server gives nothing that proves what is there to be the same file"
+                    + " (--checksum or --unsafe-resume would allow to go on)", isChange: false)
+        }
+        guard let gap = ledger.missing.first else { return [] }
+        return start(gap, context)
+    }
+
+    /// Builds and registers an attempt.
+    mutating func start(
+        _ lease: ByteRange, isRace: Bool = false, at url: HTTPURL? = nil, chain: [HTTPURL] = [],
+        _ context: TransferContext
+    ) -> [TransferAction] {
+        let id = AttemptID(nextID)
+        nextID += 1
+        let isFirst = representation == nil
+        let overlap = isFirst ? 0 : overlap(before: lease.lowerBound)
+        let asked = question(lease, overlap: overlap, isFirst: isFirst)
+        let target = url ?? resolved
+        let isOurs = target.origin == terms.source.origin
+        let plan = AttemptPlan(
+            id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
+            lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart, chain: chain,
+            isConfirmation: tally.isConfirming, isRace: isRace)
+        attempts[id] = Attempt(
+            plan: plan, startedAt: context.now, position: lease.lowerBound, lastProgressAt: context.now)
+        ledger.lease(lease, to: id, isRace: isRace)
+        return [.start(plan)]
+    }
+
+    private func overlap(before offset: Int64) -> Int64 {
+        // Where the length is unknown, the end is found by asking for what follows it, and nothing else.
+        if ledger.completeLength == nil, isConfirmed { return 0 }
+        let isWeak = (joinRung ?? .unsafe) > .repeatedValidator || isDoubtful
+        return min(ledger.writtenBefore(offset), isWeak ? Self.weakOverlap : Self.overlap)
+    }
+
+    private func question(_ lease: ByteRange, overlap: Int64, isFirst: Bool) -> ResponseQuestion {
+        let lower = lease.lowerBound - overlap
+        let asked: ResponseQuestion.Asked
+        if isFirst, ranges == .broken {
+            asked = .whole
+        } else {
+            asked = lease.upperBound == .max ? .from(lower) : .range(ByteRange(lower, lease.upperBound))
+        }
+        return ResponseQuestion(
+            asked: asked, rung: isFirst ? .nothingToJoin : joinRung ?? .nothingToJoin, known: representation,
+            holdsAllBeforeAsked: ledger.written.contains(ByteRange(0, lease.lowerBound)),
+            workedBefore: isConfirmed,
+            expectsWebPage: representation?.mediaType == "text/html"
+                || representation?.mediaType == "application/xhtml+xml",
+            source: terms.source)
+    }
+
+    private func fields(_ question: ResponseQuestion, isOurs: Bool) -> HTTPFields {
+        var fields = HTTPFields()
+        let own = isOurs ? terms.userFields : HTTPFields()
+        func add(_ name: String, _ value: String) {
+            if !own.has(name) { fields.append(name: name, value: value) }
+        }
+        add("User-Agent", "towline/\(TowlineVersion.text)")
+        add("Accept", "*/*")
+        // Ranges count coded bytes (RFC 9110 §14.1.2): only the identity coding can be joined.
+        fields.append(name: "Accept-Encoding", value: "identity")
+        add("Want-Repr-Digest", "sha-256=10, sha-512=3")
+        if tally.isConfirming { fields.append(name: "Cache-Control", value: "no-cache") }
+        switch question.asked {
+        case .whole: break
+        case .from(let lower): fields.append(name: "Range", value: "bytes=\(lower)-")
+        case .range(let range):
+            fields.append(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
+        }
+        if question.rung == .ifRange, case .strong(let value) = representation?.validator {
+            fields.append(name: "If-Range", value: value)
+        }
+        for line in own.lines where !Self.reservedFields.contains(where: { HTTPFields.equalNames($0, line.name) }) {
+            fields.append(name: line.name, value: line.value)
+        }
+        return fields
+    }
+
+    /// Fields that decide what bytes come back: not the user's to set.
+    package static let reservedFields = [
+        "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
+        "Accept-Encoding", "Host", "Content-Length", "Transfer-Encoding", "TE", "Connection",
+    ]
+}

@@ -1,0 +1,115 @@
+/// Starting over: bytes that cannot be joined are given up, never mixed.
+extension TransferStateMachine {
+    /// Restarts after which the server is called hopeless.
+    static let restartLimit = 5
+
+    /// Gives up what is held and begins again, with a notice that says why.
+    ///
+    /// - Parameters:
+    ///   - isChange: the file changed on the server (which the user may have forbidden to follow).
+    ///   - keeper: an attempt whose paused answer is the whole of the new file.
+    mutating func startOver(because reason: String, isChange: Bool, keeper: AttemptID? = nil) -> [TransferAction] {
+        if case .draining(.end) = phase { return [] }
+        if isChange, !terms.restartsChanged {
+            return fail(
+                TowlineError(
+                    .changedOnServer,
+                    "\(terms.source): the file changed on the server (\(reason)); what was fetched is kept"))
+        }
+        if terms.isStream, !ledger.written.isEmpty {
+            return fail(
+                TowlineError(
+                    .transient, "\(terms.source): \(reason), and what went to standard output cannot be taken back"))
+        }
+        tally.restarts += 1
+        guard tally.restarts <= Self.restartLimit else {
+            return fail(
+                TowlineError(
+                    isChange ? .changedOnServer : .invalidResponse,
+                    "\(terms.source): gave up after \(Self.restartLimit) restarts, the last because \(reason)"))
+        }
+        tally.isConfirming = false
+        guard !ledger.written.isEmpty || isChange else { return drain(.restart(keeper: keeper)) }
+        let lost = ByteCountText.format(ledger.written.count)
+        let notice = TransferNotice(.warning, .restarted, "starting over because \(reason) (\(lost) given up)")
+        return [.notice(notice)] + drain(.restart(keeper: keeper))
+    }
+
+    /// All attempts but the keeper are gone: forget the old representation.
+    mutating func restart(_ keeper: AttemptID?) -> [TransferAction] {
+        ledger = RangeLedger()
+        representation = nil
+        contentCoding = nil
+        checksums = terms.checksum.map { [$0] } ?? []
+        isConfirmed = false
+        isDoubtful = false
+        joinedWeakly = false
+        resumedBytes = 0
+        replacesPart = hasStorage
+        phase = .running
+        guard let keeper, let facts = keptAnswer else {
+            keptAnswer = nil
+            return []
+        }
+        keptAnswer = nil
+        attempts[keeper]?.plan.lease = ByteRange(0, .max)
+        attempts[keeper]?.position = 0
+        ledger.lease(ByteRange(0, .max), to: keeper)
+        return adoptWhole(keeper, facts)
+    }
+
+    /// A claim that the file changed. It is asked about once more before anything is thrown away: captive portals,
+    /// single broken caches and CDN nodes with tags of their own all look like a change at first.
+    mutating func claimedChange(
+        _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?, _ context: TransferContext
+    ) -> [TransferAction] {
+        guard let attempt = attempts[id] else { return [] }
+        if ledger.written.isEmpty, live.count == 1 {
+            return believedChange(id, reason, facts)
+        }
+        if !attempt.plan.isConfirmation {
+            tally.isConfirming = true
+            return dismiss(id)
+        }
+        return believedChange(id, reason, facts)
+    }
+
+    private mutating func believedChange(
+        _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?
+    ) -> [TransferAction] {
+        guard let facts else { return dismiss(id) + startOver(because: reason, isChange: true) }
+        keptAnswer = facts
+        return startOver(because: reason, isChange: true, keeper: id)
+    }
+
+    /// The server answers ranges with the whole although nothing changed.
+    mutating func rangesIgnored(
+        _ id: AttemptID, _ facts: ResponseFacts, _ context: TransferContext
+    ) -> [TransferAction] {
+        guard let attempt = attempts[id] else { return [] }
+        if attempt.plan.question.rung == .ifRange, !dislikesIfRange {
+            // Rung 2: the same question without If-Range.
+            dislikesIfRange = true
+            return dismiss(id)
+        }
+        let others = attempts.values.count { $0.isAccepted && !$0.isDismissed }
+        if others > 0, tally.refusals < 3 {
+            tally.refusals += 1
+            budget.lower(to: others)
+            return dismiss(id)
+        }
+        ranges = .broken
+        isSingle = true
+        keptAnswer = facts
+        return [.notice(TransferNotice(.warning, .singleStream, "the server does not give ranges of this file"))]
+            + startOver(because: "the server cannot go on in the middle", isChange: false, keeper: id)
+    }
+
+    /// Closes an attempt whose answer is of no use; its lease is free at once.
+    mutating func dismiss(_ id: AttemptID) -> [TransferAction] {
+        guard attempts[id]?.isDismissed == false else { return [] }
+        attempts[id]?.isDismissed = true
+        ledger.release(id)
+        return [.cancel(id)]
+    }
+}

@@ -1,0 +1,42 @@
+/// Where the transfer stands, for people.
+extension TransferStateMachine {
+    /// A snapshot; also steps the estimate of the remaining time, which follows the clock.
+    package mutating func snapshot(now: Duration) -> TransferSnapshot {
+        var snapshot = TransferSnapshot()
+        snapshot.name = fileName.isEmpty ? nil : fileName
+        snapshot.completeLength = ledger.completeLength
+        snapshot.heldBytes = ledger.written.count
+        snapshot.resumedBytes = resumedBytes
+        snapshot.receivedBytes = receivedTotal
+        snapshot.connections = live.count
+        snapshot.state = state
+        if case .downloading = snapshot.state {
+            snapshot.rate = estimator.rate
+            if let length = ledger.completeLength {
+                let missing = length - snapshot.heldBytes
+                snapshot.remaining = remainingTime.estimate(missing: missing, rate: estimator.rate, now: now)
+            }
+        }
+        if case .waiting = snapshot.state {
+            let until = notBefore ?? now
+            snapshot.wait = TransferSnapshot.Wait(remaining: max(.zero, until - now), reason: waitReason)
+        }
+        return snapshot
+    }
+
+    private var state: DownloadState {
+        switch phase {
+        case .idle: return .queued
+        case .running, .preparing, .draining:
+            if live.contains(where: { $0.isAccepted }) { return .downloading }
+            if live.isEmpty, case .running = phase { return .waiting(waitsForServer ? .server : .retry) }
+            return .connecting
+        case .verifying: return .verifying
+        case .publishing: return .publishing
+        case .ended: return .finished
+        }
+    }
+
+    /// When the machine wants to be woken by a `tick`, if before the next regular one.
+    package var wakeAt: Duration? { phase == .running && live.isEmpty ? notBefore : nil }
+}

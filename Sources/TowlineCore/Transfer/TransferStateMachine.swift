@@ -1,0 +1,295 @@
+/// The whole behaviour of one transfer as a value: an event comes in, actions go out. No socket, no file, no clock.
+///
+/// Phases: `idle → running ⇄ preparing → … → verifying → publishing → ended`, with `draining` wherever running
+/// attempts must be gone first: nothing is verified, published or replaced while somebody may still write.
+package struct TransferStateMachine: Sendable {
+    /// Where the transfer stands.
+    enum Phase: Hashable, Sendable {
+        case idle
+        /// Attempts run, or wait for their time.
+        case running
+        /// The part file is being created; the answer of this attempt waits, if it is one.
+        case preparing(AttemptID?)
+        /// Waits for all attempts to end, but for the keeper of a restart.
+        case draining(Goal)
+        case verifying
+        case publishing
+        case ended
+    }
+
+    /// What follows once all attempts are gone.
+    enum Goal: Hashable, Sendable {
+        /// Everything is written: verify and publish.
+        case finish
+        /// From the first byte again; the keeper's answer is all of the new file.
+        case restart(keeper: AttemptID?)
+        /// Go on with what may still be believed.
+        case resume
+        case end(TransferEnding)
+    }
+
+    /// What is known of ranges at this server.
+    enum RangeSupport: Hashable, Sendable {
+        case unknown
+        /// A 206 came as it should.
+        case works
+        /// It says so, but has not shown it.
+        case claimed
+        /// Asked without `Range` from here on; one stream.
+        case broken
+    }
+
+    /// An attempt under way.
+    struct Attempt: Sendable {
+        var plan: AttemptPlan
+        let startedAt: Duration
+        var isAccepted = false
+        /// Cancelled by us, or its answer refused: what it still brings does not count as failure.
+        var isDismissed = false
+        /// What it wrote must not be believed.
+        var isDisbelieved = false
+        var position: Int64
+        var received: Int64 = 0
+        var lastProgressAt: Duration
+        var estimator = ThroughputEstimator(timeConstant: .seconds(2))
+    }
+
+    let terms: TransferTerms
+    var phase = Phase.idle
+    var ledger = RangeLedger()
+    /// What the held bytes are of; `nil` before the first answer.
+    var representation: Representation?
+    var checksums: [Checksum] = []
+    var ranges = RangeSupport.unknown
+    /// The server dislikes `If-Range`: rung 2 of the ladder instead of rung 1.
+    var dislikesIfRange = false
+    var contentCoding: String?
+    /// The answer that a restart begins with.
+    var keptAnswer: ResponseFacts?
+    var isDoubtful = false
+    var hasStorage = false
+    /// The next answer's bytes go into a new part file.
+    var replacesPart = false
+    /// This transfer has seen an answer that fits the bytes held.
+    var isConfirmed = false
+    /// Bytes were joined on less than a strong validator.
+    var joinedWeakly = false
+    var attempts: [AttemptID: Attempt] = [:]
+    var budget: ConnectionBudget
+    var resolved: HTTPURL
+    var fileName = ""
+    var nextID: UInt64
+    /// Not before that time may a new attempt start, unless others run.
+    var notBefore: Duration?
+    var waitReason = ""
+    var waitsForServer = false
+    var tally = Tally()
+    var receivedTotal: Int64 = 0
+    var resumedBytes: Int64 = 0
+    var wastedInRaces: Int64 = 0
+    var roundTrip: Double?
+    var estimator = ThroughputEstimator()
+    var remainingTime = RemainingTimeEstimator()
+    var isSingle: Bool
+
+    /// Counts that end loops.
+    struct Tally: Sendable {
+        /// Attempts in a row that brought nothing.
+        var failures = 0
+        /// Refused ranges since the last one accepted.
+        var refusals = 0
+        var restarts = 0
+        var expirations = 0
+        var replacements = 0
+        /// A change was claimed and is being asked about.
+        var isConfirming = false
+        /// Changes that turned out not to be.
+        var flips = 0
+        var digestFailures = 0
+        var syncFailures = 0
+    }
+
+    /// - Parameter firstID: ids of attempts count up from here; give each transfer of a process its own block.
+    package init(terms: TransferTerms, firstID: UInt64 = 1, hostCeiling: Int? = nil) {
+        self.terms = terms
+        nextID = firstID
+        resolved = terms.source
+        isSingle = terms.sequential || terms.isStream
+        budget = ConnectionBudget(requested: isSingle ? 1 : terms.connections, hostCeiling: hostCeiling)
+        if let checksum = terms.checksum { checksums = [checksum] }
+    }
+
+    /// Handles one event and says what to do.
+    package mutating func handle(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
+        guard phase != .ended else { return [] }
+        follow(context)
+        var actions = act(on: event, context)
+        // Planning may find that nothing can be joined and start over, after which it plans once more.
+        for _ in 0..<2 where phase == .running { actions += plan(context) }
+        return actions
+    }
+
+    private mutating func act(on event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
+        switch event {
+        case .begin(let held): return begin(held, context)
+        case .answered(let id, let verdict): return answered(id, verdict, context)
+        case .ended(let id, let result): return ended(id, result, context)
+        case .prepared: return prepared(context)
+        case .storageFailed(let error): return fail(error)
+        case .partLost(let reason): return startOver(because: reason, isChange: false)
+        case .tick: return tick(context)
+        case .checkpointed(let durable):
+            ledger.markDurable(durable)
+            return []
+        case .checkpointFailed(let durable, let error): return lostBytes(durable, error)
+        case .verified(let mismatches): return verified(mismatches)
+        case .published:
+            phase = .ended
+            return [.finish(.finished)]
+        case .stop: return stop()
+        }
+    }
+
+    /// Takes over how far each attempt is.
+    private mutating func follow(_ context: TransferContext) {
+        var fresh: Int64 = 0
+        for (id, progress) in context.progress {
+            guard var attempt = attempts[id], progress.received >= attempt.received else { continue }
+            let bytes = progress.received - attempt.received
+            if bytes > 0 {
+                attempt.lastProgressAt = context.now
+                attempt.received = progress.received
+                fresh += bytes
+            }
+            if progress.position > attempt.position { attempt.position = progress.position }
+            attempt.estimator.add(bytes, now: context.now)
+            attempts[id] = attempt
+            if attempt.isAccepted, !attempt.isDisbelieved { ledger.advance(id, to: attempt.position) }
+        }
+        receivedTotal += fresh
+        estimator.add(fresh, now: context.now)
+        if isConfirmed, !isSingle {
+            budget.measure(fresh, active: attempts.values.count { $0.isAccepted }, now: context.now)
+        }
+    }
+
+    private mutating func begin(_ held: HeldDownload?, _ context: TransferContext) -> [TransferAction] {
+        phase = .running
+        guard let held else { return [] }
+        representation = held.representation
+        ledger = RangeLedger(completeLength: held.representation.completeLength, written: held.written)
+        ledger.markDurable(held.durable)
+        isDoubtful = held.isDoubtful
+        hasStorage = true
+        for checksum in held.checksums where !checksums.contains(checksum) { checksums.append(checksum) }
+        resumedBytes = ledger.written.count
+        var actions: [TransferAction] = []
+        if resumedBytes > 0 {
+            let size = ByteCountText.format(resumedBytes)
+            actions.append(.notice(TransferNotice(.info, .resumed, "\(size) already there")))
+        }
+        return actions
+    }
+
+    private mutating func prepared(_ context: TransferContext) -> [TransferAction] {
+        hasStorage = true
+        replacesPart = false
+        guard case .preparing(let id) = phase else { return [] }
+        phase = .running
+        guard let id, attempts[id] != nil else { return [] }
+        return [.proceed(id)]
+    }
+
+    private mutating func tick(_ context: TransferContext) -> [TransferAction] {
+        guard phase == .running else { return [] }
+        return replaceStalled(context)
+    }
+
+    /// Linux may drop pages whose write-back failed: what was not durable is missing again.
+    private mutating func lostBytes(_ durable: ByteRangeSet, _ error: TowlineError) -> [TransferAction] {
+        tally.syncFailures += 1
+        ledger.keepOnly(durable)
+        for id in attempts.keys { attempts[id]?.isDisbelieved = true }
+        guard tally.syncFailures < 2 else { return fail(error) }
+        let notice = TransferNotice(
+            .warning, .disk, "\(error.message); fetching again what was not yet safe on the disk")
+        return [.notice(notice)] + drain(.resume)
+    }
+
+    // MARK: Ending
+
+    mutating func stop() -> [TransferAction] { drain(.end(.stopped)) }
+
+    mutating func fail(_ error: TowlineError) -> [TransferAction] {
+        drain(.end(.failed(error)))
+    }
+
+    /// Cancels every attempt (but a keeper) and goes on to `goal` once they are gone.
+    mutating func drain(_ goal: Goal) -> [TransferAction] {
+        // A stop or a failure while draining for something milder takes over; never the other way round.
+        if case .draining(.end) = phase { return [] }
+        phase = .draining(goal)
+        var keeper: AttemptID?
+        if case .restart(let id) = goal { keeper = id }
+        var actions: [TransferAction] = []
+        for id in attempts.keys.sorted(by: { $0.value < $1.value }) where id != keeper {
+            guard attempts[id]?.isDismissed == false else { continue }
+            attempts[id]?.isDismissed = true
+            actions.append(.cancel(id))
+        }
+        return actions + drained()
+    }
+
+    /// Goes on if nothing is left to wait for. Called again after each attempt's end.
+    mutating func drained() -> [TransferAction] {
+        guard case .draining(let goal) = phase else { return [] }
+        switch goal {
+        case .restart(let keeper):
+            guard attempts.keys.allSatisfy({ $0 == keeper }) else { return [] }
+            return restart(keeper)
+        default:
+            guard attempts.isEmpty else { return [] }
+        }
+        switch goal {
+        case .finish: return finish()
+        case .resume, .restart: phase = .running
+        case .end(let ending):
+            phase = .ended
+            return [.finish(ending)]
+        }
+        return []
+    }
+
+    private mutating func finish() -> [TransferAction] {
+        let length = ledger.completeLength ?? 0
+        guard !checksums.isEmpty else { return publish() }
+        phase = .verifying
+        return [.verify(checksums, length: length)]
+    }
+
+    private mutating func publish() -> [TransferAction] {
+        phase = .publishing
+        return [.publish(length: ledger.completeLength ?? 0, modified: representation?.lastModified)]
+    }
+
+    private mutating func verified(_ mismatches: [Checksum]) -> [TransferAction] {
+        guard phase == .verifying else { return [] }
+        if mismatches.isEmpty {
+            let names = checksums.map(\.algorithm.rawValue).joined(separator: ", ")
+            return [.notice(TransferNotice(.info, .verified, "\(names) matches"))] + publish()
+        }
+        if joinedWeakly, !terms.isStream, tally.restarts < 2 {
+            // The bytes were joined on the strength of this checksum alone: it says no, so join nothing.
+            isSingle = true
+            ranges = .broken
+            return startOver(because: "the checksum says that the joined bytes are not one file", isChange: false)
+        }
+        let mine = terms.checksum.map(mismatches.contains) ?? false
+        let who = mine ? "the expected" : "the server's own"
+        let names = mismatches.map(\.algorithm.rawValue).joined(separator: ", ")
+        let error = TowlineError(
+            .checksumMismatch, "\(terms.source): the bytes do not match \(who) checksum (\(names)); not published")
+        phase = .draining(.end(.failed(error)))
+        return (terms.isStream ? [] : [.setAside]) + drained()
+    }
+}

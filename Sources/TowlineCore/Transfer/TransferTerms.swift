@@ -1,0 +1,56 @@
+/// What a transfer must keep to: the part of the user's wishes that decisions depend on.
+package struct TransferTerms: Hashable, Sendable {
+    /// The URL the user gave.
+    package var source: HTTPURL
+    /// Connections asked for; `nil`: find out.
+    package var connections: Int?
+    /// One connection, first byte to last.
+    package var sequential = false
+    /// Bytes go to a stream: what is out cannot be taken back.
+    package var isStream = false
+    /// When to try again.
+    package var retry = RetryPolicy()
+    /// No byte for so long means that a connection is dead.
+    package var stallTimeout = Duration.seconds(30)
+    /// Redirects followed in a row.
+    package var maxRedirects = 10
+    /// May a redirect lead from https to http.
+    package var allowsDowngrade = false
+    /// Go on with length and overlap alone.
+    package var unsafeResume = false
+    /// Start over if the file changed.
+    package var restartsChanged = true
+    /// What the user says the whole hashes to.
+    package var checksum: Checksum?
+    /// The user's own fields; they go to the first origin only.
+    package var userFields = HTTPFields()
+
+    /// Defaults for a URL.
+    package init(source: HTTPURL) { self.source = source }
+}
+
+/// What an earlier transfer left on disk.
+package struct HeldDownload: Hashable, Sendable {
+    /// What its bytes are of.
+    package var representation: Representation
+    /// The bytes that may be believed.
+    package var written: ByteRangeSet
+    /// The bytes that are durable.
+    package var durable: ByteRangeSet
+    /// The part file is not the very one the journal was made with.
+    package var isDoubtful: Bool
+    /// Checksums that are known.
+    package var checksums: [Checksum]
+
+    /// Makes one.
+    package init(
+        representation: Representation, written: ByteRangeSet, durable: ByteRangeSet = ByteRangeSet(),
+        isDoubtful: Bool = false, checksums: [Checksum] = []
+    ) {
+        self.representation = representation
+        self.written = written
+        self.durable = durable
+        self.isDoubtful = isDoubtful
+        self.checksums = checksums
+    }
+}
