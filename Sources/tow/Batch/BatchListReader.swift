@@ -26,7 +26,7 @@ final class BatchListReader: Sendable {
         var ends: [Int32] = [-1, -1]
         guard descriptor >= 0, pipe(&ends) == 0 else {
             let reason = String(cString: strerror(errno))
-            throw TowlineError(.unusableOption, "cannot read \"\(TerminalSafeText.make(path))\": \(reason)")
+            throw TowlineError(.unusableOption, "cannot read '\(TerminalSafeText.make(path))': \(reason)")
         }
         (requests, requestWriter) = (ends[0], ends[1])
         // Reading blocks as long as the one who writes the list likes: not on a thread of the pool.

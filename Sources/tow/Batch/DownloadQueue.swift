@@ -37,12 +37,10 @@ actor DownloadQueue {
         }
         var settings = settings
         for line in entry.options { try apply(line, to: &settings) }
-        do {
+        do throws(TowlineError) {
             let options = try settings.options(for: HTTPURL(parsing: entry.url))
-            if options.target == .standardOutput {
-                throw TowlineError(.unusableOption, "a download of a list cannot go to standard output")
-            }
-            return options
+            guard options.target == .standardOutput else { return options }
+            throw TowlineError(.unusableOption, "a download of a list cannot go to standard output")
         } catch {
             throw problem(entry.number, error.message, error.code)
         }
@@ -51,10 +49,12 @@ actor DownloadQueue {
     private func apply(_ line: BatchEntry.Line, to settings: inout DownloadSettings) throws(TowlineError) {
         guard let setting = Setting(rawValue: line.name) else {
             let name = TerminalSafeText.make(line.name, width: 40)
-            throw problem(line.number, "there is no option \"\(name)\" for a single URL")
+            throw problem(line.number, "there is no option '\(name)' for a single URL")
         }
         guard setting.isFlag == line.value.isEmpty else {
-            throw problem(line.number, setting.isFlag ? "\(setting.rawValue) takes no value" : "\(setting.rawValue) needs a value")
+            throw problem(
+                line.number, setting.isFlag ? "\(setting.rawValue) takes no value" : "\(setting.rawValue) needs a value"
+            )
         }
         do {
             try settings.apply(setting, line.value)

@@ -51,16 +51,24 @@ struct GetCommand: AsyncParsableCommand {
     @OptionGroup(title: "Report")
     var report: ReportOptions
 
+    /// What was asked for, once it is checked. Made once: a file with a password may be a pipe.
+    private var plan: GetPlan?
+
+    /// All but `plan`, which is no argument.
+    private enum CodingKeys: String, CodingKey {
+        case urls, destination, list, speed, proof, request, connection, failures, report
+    }
+
     /// Everything that can be known to be wrong is said before anything is begun.
-    func validate() throws { _ = try plan() }
+    mutating func validate() throws { plan = try checkedPlan() }
 
     func run() async throws {
-        let status = try await GetRun(plan: plan(), report: report).perform()
+        guard let plan else { return }
+        let status = try await GetRun(plan: plan, report: report).perform()
         if status != ExitStatus.success.rawValue { throw ExitCode(status) }
     }
 
-    /// What was asked for.
-    func plan() throws -> GetPlan {
+    private func checkedPlan() throws -> GetPlan {
         var settings = DownloadSettings()
         let groups: [any SettingOptions] = [destination, speed, proof, request, connection, failures]
         for group in groups { try group.apply(to: &settings) }
@@ -70,15 +78,21 @@ struct GetCommand: AsyncParsableCommand {
             if let concurrency = list.concurrency {
                 batch.concurrency = try OptionValue.integer(concurrency, in: 1...1000)
             }
-        } catch { throw ValidationError("--jobs: \(error.message)") }
+        } catch {
+            throw ValidationError("--concurrency: \(error.message)")
+        }
         do {
             if let total = speed.limitRateTotal { batch.rateLimit = try OptionValue.rate(total) }
-        } catch { throw ValidationError("--limit-rate-total: \(error.message)") }
+        } catch {
+            throw ValidationError("--limit-rate-total: \(error.message)")
+        }
         do {
             let parsed = try urls.map { url throws(TowlineError) in try HTTPURL(parsing: url) }
             for url in parsed { _ = try settings.options(for: url) }
             return GetPlan(urls: parsed, settings: settings, listPath: list.inputFile, batch: batch)
-        } catch let error as TowlineError { throw ValidationError(error.message) }
+        } catch {
+            throw ValidationError(error.message)
+        }
     }
 
     private func checkCombinations(_ settings: DownloadSettings) throws {

@@ -62,7 +62,7 @@ struct ListOptions: ParsableArguments {
     var inputFile: String?
 
     @Option(
-        name: [.customShort("j"), .customLong("jobs")],
+        name: [.customShort("j"), .customLong("concurrency")],
         help: ArgumentHelp("Downloads at once, 1 to 1000. (default: 5)", valueName: "n"))
     var concurrency: String?
 }
@@ -97,7 +97,8 @@ struct FailureOptions: SettingOptions {
     var maxTries: String?
 
     @Option(
-        help: ArgumentHelp("The first wait after a failure; doubles up to a minute. (default: 1)", valueName: "seconds"))
+        help: ArgumentHelp("The first wait after a failure; doubles up to a minute. (default: 1)", valueName: "seconds")
+    )
     var retryWait: String?
 
     @Option(help: ArgumentHelp("No byte for so long: replace the connection. (default: 30)", valueName: "seconds"))

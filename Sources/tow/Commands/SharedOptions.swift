@@ -36,7 +36,8 @@ func givenFlags(_ pairs: KeyValuePairs<Setting, Bool>) -> [(Setting, String)] {
 struct RequestOptions: SettingOptions {
     @Option(
         name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("A header field to send; may be repeated. Other hosts never see it.", valueName: "Name: value"))
+        help: ArgumentHelp(
+            "A header field to send; may be repeated. Other hosts never see it.", valueName: "Name: value"))
     var headers: [String] = []
 
     @Option(help: ArgumentHelp("Credentials for basic authentication.", valueName: "name:password"))

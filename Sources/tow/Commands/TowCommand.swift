@@ -1,4 +1,5 @@
 import ArgumentParser
+import TowlineCore
 
 /// `tow`.
 struct TowCommand: AsyncParsableCommand {
@@ -13,7 +14,7 @@ struct TowCommand: AsyncParsableCommand {
 
             'tow help get' lists the options. Full reference: docs/command-line.md.
             """,
-        version: "tow 0.1.0",
+        version: "tow " + TowlineVersion.text,
         subcommands: [GetCommand.self, StatusCommand.self, ProbeCommand.self]
     )
 }

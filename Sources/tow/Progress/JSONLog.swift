@@ -2,7 +2,7 @@ import TowlineCore
 import TowlineEngine
 
 /// Progress for programs: one JSON object a line. `docs/command-line.md` describes each.
-struct JSONLog {
+struct JSONLog: Sendable {
     private struct Running {
         let began: Duration
         var snapshot = TransferSnapshot()

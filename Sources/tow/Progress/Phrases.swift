@@ -30,7 +30,7 @@ enum Phrases {
             let reason = TerminalSafeText.make(wait.reason)
             let left = wait.remaining - since
             if left <= .zero { return "\(reason), trying again" }
-            return "\(reason), next attempt in \(DurationText.format(wholeSeconds(left)))"
+            return "\(reason), next attempt in \(time(wholeSeconds(left)))"
         }
         switch snapshot.state {
         case .queued: return "queued"
@@ -72,10 +72,17 @@ enum Phrases {
         return seconds > 0 && received > 0 ? "\(figures), \(rate(Double(received) / seconds))" : figures
     }
 
-    /// Under ten seconds with a decimal, else as everywhere.
+    /// `0.4 s`, `12 s`, `2 min 05 s`, then as everywhere: a span of time in a sentence, where `0:12` could be a clock.
     static func time(_ duration: Duration) -> String {
-        let tenths = Int((duration / .milliseconds(100)).rounded())
-        return tenths < 100 ? "\(tenths / 10).\(tenths % 10) s" : DurationText.format(wholeSeconds(duration))
+        let (seconds, attoseconds) = duration.components
+        if seconds < 10, attoseconds > 0 {
+            let tenths = seconds * 10 + attoseconds / 100_000_000_000_000_000
+            return "\(tenths / 10).\(tenths % 10) s"
+        }
+        if seconds < 60 { return "\(seconds) s" }
+        let rest = seconds % 60
+        return seconds < 3600
+            ? "\(seconds / 60) min \(rest < 10 ? "0" : "")\(rest) s" : DurationText.format(.seconds(seconds))
     }
 
     /// What an interrupted download keeps, without its mark.

@@ -3,7 +3,7 @@ import TowlineEngine
 
 /// Progress as plain lines, for logs and pipes: a line each tenth of the way, at most one a second, and at least one
 /// in ten seconds; notices; how it ended.
-struct PlainLog {
+struct PlainLog: Sendable {
     /// How much is said.
     enum Detail {
         /// Progress, notices, ends.
@@ -95,7 +95,9 @@ struct PlainLog {
         var facts = [Phrases.sizes(snapshot)]
         if let fraction = snapshot.fractionCompleted { facts[0] = "\(Phrases.percent(fraction)), \(facts[0])" }
         if let rate = snapshot.rate { facts.append(Phrases.rate(rate)) }
-        if let remaining = snapshot.remaining { facts.append("\(DurationText.format(remaining)) left") }
+        if let remaining = snapshot.remaining {
+            facts.append("\(Phrases.time(.seconds(remaining.components.seconds))) left")
+        }
         return facts.joined(separator: ", ")
     }
 }

@@ -66,7 +66,9 @@ enum ProgressBar {
     }
 
     private static func clamped(_ value: Double) -> Double { value.isFinite ? min(1, max(0, value)) : 0 }
-    private static func repeated(_ text: String, _ count: Int) -> String { String(repeating: text, count: max(0, count)) }
+    private static func repeated(_ text: String, _ count: Int) -> String {
+        String(repeating: text, count: max(0, count))
+    }
     private static func spaces(_ count: Int) -> String { repeated(" ", count) }
     private static func dots(_ count: Int) -> String { repeated(".", count) }
 }

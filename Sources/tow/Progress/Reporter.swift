@@ -108,4 +108,7 @@ enum TerminalWindow {
         }
         return (Int(window.ws_col), Int(window.ws_row))
     }
+
+    /// Whether it is one.
+    static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 }

@@ -3,7 +3,7 @@ import TowlineEngine
 
 /// What a terminal shows: finished lines that scroll away above, and below them the running downloads, redrawn in
 /// place. A frame is one string for one `write`, so that nothing flickers.
-struct TerminalBoard {
+struct TerminalBoard: Sendable {
     private let style: TerminalStyle
     private var rows: [ProgressRow] = []
     private var lines: [String] = []

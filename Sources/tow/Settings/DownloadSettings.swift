@@ -57,7 +57,7 @@ struct DownloadSettings {
         let name = slash.map { output[output.index(after: $0)...] } ?? output[...]
         guard !name.isEmpty, name != ".", name != ".." else {
             throw TowlineError(
-                .unusableOption, "\"\(TerminalSafeText.make(output))\" names no file; -d takes a directory")
+                .unusableOption, "'\(TerminalSafeText.make(output))' names no file; -d takes a directory")
         }
         guard let slash else { return .file(directory: directory, name: String(name)) }
         let parent = slash == output.startIndex ? "/" : String(output[..<slash])

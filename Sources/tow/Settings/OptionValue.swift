@@ -38,9 +38,8 @@ enum OptionValue {
     /// Bytes per second, such as `500K` or `10M`.
     static func rate(_ value: String) throws(TowlineError) -> Int64 {
         let text = value.hasSuffix("/s") ? String(value.dropLast(2)) : value
-        guard let rate = ByteCountText.parse(text), rate > 0 else {
-            throw unusable("\(shown(value)) is not a number of bytes per second, such as 500K or 10M")
-        }
+        let rate = try ByteCountText.parse(text)
+        guard rate > 0 else { throw unusable("a rate of 0 would never end; leave the option out for no limit") }
         return rate
     }
 
@@ -85,7 +84,7 @@ enum OptionValue {
         unusable("cannot read \(shown(path)): \(String(cString: strerror(errno)))")
     }
 
-    private static func shown(_ value: String) -> String { "\"\(TerminalSafeText.make(value, width: 60))\"" }
+    private static func shown(_ value: String) -> String { "'\(TerminalSafeText.make(value, width: 60))'" }
 
     private static func unusable(_ message: String) -> TowlineError { TowlineError(.unusableOption, message) }
 }
