@@ -1,1 +1,47 @@
-@main struct Tow { static func main() {} }
+import ArgumentParser
+import Glibc
+import TowlineCore
+
+/// The way in: arguments to a command, errors to an exit status.
+@main
+enum Tow {
+    static func main() async {
+        ProcessSetup.occupyStandardDescriptors()
+        ProcessSetup.ignoreWriteSignals()
+        do {
+            var command = try TowCommand.parseAsRoot()
+            ArgumentSecrets.blank()
+            // Before there is a second thread: threads inherit what is blocked.
+            if command is GetCommand { SignalWatcher.block() }
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch let error as TowlineError {
+            leave("tow: \(TerminalSafeText.make(error.message))", ExitStatus(error).rawValue)
+        } catch let status as ExitCode {
+            exit(status.rawValue)
+        } catch {
+            leave(error)
+        }
+    }
+
+    /// What the parser says. Its own status for a usage error is 64; ours is 2.
+    private static func leave(_ error: any Error) -> Never {
+        let code = TowCommand.exitCode(for: error)
+        let text = TowCommand.fullMessage(for: error)
+        guard code.isSuccess else {
+            leave(text, code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue)
+        }
+        var output = OutputDescriptor(STDOUT_FILENO)
+        output.write(text + "\n")
+        exit(output.isBroken ? ExitStatus.failed.rawValue : ExitStatus.success.rawValue)
+    }
+
+    private static func leave(_ text: String, _ status: Int32) -> Never {
+        var output = OutputDescriptor(STDERR_FILENO)
+        output.write(text.hasSuffix("\n") ? text : text + "\n")
+        exit(status)
+    }
+}

@@ -1,0 +1,64 @@
+# make            what there is
+# make test       everything that must hold, as CI runs it
+# make install    the release build to $(DESTDIR)$(PREFIX)/bin
+
+SWIFT ?= $(shell command -v swift || echo /opt/swift/usr/bin/swift)
+PREFIX ?= /usr/local
+DESTDIR ?=
+# Compilations at once; empty: as many as there are cores.
+JOBS ?=
+jobs = $(if $(JOBS),-j $(JOBS))
+
+.PHONY: help build test setup check launcher torture format install uninstall bench-smoke clean
+
+help:
+	@sed -n 's/^## //p' Makefile
+
+## build        a release build: .build/launcher/release/tow
+build:
+	@./tow --version >/dev/null
+
+## test         setup, format, house rules, launcher, build, all tests
+test: setup check launcher
+	$(SWIFT) build --build-tests $(jobs)
+	$(SWIFT) test --skip-build --disable-xctest
+
+## setup        install what the tests need (Debian)
+setup:
+	@scripts/setup-tests
+
+## check        format and house rules, without building
+check:
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests
+	@scripts/house --self-test
+	@scripts/house
+
+## launcher     ./tow builds from nothing and runs from anywhere
+launcher:
+	@scripts/test-launcher
+
+## torture      the crash and fault tests with many more rounds (up to an hour)
+torture: setup
+	$(SWIFT) build --build-tests $(jobs)
+	TOWLINE_TORTURE=1 $(SWIFT) test --skip-build --disable-xctest --filter 'CrashTests|IntegrationTests'
+
+## format       rewrite the sources in the house's format
+format:
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests
+
+## install      put tow into $(DESTDIR)$(PREFIX)/bin
+install: build
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 0755 .build/launcher/release/tow '$(DESTDIR)$(PREFIX)/bin/tow'
+
+## uninstall    take it away again
+uninstall:
+	rm -f '$(DESTDIR)$(PREFIX)/bin/tow'
+
+## bench-smoke  2 GiB over loopback, side by side with curl; fails if tow needs 15 % more CPU
+bench-smoke: build
+	@scripts/bench-smoke
+
+## clean        remove all builds
+clean:
+	rm -rf .build

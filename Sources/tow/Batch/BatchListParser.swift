@@ -1,0 +1,69 @@
+/// Makes entries of the lines of a list of URLs. Holds one entry at a time, however long the list is.
+///
+/// A line that begins with white space is an option of the URL above it, as `name=value` or `name value`. Blank lines
+/// and lines whose first visible character is `#` count for nothing.
+struct BatchListParser {
+    private var current: BatchEntry?
+    private var number = 0
+
+    /// Takes the next line, without its end.
+    ///
+    /// - Returns: the entry before it, if the line begins another.
+    mutating func take(_ line: BatchLineSplitter.Line) -> BatchEntry? {
+        number += 1
+        let text: String
+        switch line {
+        case .text(let visible): text = visible
+        case .tooLong(let isIndented): return takeTooLong(isIndented: isIndented)
+        }
+        // Windows' editors begin a file with a byte order mark.
+        let visible = (number == 1 && text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).trimmed
+        guard let first = visible.first, first != "#" else { return nil }
+        guard text.first == " " || text.first == "\t" else {
+            return begin(BatchEntry(url: String(visible), number: number))
+        }
+        let option = Self.option(visible, number: number)
+        guard current != nil else {
+            return begin(BatchEntry(url: "", number: number, options: [option], problem: .optionWithoutURL))
+        }
+        current?.options.append(option)
+        return nil
+    }
+
+    /// The last entry.
+    mutating func finish() -> BatchEntry? {
+        defer { current = nil }
+        return current
+    }
+
+    private mutating func begin(_ entry: BatchEntry) -> BatchEntry? {
+        defer { current = entry }
+        return current
+    }
+
+    /// A download must not go ahead without an option that was meant for it.
+    private mutating func takeTooLong(isIndented: Bool) -> BatchEntry? {
+        if isIndented, current != nil {
+            current?.problem = .lineTooLong(number: number)
+            return nil
+        }
+        return begin(BatchEntry(url: "", number: number, problem: .lineTooLong(number: number)))
+    }
+
+    private static func option(_ text: Substring, number: Int) -> BatchEntry.Line {
+        let end = text.firstIndex { $0 == "=" || $0 == " " || $0 == "\t" } ?? text.endIndex
+        var value = text[end...].trimmed
+        if value.first == "=" { value = value.dropFirst().trimmed }
+        // Whoever copies from a command line may keep its hyphens.
+        let name = text[..<end].hasPrefix("--") ? text[..<end].dropFirst(2) : text[..<end]
+        return BatchEntry.Line(name: String(name), value: String(value), number: number)
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: Substring {
+        var text = drop { $0 == " " || $0 == "\t" }
+        while let last = text.last, last == " " || last == "\t" || last == "\r" { text.removeLast() }
+        return text
+    }
+}

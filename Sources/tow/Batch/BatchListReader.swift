@@ -1,0 +1,109 @@
+import Glibc
+import Synchronization
+import TowlineCore
+
+/// Reads a list of URLs as fast as its entries are asked for, and not faster: a list of millions of lines, or a pipe
+/// that never ends, takes the memory of one entry.
+final class BatchListReader: Sendable {
+    private typealias Waiter = CheckedContinuation<BatchEntry?, Never>
+
+    private struct State {
+        var waiter: Waiter?
+        var isStopped = false
+        var hasEnded = false
+    }
+
+    private let state = Mutex(State())
+    private let descriptor: Int32
+    private let requests: Int32
+    private let requestWriter: Int32
+
+    /// Opens the list; `-` is standard input.
+    ///
+    /// - Throws: `unusableOption` if it cannot be opened.
+    init(path: String) throws(TowlineError) {
+        descriptor = path == "-" ? 0 : open(path, O_RDONLY | O_CLOEXEC)
+        var ends: [Int32] = [-1, -1]
+        guard descriptor >= 0, pipe(&ends) == 0 else {
+            let reason = String(cString: strerror(errno))
+            throw TowlineError(.unusableOption, "cannot read '\(TerminalSafeText.make(path))': \(reason)")
+        }
+        (requests, requestWriter) = (ends[0], ends[1])
+        // Reading blocks as long as the one who writes the list likes: not on a thread of the pool.
+        guard let thread = PlatformThread({ self.serve() }) else {
+            throw TowlineError(.unusableOption, "the system gives no thread to read the list of URLs with")
+        }
+        thread.detach()
+    }
+
+    /// The next entry; `nil` at the end, after a read that failed, and once stopped. One call at a time.
+    func next() async -> BatchEntry? {
+        await withCheckedContinuation { waiter in
+            let isOver = state.withLock { state in
+                if state.isStopped || state.hasEnded { return true }
+                state.waiter = waiter
+                return false
+            }
+            if isOver { return waiter.resume(returning: nil) }
+            var byte: UInt8 = 0
+            _ = write(requestWriter, &byte, 1)
+        }
+    }
+
+    /// Makes the call that waits, and each later one, give `nil`.
+    func stop() {
+        let waiter = state.withLock { state in
+            state.isStopped = true
+            return state.waiter.take()
+        }
+        waiter?.resume(returning: nil)
+    }
+
+    private func serve() {
+        var parser = BatchListParser()
+        var lines = DescriptorLines(descriptor: descriptor)
+        var byte: UInt8 = 0
+        while read(requests, &byte, 1) == 1 {
+            var entry: BatchEntry?
+            while entry == nil, let line = lines.next() { entry = parser.take(line) }
+            if entry == nil { entry = parser.finish() }
+            let answer = entry
+            let waiter = state.withLock { state in
+                state.hasEnded = answer == nil
+                return state.waiter.take()
+            }
+            waiter?.resume(returning: answer)
+            if answer == nil { return }
+        }
+    }
+}
+
+/// The lines of a descriptor, read when asked for.
+private struct DescriptorLines {
+    let descriptor: Int32
+    private var splitter = BatchLineSplitter()
+    private var bytes: ArraySlice<UInt8> = []
+    private var hasEnded = false
+
+    init(descriptor: Int32) { self.descriptor = descriptor }
+
+    mutating func next() -> BatchLineSplitter.Line? {
+        while true {
+            if let line = splitter.take(from: &bytes) { return line }
+            if hasEnded { return nil }
+            fill()
+            if hasEnded { return splitter.finish() }
+        }
+    }
+
+    private mutating func fill() {
+        var buffer = [UInt8](repeating: 0, count: 16 * 1024)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count < 0 && errno == EINTR { continue }
+            hasEnded = count <= 0
+            bytes = buffer[..<max(0, count)]
+            return
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import TowlineCore
+import TowlineEngine
+
+/// What `tow get` was asked for, one download after the other: the URLs of the command line, then the list.
+actor DownloadQueue {
+    private var urls: ArraySlice<HTTPURL>
+    private let settings: DownloadSettings
+    private let list: BatchListReader?
+    private let listName: String
+
+    /// - Parameter listPath: the list of `-i`, `-` for standard input.
+    init(urls: [HTTPURL], settings: DownloadSettings, listPath: String?) throws(TowlineError) {
+        self.urls = urls[...]
+        self.settings = settings
+        listName = listPath == "-" ? "standard input" : listPath.map { TerminalSafeText.make($0) } ?? ""
+        list = if let listPath { try BatchListReader(path: listPath) } else { nil }
+    }
+
+    /// The next download, or what is wrong with it; `nil` when there are no more.
+    func next() async -> Result<DownloadOptions, TowlineError>? {
+        if let url = urls.popFirst() {
+            return Result { () throws(TowlineError) in try settings.options(for: url) }
+        }
+        guard let entry = await list?.next() else { return nil }
+        return Result { () throws(TowlineError) in try options(for: entry) }
+    }
+
+    /// No further download begins.
+    nonisolated func stop() { list?.stop() }
+
+    private func options(for entry: BatchEntry) throws(TowlineError) -> DownloadOptions {
+        switch entry.problem {
+        case .optionWithoutURL: throw problem(entry.number, "an option (an indented line) before any URL")
+        case .lineTooLong(let number):
+            throw problem(number, "longer than \(BatchLineSplitter.maximumLength) bytes; the download is left out")
+        case nil: break
+        }
+        var settings = settings
+        for line in entry.options { try apply(line, to: &settings) }
+        do throws(TowlineError) {
+            let options = try settings.options(for: HTTPURL(parsing: entry.url))
+            guard options.target == .standardOutput else { return options }
+            throw TowlineError(.unusableOption, "a download of a list cannot go to standard output")
+        } catch {
+            throw problem(entry.number, error.message, error.code)
+        }
+    }
+
+    private func apply(_ line: BatchEntry.Line, to settings: inout DownloadSettings) throws(TowlineError) {
+        guard let setting = Setting(rawValue: line.name) else {
+            let name = TerminalSafeText.make(line.name, width: 40)
+            throw problem(line.number, "there is no option '\(name)' for a single URL")
+        }
+        guard setting.isFlag == line.value.isEmpty else {
+            throw problem(
+                line.number, setting.isFlag ? "\(setting.rawValue) takes no value" : "\(setting.rawValue) needs a value"
+            )
+        }
+        do {
+            try settings.apply(setting, line.value)
+        } catch {
+            throw problem(line.number, "\(setting.rawValue): \(error.message)", error.code)
+        }
+    }
+
+    private func problem(
+        _ line: Int, _ message: String, _ code: TowlineError.Code = .unusableOption
+    ) -> TowlineError {
+        TowlineError(code, "\(listName), line \(line): \(message)")
+    }
+}

@@ -1,0 +1,122 @@
+import ArgumentParser
+import TowlineCore
+import TowlineEngine
+
+/// `tow get`.
+struct GetCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "get",
+        abstract: "Downloads now. Running the same command again goes on.",
+        discussion: """
+            Nothing exists under the final name before it is whole. Until then NAME.tow holds the bytes and \
+            NAME.tow-journal what is known of them.
+
+            Examples:
+              tow get https://example.org/image.iso
+              tow get -o disk.iso --checksum sha256:9f86d0… https://example.org/image.iso
+              tow get -d downloads -j 8 -i urls.txt
+              tow get --limit-rate 2M -x 4 https://example.org/a https://example.org/b
+              tow get -o - https://example.org/archive.tar.gz | tar xz
+
+            Exit status: 0 everything is there; 1 failed; 2 usage; 3 the network failed, run again to go on; 4 changed \
+            on the server; 5 wrong checksum; 6 disk; 7 the name is taken; 8 refused by the server; 9 another process \
+            has it; 130, 143 interrupted, everything is kept.
+            """
+    )
+
+    @Argument(help: ArgumentHelp("http or https.", valueName: "url"))
+    var urls: [String] = []
+
+    @OptionGroup(title: "Where it goes")
+    var destination: DestinationOptions
+
+    @OptionGroup(title: "Many downloads")
+    var list: ListOptions
+
+    @OptionGroup(title: "Speed")
+    var speed: SpeedOptions
+
+    @OptionGroup(title: "Proof")
+    var proof: ProofOptions
+
+    @OptionGroup(title: "Request")
+    var request: RequestOptions
+
+    @OptionGroup(title: "Connection")
+    var connection: ConnectionOptionGroup
+
+    @OptionGroup(title: "Failures")
+    var failures: FailureOptions
+
+    @OptionGroup(title: "Report")
+    var report: ReportOptions
+
+    /// What was asked for, once it is checked. Made once: a file with a password may be a pipe.
+    private var plan: GetPlan?
+
+    /// All but `plan`, which is no argument.
+    private enum CodingKeys: String, CodingKey {
+        case urls, destination, list, speed, proof, request, connection, failures, report
+    }
+
+    /// Everything that can be known to be wrong is said before anything is begun.
+    mutating func validate() throws { plan = try checkedPlan() }
+
+    func run() async throws {
+        guard let plan else { return }
+        let status = try await GetRun(plan: plan, report: report).perform()
+        if status != ExitStatus.success.rawValue { throw ExitCode(status) }
+    }
+
+    private func checkedPlan() throws -> GetPlan {
+        var settings = DownloadSettings()
+        let groups: [any SettingOptions] = [destination, speed, proof, request, connection, failures]
+        for group in groups { try group.apply(to: &settings) }
+        try checkCombinations(settings)
+        var batch = BatchOptions()
+        do {
+            if let concurrency = list.concurrency {
+                batch.concurrency = try OptionValue.integer(concurrency, in: 1...1000)
+            }
+        } catch {
+            throw ValidationError("--concurrency: \(error.message)")
+        }
+        do {
+            if let total = speed.limitRateTotal { batch.rateLimit = try OptionValue.rate(total) }
+        } catch {
+            throw ValidationError("--limit-rate-total: \(error.message)")
+        }
+        do {
+            let parsed = try urls.map { url throws(TowlineError) in try HTTPURL(parsing: url) }
+            for url in parsed { _ = try settings.options(for: url) }
+            return GetPlan(urls: parsed, settings: settings, listPath: list.inputFile, batch: batch)
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+
+    private func checkCombinations(_ settings: DownloadSettings) throws {
+        guard !urls.isEmpty || list.inputFile != nil else {
+            throw ValidationError("Nothing to download: give a URL, or a list of them with -i.")
+        }
+        let isSingle = urls.count == 1 && list.inputFile == nil
+        if settings.output != nil && !isSingle {
+            throw ValidationError("-o names one file, so it needs exactly one URL; -d takes a directory for many.")
+        }
+        if settings.checksum != nil && !isSingle {
+            throw ValidationError("--checksum is that of one file, so it needs exactly one URL.")
+        }
+        if settings.output == "-" && report.json {
+            throw ValidationError("-o - and --json both want standard output.")
+        }
+    }
+}
+
+/// What `tow get` was asked for, checked.
+struct GetPlan {
+    let urls: [HTTPURL]
+    let settings: DownloadSettings
+    /// The list of `-i`, if there is one.
+    let listPath: String?
+    let batch: BatchOptions
+}

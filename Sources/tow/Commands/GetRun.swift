@@ -1,0 +1,60 @@
+import Glibc
+import TowlineCore
+import TowlineEngine
+
+/// Runs what `tow get` was asked for.
+struct GetRun {
+    let plan: GetPlan
+    let report: ReportOptions
+
+    /// Returns the exit status when everything has ended, or soon after a signal.
+    func perform() async throws(TowlineError) -> Int32 {
+        ProcessSetup.raiseDescriptorLimit()
+        let queue = try DownloadQueue(urls: plan.urls, settings: plan.settings, listPath: plan.listPath)
+        let reporter = makeReporter()
+        let observer = TallyingObserver(next: reporter)
+        let runner = try Assembly.batchRunner(plan.batch, observer: observer)
+        let signals = SignalWatcher()
+        signals.watch(grace: 2) {
+            queue.stop()
+            runner.stop()
+        }
+        await runner.run { await queue.next() }
+        let signal = signals.received
+        let status = observer.tally.exitStatus(signal: signal)
+        reporter.close(exitStatus: status, interrupted: signal != nil)
+        return status
+    }
+
+    private func makeReporter() -> any ClosableObserver {
+        if report.json { return Reporter(JSONLog(), descriptor: STDOUT_FILENO, interval: nil) }
+        if report.quiet { return plain(.failures) }
+        let style = TerminalStyle(
+            environment: Environment.variables(["LC_ALL", "LC_CTYPE", "LANG", "TERM", "NO_COLOR"]))
+        switch report.progress {
+        case .none: return plain(.withoutProgress)
+        case .plain: return plain(.everything)
+        case .auto where isatty(STDERR_FILENO) == 0 || Environment.isDumbTerminal: return plain(.everything)
+        case .auto, .bar: return Reporter(TerminalBoard(style: style), descriptor: STDERR_FILENO, interval: 125)
+        }
+    }
+
+    private func plain(_ detail: PlainLog.Detail) -> any ClosableObserver {
+        Reporter(PlainLog(detail: detail), descriptor: STDERR_FILENO, interval: nil)
+    }
+}
+
+/// Variables of the environment.
+enum Environment {
+    /// Those of the names that are set.
+    static func variables(_ names: [String]) -> [String: String] {
+        var variables: [String: String] = [:]
+        for name in names {
+            if let value = getenv(name) { variables[name] = String(cString: value) }
+        }
+        return variables
+    }
+
+    /// A terminal that cannot move its cursor, such as an editor's.
+    static var isDumbTerminal: Bool { ["", "dumb"].contains(variables(["TERM"])["TERM", default: ""]) }
+}

@@ -1,0 +1,126 @@
+import TowlineCore
+import TowlineEngine
+
+/// What an unfinished download holds, to be shown.
+struct PartStatus {
+    /// Its final path.
+    var path: String
+    var record: DownloadRecord
+    var written: ByteRangeSet
+    var durable: ByteRangeSet
+    /// The machine has not rebooted since: what is written may be believed.
+    var sameBoot: Bool
+    /// The process that is at it.
+    var lockedBy: Int32?
+
+    /// What the next run may go on with.
+    private var held: ByteRangeSet { sameBoot ? written : durable }
+
+    // MARK: For people
+
+    /// A few lines, label and value.
+    func text(style: TerminalStyle) -> String {
+        var lines = [style.paint(TerminalSafeText.make(path), .strong)]
+        lines += FactSheet(facts).lines
+        if let length = record.representation.completeLength, length > 0 {
+            lines.append("  \(map(length: length, style: style))")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private var facts: [(String, String?)] {
+        let length = record.representation.completeLength
+        return [
+            ("from", record.source),
+            ("now at", record.resolved == record.source ? nil : record.resolved),
+            ("size", length.map { "\(ByteCountText.format($0)) (\($0) bytes)" } ?? "not known"),
+            ("there", there(length)),
+            ("durable", "\(ByteCountText.format(durable.count)), would survive a power loss"),
+            ("missing", length.map(missing)),
+            ("validator", validator),
+            ("checksum", record.checksums.first?.description),
+            ("running", lockedBy.map { "yes, process \($0)" } ?? "no; the same command again goes on"),
+        ]
+    }
+
+    private func there(_ length: Int64?) -> String {
+        let note = sameBoot ? "" : " (the machine rebooted: only what was durable counts)"
+        let percent = length.map { $0 == 0 ? 1 : Double(held.count) / Double($0) }.map { ", \(Phrases.percent($0))" }
+        return ByteCountText.format(held.count) + (percent ?? "") + note
+    }
+
+    private func missing(_ length: Int64) -> String {
+        let gaps = held.gaps(in: ByteRange(0, length))
+        return "\(ByteCountText.format(length - held.count)) in \(gaps.count) \(gaps.count == 1 ? "piece" : "pieces")"
+    }
+
+    private var validator: String {
+        if let tag = record.representation.entityTag { return tag.fieldValue + (tag.isWeak ? ", weak" : "") }
+        return record.representation.lastModified.map { "last modified \($0.fieldValue)" } ?? "none"
+    }
+
+    /// The whole file as one line of cells: full, begun, empty.
+    func map(length: Int64, style: TerminalStyle, width: Int64 = 64) -> String {
+        let (full, begun, empty) = style.unicode ? ("█", "▒", "·") : ("#", "+", ".")
+        let cells = (0..<width).map { cell in
+            let range = ByteRange(Self.edge(cell, of: length, width), Self.edge(cell + 1, of: length, width))
+            let count = held.intersection(range).count
+            return count == range.count ? full : count > 0 ? begun : empty
+        }
+        return cells.joined()
+    }
+
+    /// Where a cell begins; without `length * cell`, which could overflow.
+    private static func edge(_ cell: Int64, of length: Int64, _ width: Int64) -> Int64 {
+        length / width * cell + length % width * cell / width
+    }
+
+    // MARK: For programs
+
+    /// The same as an object.
+    var json: JSONObject {
+        var object = JSONObject()
+        object.add("path", path)
+        object.add("source", record.source)
+        object.add("resolved", record.resolved)
+        object.add("completeLength", record.representation.completeLength)
+        object.add("heldBytes", held.count)
+        object.add("written", ranges: written.ranges.map { ($0.lowerBound, $0.upperBound) })
+        object.add("durable", ranges: durable.ranges.map { ($0.lowerBound, $0.upperBound) })
+        object.add("sameBoot", sameBoot)
+        object.add("entityTag", record.representation.entityTag?.fieldValue)
+        object.add("lastModified", record.representation.lastModified?.fieldValue)
+        object.add("checksums", record.checksums.map(\.description))
+        object.add("generation", record.generation)
+        object.add("lockedBy", lockedBy)
+        return object
+    }
+}
+
+/// Labels and values, values below each other.
+struct FactSheet {
+    private let facts: [(label: String, value: String)]
+
+    /// Facts without a value are left out.
+    init(_ facts: [(String, String?)]) {
+        self.facts = facts.compactMap { label, value in value.map { (label, $0) } }
+    }
+
+    /// A line each; values are made safe to print.
+    var lines: [String] {
+        let width = facts.map(\.label.count).max() ?? 0
+        return facts.map { label, value in
+            "  \(ProgressLine.padded(label, width))  \(TerminalSafeText.make(value))"
+        }
+    }
+}
+
+extension TerminalStyle {
+    /// The style for text on a descriptor: colours only on a terminal.
+    static func forOutput(_ descriptor: Int32) -> TerminalStyle {
+        var style = TerminalStyle(
+            environment: Environment.variables(["LC_ALL", "LC_CTYPE", "LANG", "TERM", "NO_COLOR"]))
+        if !TerminalWindow.isTerminal(descriptor) { style.color = false }
+        return style
+    }
+}

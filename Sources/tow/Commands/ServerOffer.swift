@@ -1,0 +1,64 @@
+import TowlineCore
+import TowlineEngine
+
+/// What a server offers for a URL, to be shown.
+struct ServerOffer {
+    /// Whether ranges work there.
+    enum Ranges: String {
+        case yes, no, unknown
+    }
+
+    /// Without secrets.
+    var finalURL: String
+    /// The URLs on the way, without secrets.
+    var redirects: [String]
+    var status: Int
+    var httpVersion: String
+    var completeLength: Int64?
+    var entityTag: String?
+    var lastModified: String?
+    var ranges: Ranges
+    /// What going on would rest on, in words.
+    var resumable: String
+    var contentType: String?
+    /// The name that a download would get.
+    var fileName: String?
+    var digests: [Checksum]
+
+    /// A few lines, label and value.
+    func text(style: TerminalStyle) -> String {
+        var lines = [style.paint(TerminalSafeText.make(finalURL), .strong)]
+        lines +=
+            FactSheet([
+                ("answers", "\(status), \(httpVersion)"),
+                ("by way of", redirects.isEmpty ? nil : redirects.joined(separator: " → ")),
+                ("name", fileName),
+                ("size", completeLength.map { "\(ByteCountText.format($0)) (\($0) bytes)" } ?? "not known"),
+                ("type", contentType),
+                ("ranges", ranges.rawValue),
+                ("going on", resumable),
+                ("ETag", entityTag),
+                ("modified", lastModified),
+                ("digests", digests.isEmpty ? nil : digests.map(\.description).joined(separator: " ")),
+            ]).lines
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The same as an object.
+    var json: JSONObject {
+        var object = JSONObject()
+        object.add("url", finalURL)
+        object.add("redirects", redirects)
+        object.add("status", status)
+        object.add("httpVersion", httpVersion)
+        object.add("completeLength", completeLength)
+        object.add("entityTag", entityTag)
+        object.add("lastModified", lastModified)
+        object.add("ranges", ranges.rawValue)
+        object.add("resumable", resumable)
+        object.add("contentType", contentType)
+        object.add("name", fileName)
+        object.add("digests", digests.map(\.description))
+        return object
+    }
+}

@@ -1,0 +1,97 @@
+import ArgumentParser
+import TowlineCore
+
+/// A group of options that say something of a download.
+protocol SettingOptions: ParsableArguments {
+    /// What was given: which setting, its value as text (empty for a flag), in order.
+    var given: [(Setting, String)] { get }
+}
+
+extension SettingOptions {
+    /// Sets what was given.
+    ///
+    /// - Throws: `ValidationError` that names the option.
+    func apply(to settings: inout DownloadSettings) throws {
+        for (setting, value) in given {
+            do {
+                try settings.apply(setting, value)
+            } catch {
+                throw ValidationError("--\(setting.rawValue): \(error.message)")
+            }
+        }
+    }
+}
+
+/// Pairs of a setting and a value that may not be there.
+func givenValues(_ pairs: KeyValuePairs<Setting, String?>) -> [(Setting, String)] {
+    pairs.compactMap { setting, value in value.map { (setting, $0) } }
+}
+
+/// The settings whose flag was given.
+func givenFlags(_ pairs: KeyValuePairs<Setting, Bool>) -> [(Setting, String)] {
+    pairs.filter(\.value).map { ($0.key, "") }
+}
+
+/// What a request carries besides the URL.
+struct RequestOptions: SettingOptions {
+    @Option(
+        name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "A header field to send; may be repeated. Other hosts never see it.", valueName: "Name: value"))
+    var headers: [String] = []
+
+    @Option(help: ArgumentHelp("Credentials for basic authentication.", valueName: "name:password"))
+    var user: String?
+
+    @Option(help: ArgumentHelp("The same from the first line of a file, out of sight of ps.", valueName: "file"))
+    var userFile: String?
+
+    @Option(help: ArgumentHelp("A bearer token from the first line of a file.", valueName: "file"))
+    var bearerFile: String?
+
+    @Flag(help: "Take credentials from ~/.netrc.")
+    var netrc = false
+
+    @Option(help: ArgumentHelp("Take credentials from this netrc file.", valueName: "file"))
+    var netrcFile: String?
+
+    @Option(help: ArgumentHelp("Send matching cookies from a Netscape cookie file.", valueName: "file"))
+    var cookies: String?
+
+    var given: [(Setting, String)] {
+        headers.map { (.header, $0) } + givenFlags([.netrc: netrc])
+            + givenValues([
+                .user: user, .userFile: userFile, .bearerFile: bearerFile, .netrcFile: netrcFile, .cookies: cookies,
+            ])
+    }
+}
+
+/// How to reach the server.
+struct ConnectionOptionGroup: SettingOptions {
+    @Option(help: ArgumentHelp("http://, https://, socks5:// or socks5h:// proxy.", valueName: "url"))
+    var proxy: String?
+
+    @Option(help: ArgumentHelp("Trust the certificates in this PEM file instead of the system's.", valueName: "file"))
+    var cacert: String?
+
+    @Flag(help: "Accept any certificate. Dangerous: anybody on the way can change the file.")
+    var insecure = false
+
+    @Flag(name: .customLong("http1"), help: "Speak HTTP/1.1 alone, not HTTP/2.")
+    var http1 = false
+
+    @Option(help: ArgumentHelp("Time to get a connection. (default: 30)", valueName: "seconds"))
+    var connectTimeout: String?
+
+    @Option(help: ArgumentHelp("Redirects to follow. (default: 10)", valueName: "n"))
+    var maxRedirects: String?
+
+    @Flag(help: "Let a redirect lead from https to http.")
+    var allowDowngrade = false
+
+    var given: [(Setting, String)] {
+        givenValues([
+            .proxy: proxy, .cacert: cacert, .connectTimeout: connectTimeout, .maxRedirects: maxRedirects,
+        ]) + givenFlags([.insecure: insecure, .http1: http1, .allowDowngrade: allowDowngrade])
+    }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+import Glibc
+import TowlineCore
+
+/// `tow status`.
+struct StatusCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Tells what an unfinished download holds.",
+        discussion: """
+            Reads the journal beside the file and changes nothing, also while the download runs.
+
+            Examples:
+              tow status image.iso
+              tow status --json image.iso
+            """
+    )
+
+    @Argument(help: "The file that is being downloaded, or its NAME.tow or NAME.tow-journal.")
+    var file: String
+
+    @Flag(help: "One JSON object on standard output.")
+    var json = false
+
+    func run() throws {
+        let status = try Assembly.partStatus(path: Self.finalPath(file))
+        var output = OutputDescriptor(STDOUT_FILENO)
+        let style = TerminalStyle.forOutput(STDOUT_FILENO)
+        output.write(json ? status.json.closed + "\n" : status.text(style: style))
+    }
+
+    /// The final name, from it or from one of the two beside it.
+    static func finalPath(_ path: String) -> String {
+        for suffix in [".tow-journal", ".tow"] where path.hasSuffix(suffix) {
+            return String(path.dropLast(suffix.count))
+        }
+        return path
+    }
+}

@@ -1,0 +1,20 @@
+import ArgumentParser
+import TowlineCore
+
+/// `tow`.
+struct TowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tow",
+        abstract: "Downloads files over bad networks, and never fetches a byte twice without need.",
+        discussion: """
+            Start a download, kill it, pull the plug, change networks, and run the same command again: it goes on \
+            where it was.
+
+              tow get https://example.org/image.iso
+
+            'tow help get' lists the options. Full reference: docs/command-line.md.
+            """,
+        version: "tow " + TowlineVersion.text,
+        subcommands: [GetCommand.self, StatusCommand.self, ProbeCommand.self]
+    )
+}

@@ -1,0 +1,77 @@
+import Glibc
+
+/// Takes passwords out of what other users see of this process with `ps`.
+enum ArgumentSecrets {
+    /// Options whose value is a secret, whole.
+    private static let secretOptions = ["--user"]
+    /// Options whose value is one if it names credentials.
+    private static let fieldOptions = ["-H", "--header"]
+
+    /// Blanks them in the memory that the kernel shows as `/proc/PID/cmdline`; proc(5) gives its bounds as fields 48
+    /// and 49 of `/proc/self/stat`. Call after the arguments are parsed. What `ps` saw before stays seen: a file
+    /// (`--user-file`) is the safe way.
+    static func blank() {
+        guard let (start, end) = argumentArea(), let base = UnsafeMutableRawPointer(bitPattern: start) else { return }
+        let area = UnsafeMutableRawBufferPointer(start: base, count: end - start)
+        for range in secretRanges(in: area.split(separator: 0, omittingEmptySubsequences: false).map { Array($0) }) {
+            for index in range { area[index] = UInt8(ascii: "*") }
+        }
+    }
+
+    /// The ranges to blank, in the arguments laid end to end with a NUL after each.
+    static func secretRanges(in arguments: [[UInt8]]) -> [Range<Int>] {
+        var ranges: [Range<Int>] = []
+        var offset = 0
+        var previous = ""
+        for bytes in arguments {
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let range = secretRange(in: bytes, text: text, after: previous) {
+                ranges.append(range.lowerBound + offset..<range.upperBound + offset)
+            }
+            offset += bytes.count + 1
+            previous = text
+        }
+        return ranges
+    }
+
+    private static func secretRange(in bytes: [UInt8], text: String, after previous: String) -> Range<Int>? {
+        if secretOptions.contains(previous) { return 0..<bytes.count }
+        if fieldOptions.contains(previous) { return fieldValueRange(in: bytes, from: 0) }
+        if let equals = bytes.firstIndex(of: UInt8(ascii: "=")) {
+            let name = String(decoding: bytes[..<equals], as: UTF8.self)
+            if secretOptions.contains(name) { return equals + 1..<bytes.count }
+            if fieldOptions.contains(name) { return fieldValueRange(in: bytes, from: equals + 1) }
+        }
+        return userInfoRange(in: bytes, text: text)
+    }
+
+    /// The value of an Authorization, Proxy-Authorization or Cookie field.
+    private static func fieldValueRange(in bytes: [UInt8], from start: Int) -> Range<Int>? {
+        guard let colon = bytes[start...].firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        let name = String(decoding: bytes[start..<colon], as: UTF8.self).lowercased()
+        guard ["authorization", "proxy-authorization", "cookie"].contains(name) else { return nil }
+        return colon + 1..<bytes.count
+    }
+
+    /// What stands between `://` and the last `@` before the path.
+    private static func userInfoRange(in bytes: [UInt8], text: String) -> Range<Int>? {
+        guard let colon = bytes.indices.dropLast(2).first(where: { bytes[$0...].starts(with: "://".utf8) }) else {
+            return nil
+        }
+        let authority = bytes[(colon + 3)...].prefix { !"/?#".utf8.contains($0) }
+        guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return nil }
+        return colon + 3..<at
+    }
+
+    private static func argumentArea() -> (Int, Int)? {
+        guard let text = TextFile.read("/proc/self/stat", limit: 4096),
+            let afterName = text.lastIndex(of: ")")
+        else { return nil }
+        // Field 3 is the first after the name.
+        let fields = text[afterName...].split(separator: " ").dropFirst()
+        guard fields.count > 46, let start = Int(fields[fields.startIndex + 45]),
+            let end = Int(fields[fields.startIndex + 46]), start > 0, end > start
+        else { return nil }
+        return (start, end)
+    }
+}

@@ -1,0 +1,61 @@
+import Glibc
+
+/// A descriptor that text is written to. One that is closed, or whose reader is gone, swallows everything from then
+/// on: what nobody reads is no reason to stop a download.
+struct OutputDescriptor {
+    private let descriptor: Int32
+    private(set) var isBroken = false
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    /// Writes all of it, waiting for a slow reader.
+    mutating func write(_ text: String) {
+        guard !isBroken, !text.isEmpty else { return }
+        var text = text
+        let succeeded = text.withUTF8 { Self.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
+        if !succeeded { isBroken = true }
+    }
+
+    private static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                // Somebody who shares the terminal made it non-blocking.
+                var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&entry, 1, 1000)
+            } else if errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+}
+
+/// What the process was started with.
+enum ProcessSetup {
+    /// Opens what is closed of the descriptors 0, 1 and 2: the next file opened would get that number, and a message
+    /// would end up in somebody's download. Opened for reading only, so that writing fails as it did.
+    static func occupyStandardDescriptors() {
+        for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
+            // The lowest free number is the one just found closed.
+            _ = open("/dev/null", O_RDONLY)
+        }
+    }
+
+    /// A write to a pipe without reader, and one beyond the file size limit, fail instead of ending the process.
+    static func ignoreWriteSignals() {
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
+    }
+
+    /// As many descriptors as the hard limit allows: many connections need more than the customary 1024.
+    static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}

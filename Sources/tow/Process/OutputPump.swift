@@ -1,0 +1,87 @@
+import Glibc
+import Synchronization
+
+/// Writes what a source has to say, from a thread of its own: those who tell of progress never wait for a terminal.
+final class OutputPump: Sendable {
+    private struct State {
+        var output: OutputDescriptor
+        var thread: PlatformThread?
+        var isAwake = false
+        var isFinishing = false
+    }
+
+    private let state: Mutex<State>
+    /// Milliseconds between two looks at the source; -1: only when woken.
+    private let interval: Int32
+    private let wakeReader: Int32
+    private let wakeWriter: Int32
+    private let take: @Sendable (_ isLast: Bool) -> String
+
+    /// - Parameters:
+    ///   - interval: milliseconds between two looks at the source, `nil` to look only when woken.
+    ///   - take: gives what is to be written now, and does not give it again.
+    init(descriptor: Int32, interval: Int32?, take: @escaping @Sendable (_ isLast: Bool) -> String) {
+        var ends: [Int32] = [-1, -1]
+        _ = pipe(&ends)
+        (wakeReader, wakeWriter) = (ends[0], ends[1])
+        self.interval = interval ?? -1
+        self.take = take
+        state = Mutex(State(output: OutputDescriptor(descriptor)))
+        let thread = PlatformThread { [weak self] in self?.pump() }
+        state.withLock { $0.thread = thread }
+    }
+
+    deinit {
+        close(wakeReader)
+        close(wakeWriter)
+    }
+
+    /// The source has something.
+    func wake() {
+        let sleeps = state.withLock { state in
+            defer { state.isAwake = true }
+            return !state.isAwake
+        }
+        if sleeps { poke() }
+    }
+
+    /// Writes what is left and returns when it is written.
+    func finish() {
+        let thread = state.withLock { state in
+            state.isFinishing = true
+            return state.thread
+        }
+        poke()
+        thread?.join()
+        write(take(true))
+    }
+
+    private func poke() {
+        var byte: UInt8 = 0
+        _ = Glibc.write(wakeWriter, &byte, 1)
+    }
+
+    private func pump() {
+        while true {
+            var entry = pollfd(fd: wakeReader, events: Int16(POLLIN), revents: 0)
+            if poll(&entry, 1, interval) > 0 {
+                var byte: UInt8 = 0
+                _ = read(wakeReader, &byte, 1)
+            }
+            let isFinishing = state.withLock { state in
+                state.isAwake = false
+                return state.isFinishing
+            }
+            if isFinishing { return }
+            write(take(false))
+        }
+    }
+
+    /// Only the thread of the pump writes, and after it ended the one that finishes.
+    private func write(_ text: String) {
+        guard !text.isEmpty else { return }
+        var output = state.withLock { $0.output }
+        output.write(text)
+        state.withLock { $0.output = output }
+    }
+}

@@ -1,0 +1,36 @@
+import Glibc
+
+/// A thread of its own for work that blocks: the cooperative pool has a thread per core, and a terminal that is
+/// stopped with Ctrl-S or a pipe that nobody fills must not take one of those.
+struct PlatformThread {
+    private let handle: pthread_t
+
+    /// `nil` if the system gives no thread (`RLIMIT_NPROC`).
+    init?(_ body: @escaping @Sendable () -> Void) {
+        let box = Unmanaged.passRetained(Box(body))
+        var handle = pthread_t()
+        let result = pthread_create(
+            &handle, nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
+                return nil
+            }, box.toOpaque())
+        guard result == 0 else {
+            box.release()
+            return nil
+        }
+        self.handle = handle
+    }
+
+    /// Returns when the thread has ended.
+    func join() { pthread_join(handle, nil) }
+
+    /// Never waits for it.
+    func detach() { pthread_detach(handle) }
+
+    private final class Box: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+}

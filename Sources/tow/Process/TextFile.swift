@@ -1,0 +1,29 @@
+import Glibc
+
+/// A small file of text.
+enum TextFile {
+    /// Its text; `nil` with `errno` set if it cannot be read, is longer than `limit` bytes, or is not UTF-8.
+    static func read(_ path: String, limit: Int) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { return nil }
+            if count == 0 { break }
+            bytes += buffer[..<count]
+            guard bytes.count <= limit else {
+                errno = EFBIG
+                return nil
+            }
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            errno = EILSEQ
+            return nil
+        }
+        return text
+    }
+}

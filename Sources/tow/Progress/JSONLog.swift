@@ -1,0 +1,150 @@
+import TowlineCore
+import TowlineEngine
+
+/// Progress for programs: one JSON object a line. `docs/command-line.md` describes each.
+struct JSONLog: Sendable {
+    private struct Running {
+        let began: Duration
+        var snapshot = TransferSnapshot()
+        var said: Duration?
+    }
+
+    private var running: [Int: Running] = [:]
+    private var text = ""
+    private var finished = 0
+    private var failed = 0
+
+    mutating func started(_ number: Int, _ options: DownloadOptions, now: Duration) {
+        running[number] = Running(began: now)
+        var object = Self.event("started", number)
+        object.add("url", options.url.withoutSecrets)
+        if case .file(let directory, let name) = options.target {
+            object.add("directory", directory)
+            object.add("name", name)
+        }
+        append(object)
+    }
+
+    /// At most four times a second for a download, and at each change of state.
+    mutating func progressed(_ number: Int, _ snapshot: TransferSnapshot, now: Duration) {
+        guard var entry = running[number] else { return }
+        let isNews = entry.snapshot.state != snapshot.state
+        entry.snapshot = snapshot
+        defer { running[number] = entry }
+        if let said = entry.said, !isNews, now - said < .milliseconds(250) { return }
+        // A reader that does not keep up misses progress, and nothing else.
+        guard text.utf8.count < 1 << 20 else { return }
+        entry.said = now
+        var object = Self.event("progress", number)
+        object.add("state", Self.name(of: snapshot.state))
+        object.add("name", snapshot.name)
+        object.add("completeLength", snapshot.completeLength)
+        object.add("heldBytes", snapshot.heldBytes)
+        object.add("resumedBytes", snapshot.resumedBytes)
+        object.add("receivedBytes", snapshot.receivedBytes)
+        object.add("bytesPerSecond", snapshot.rate.flatMap { Int64(exactly: $0.rounded()) })
+        object.add("remainingSeconds", seconds: snapshot.remaining.map { $0 / .seconds(1) })
+        object.add("connections", snapshot.connections)
+        if let wait = snapshot.wait {
+            var inner = JSONObject()
+            inner.add("seconds", seconds: wait.remaining / .seconds(1))
+            inner.add("reason", wait.reason)
+            object.add("wait", inner)
+        }
+        append(object)
+    }
+
+    mutating func noticed(_ number: Int, _ notice: TransferNotice) {
+        var object = Self.event("notice", number)
+        object.add("level", notice.level.rawValue)
+        object.add("kind", notice.kind.rawValue)
+        object.add("message", notice.message)
+        append(object)
+    }
+
+    mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration) {
+        let entry = running.removeValue(forKey: number)
+        switch result {
+        case .success(let completed):
+            finished += 1
+            var object = Self.event("finished", number)
+            Self.describe(completed.outcome, in: &object)
+            object.add("receivedBytes", completed.receivedBytes)
+            object.add("resumedBytes", entry?.snapshot.resumedBytes)
+            object.add("seconds", seconds: entry.map { (now - $0.began) / .seconds(1) })
+            append(object)
+        case .failure(let error):
+            failed += 1
+            var object = Self.event("failed", number)
+            object.add("code", error.code.description)
+            object.add("message", error.message)
+            object.add("exitStatus", ExitStatus(error).rawValue)
+            object.add("httpStatus", error.status)
+            object.add("systemError", error.systemError)
+            object.add("heldBytes", entry?.snapshot.heldBytes)
+            append(object)
+        }
+    }
+
+    /// The last line of all.
+    mutating func closed(exitStatus: Int32) {
+        var object = JSONObject()
+        object.add("event", "ended")
+        object.add("finished", finished)
+        object.add("failed", failed)
+        object.add("exitStatus", exitStatus)
+        append(object)
+    }
+
+    /// What was not taken yet.
+    mutating func take() -> String {
+        defer { text = "" }
+        return text
+    }
+
+    private mutating func append(_ object: JSONObject) {
+        text += object.closed
+        text += "\n"
+    }
+
+    private static func event(_ name: String, _ number: Int) -> JSONObject {
+        var object = JSONObject()
+        object.add("event", name)
+        object.add("download", number)
+        return object
+    }
+
+    private static func describe(_ outcome: CompletedTransfer.Outcome, in object: inout JSONObject) {
+        switch outcome {
+        case .published(let file):
+            object.add("outcome", "published")
+            object.add("path", file.path)
+            object.add("length", file.length)
+        case .alreadyThere(let file):
+            object.add("outcome", "alreadyThere")
+            object.add("path", file.path)
+            object.add("length", file.length)
+        case .skipped(let path):
+            object.add("outcome", "skipped")
+            object.add("path", path)
+        case .streamed(let length):
+            object.add("outcome", "streamed")
+            object.add("length", length)
+        }
+    }
+
+    private static func name(of state: DownloadState) -> String {
+        switch state {
+        case .queued: "queued"
+        case .connecting: "connecting"
+        case .downloading: "downloading"
+        case .verifying: "verifying"
+        case .publishing: "publishing"
+        case .finished: "finished"
+        case .paused: "paused"
+        case .waiting: "waiting"
+        case .failed: "failed"
+        case .cancelled: "cancelled"
+        }
+    }
+}

@@ -1,0 +1,96 @@
+/// A JSON object (RFC 8259) on one line. Beyond what the grammar asks for, control characters of all kinds, the line
+/// separators and bidirectional controls are escaped: such a line is harmless on a terminal too.
+struct JSONObject {
+    private(set) var text = "{"
+
+    /// Adds a member; the caller sees to it that names differ.
+    mutating func add(_ name: String, _ value: String) {
+        begin(name)
+        text += Self.quoted(value)
+    }
+
+    /// Adds a member unless there is no value.
+    mutating func add(_ name: String, _ value: String?) {
+        if let value { add(name, value) }
+    }
+
+    /// Adds a whole number unless there is none.
+    mutating func add(_ name: String, _ value: (some BinaryInteger)?) {
+        guard let value else { return }
+        begin(name)
+        text += String(value)
+    }
+
+    /// Adds a number with three decimals, unless it is none or not finite: JSON has no infinity.
+    mutating func add(_ name: String, seconds value: Double?) {
+        guard let value, value.isFinite, abs(value) < 1e15 else { return }
+        begin(name)
+        let thousandths = Int64((value * 1000).rounded())
+        let (whole, rest) = abs(thousandths).quotientAndRemainder(dividingBy: 1000)
+        let digits = String(rest)
+        text += (thousandths < 0 ? "-" : "") + "\(whole)." + String(repeating: "0", count: 3 - digits.count) + digits
+    }
+
+    /// Adds true or false.
+    mutating func add(_ name: String, _ value: Bool) {
+        begin(name)
+        text += value ? "true" : "false"
+    }
+
+    /// Adds an array of texts.
+    mutating func add(_ name: String, _ values: [String]) {
+        begin(name)
+        text += "[" + values.map(Self.quoted).joined(separator: ",") + "]"
+    }
+
+    /// Adds an array of ranges, each as `[first, end]`, half open.
+    mutating func add(_ name: String, ranges: [(Int64, Int64)]) {
+        begin(name)
+        text += "[" + ranges.map { "[\($0.0),\($0.1)]" }.joined(separator: ",") + "]"
+    }
+
+    /// Adds an object.
+    mutating func add(_ name: String, _ object: JSONObject) {
+        begin(name)
+        text += object.closed
+    }
+
+    /// The whole object.
+    var closed: String { text + "}" }
+
+    private mutating func begin(_ name: String) {
+        if text.utf8.count > 1 { text += "," }
+        text += Self.quoted(name) + ":"
+    }
+
+    private static func quoted(_ value: String) -> String {
+        var text = "\""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            default: text += isPrintable(scalar) ? String(scalar) : escaped(scalar)
+            }
+        }
+        return text + "\""
+    }
+
+    private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
+        if (0x20..<0x7F).contains(scalar.value) { return true }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: return false
+        default: return true
+        }
+    }
+
+    /// RFC 8259 §7: UTF-16 code units, two for a scalar beyond the first plane.
+    private static func escaped(_ scalar: Unicode.Scalar) -> String {
+        String(scalar).utf16.map { unit in
+            let digits = String(unit, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }.joined()
+    }
+}

@@ -1,0 +1,103 @@
+import TowlineCore
+import TowlineEngine
+
+/// Progress as plain lines, for logs and pipes: a line each tenth of the way, at most one a second, and at least one
+/// in ten seconds; notices; how it ended.
+struct PlainLog: Sendable {
+    /// How much is said.
+    enum Detail {
+        /// Progress, notices, ends.
+        case everything
+        /// Notices and ends.
+        case withoutProgress
+        /// Failures alone.
+        case failures
+    }
+
+    private struct Running {
+        var row: ProgressRow
+        var saidTenth = 0
+        var saidWait = ""
+        var said: Duration
+    }
+
+    private let detail: Detail
+    private var running: [Int: Running] = [:]
+    private var lines: [String] = []
+
+    init(detail: Detail) { self.detail = detail }
+
+    mutating func started(_ number: Int, _ options: DownloadOptions, now: Duration) {
+        running[number] = Running(row: ProgressRow(number: number, options: options, now: now), said: now)
+    }
+
+    mutating func progressed(_ number: Int, _ snapshot: TransferSnapshot, now: Duration) {
+        guard var entry = running[number] else { return }
+        let isFirst = entry.row.snapshot.heldBytes == 0
+        entry.row.snapshot = snapshot
+        entry.row.updated = now
+        // What was there at the start is no progress.
+        if isFirst { entry.saidTenth = Self.tenth(snapshot) }
+        defer { running[number] = entry }
+        guard detail == .everything, let text = Self.line(snapshot, entry, now: now) else { return }
+        entry.said = now
+        entry.saidTenth = Self.tenth(snapshot)
+        entry.saidWait = snapshot.wait?.reason ?? ""
+        append("\(TerminalSafeText.make(entry.row.name)): \(text)")
+    }
+
+    mutating func noticed(_ number: Int, _ notice: TransferNotice) {
+        guard detail != .failures else { return }
+        let name = running[number].map { TerminalSafeText.make($0.row.name) + ": " } ?? ""
+        append(name + (notice.level == .warning ? "warning: " : "") + TerminalSafeText.make(notice.message))
+    }
+
+    mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration) {
+        let row = running.removeValue(forKey: number)?.row
+        switch result {
+        case .success(let completed):
+            guard detail != .failures else { return }
+            append(
+                Phrases.summary(
+                    of: completed, name: row?.name ?? "", resumed: row?.snapshot.resumedBytes ?? 0,
+                    elapsed: now - (row?.began ?? now)))
+        case .failure(let error) where error.code == .cancelled:
+            if let row, detail != .failures { append(Phrases.kept(row)) }
+        case .failure(let error):
+            append("tow: " + TerminalSafeText.make(error.message))
+        }
+    }
+
+    /// A line of its own, however much is said.
+    mutating func say(_ text: String) { append(text) }
+
+    /// What was not taken yet.
+    mutating func take() -> String {
+        defer { lines.removeAll() }
+        return lines.isEmpty ? "" : lines.joined(separator: "\n") + "\n"
+    }
+
+    private mutating func append(_ line: String) {
+        if lines.count >= 10_000 { lines.removeFirst(5_000) }
+        lines.append(line)
+    }
+
+    private static func tenth(_ snapshot: TransferSnapshot) -> Int { Int((snapshot.fractionCompleted ?? 0) * 10) }
+
+    private static func line(_ snapshot: TransferSnapshot, _ entry: Running, now: Duration) -> String? {
+        if let wait = snapshot.wait {
+            return wait.reason == entry.saidWait ? nil : Phrases.state(snapshot, since: .zero)
+        }
+        guard snapshot.state == .downloading else { return nil }
+        let silence = now - entry.said
+        let isTenth = tenth(snapshot) > entry.saidTenth && silence >= .seconds(1)
+        guard isTenth || silence >= .seconds(10) else { return nil }
+        var facts = [Phrases.sizes(snapshot)]
+        if let fraction = snapshot.fractionCompleted { facts[0] = "\(Phrases.percent(fraction)), \(facts[0])" }
+        if let rate = snapshot.rate { facts.append(Phrases.rate(rate)) }
+        if let remaining = snapshot.remaining {
+            facts.append("\(Phrases.time(.seconds(remaining.components.seconds))) left")
+        }
+        return facts.joined(separator: ", ")
+    }
+}

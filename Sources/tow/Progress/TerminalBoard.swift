@@ -1,0 +1,126 @@
+import TowlineCore
+import TowlineEngine
+
+/// What a terminal shows: finished lines that scroll away above, and below them the running downloads, redrawn in
+/// place. A frame is one string for one `write`, so that nothing flickers.
+struct TerminalBoard: Sendable {
+    private let style: TerminalStyle
+    private var rows: [ProgressRow] = []
+    private var lines: [String] = []
+    private var finished = 0
+    private var failed = 0
+    /// Cells of each line that stands below, from top to bottom.
+    private var drawn: [Int] = []
+    private var lastFrame: Duration?
+
+    init(style: TerminalStyle) { self.style = style }
+
+    // MARK: What happens
+
+    mutating func started(_ number: Int, _ options: DownloadOptions, now: Duration) {
+        rows.insert(ProgressRow(number: number, options: options, now: now), at: rows.position(of: number))
+    }
+
+    mutating func progressed(_ number: Int, _ snapshot: TransferSnapshot, now: Duration) {
+        guard let index = rows.index(of: number) else { return }
+        rows[index].snapshot = snapshot
+        rows[index].updated = now
+    }
+
+    mutating func noticed(_ number: Int, _ notice: TransferNotice) {
+        let name = rows.index(of: number).map { TerminalSafeText.make(rows[$0].name, width: 40) + ": " } ?? ""
+        let mark = notice.level == .warning ? style.warningMark : style.noteMark
+        append("\(mark) \(name)\(TerminalSafeText.make(notice.message))")
+    }
+
+    mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration) {
+        let row = rows.index(of: number).map { rows.remove(at: $0) }
+        switch result {
+        case .success(let completed):
+            finished += 1
+            let text = Phrases.summary(
+                of: completed, name: row?.name ?? "", resumed: row?.snapshot.resumedBytes ?? 0,
+                elapsed: now - (row?.began ?? now))
+            append("\(style.doneMark) \(text)")
+        case .failure(let error) where error.code == .cancelled:
+            if let row { append("\(style.warningMark) \(Phrases.kept(row))") }
+        case .failure(let error):
+            failed += 1
+            append("\(style.failedMark) \(TerminalSafeText.make(error.message))")
+        }
+    }
+
+    /// A line of its own.
+    mutating func say(_ text: String) { append(text) }
+
+    /// A terminal that stands still (Ctrl-S) must not make this grow without end.
+    private mutating func append(_ line: String) {
+        if lines.count >= 10_000 { lines.removeFirst(5_000) }
+        lines.append(line)
+    }
+
+    // MARK: Drawing
+
+    /// The bytes that bring the terminal up to date.
+    ///
+    /// - Parameter isLast: nothing stays below, and nothing follows.
+    mutating func frame(width: Int, height: Int, now: Duration, isLast: Bool) -> String {
+        let below = isLast ? [] : visibleLines(width: max(1, width - 1), height: height, now: now)
+        if lines.isEmpty && below.isEmpty && drawn.isEmpty { return "" }
+        var text = backToTop(width: width, now: now)
+        for line in lines { text += line + "\u{1B}[K\n" }
+        for line in below { text += line + "\u{1B}[K\n" }
+        text += "\u{1B}[J"
+        lines.removeAll()
+        drawn = below.map { TerminalSafeText.displayWidth(Self.withoutEscapes($0)) }
+        lastFrame = now
+        return text
+    }
+
+    /// To the first line drawn. Lines that a narrower window has wrapped take more than one row. After a pause of the
+    /// whole process others may have written here: then it begins anew below.
+    private func backToTop(width: Int, now: Duration) -> String {
+        guard let lastFrame, now - lastFrame < .seconds(2) else { return "" }
+        let height = drawn.reduce(0) { $0 + max(1, ($1 + width - 1) / max(1, width)) }
+        return height > 0 ? "\r\u{1B}[\(height)A" : ""
+    }
+
+    private func visibleLines(width: Int, height: Int, now: Duration) -> [String] {
+        guard !rows.isEmpty else { return [] }
+        // One row for the cursor, one for what is above to be seen.
+        let room = max(1, height - 2)
+        let needsTotal = rows.count > 1 || finished + failed > 0
+        let shown = rows.prefix(max(1, needsTotal ? room - 1 : room))
+        let longest = shown.map { TerminalSafeText.displayWidth(TerminalSafeText.make($0.name)) }.max() ?? 0
+        let nameWidth = min(longest, max(12, width / 3), width)
+        var result = shown.map {
+            ProgressLine(row: $0, now: now, style: style, nameWidth: nameWidth).make(width: width)
+        }
+        if needsTotal && room > 1 { result.append(total(hidden: rows.count - shown.count, width: width)) }
+        return result
+    }
+
+    private func total(hidden: Int, width: Int) -> String {
+        let rate = rows.reduce(0) { $0 + ($1.snapshot.rate ?? 0) }
+        var facts = ["\(rows.count) running" + (hidden > 0 ? " (\(hidden) not shown)" : ""), "\(finished) done"]
+        if failed > 0 { facts.append("\(failed) failed") }
+        facts.append(Phrases.rate(rate))
+        return style.paint(TerminalSafeText.make(facts.joined(separator: style.separator), width: width), .quiet)
+    }
+
+    /// The text without colour sequences, to count its cells.
+    static func withoutEscapes(_ text: String) -> String {
+        var result = ""
+        var isEscape = false
+        for scalar in text.unicodeScalars {
+            if scalar == "\u{1B}" {
+                isEscape = true
+            } else if isEscape {
+                isEscape = scalar != "m"
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+}

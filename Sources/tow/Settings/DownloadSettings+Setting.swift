@@ -1,0 +1,68 @@
+import TowlineCore
+import TowlineEngine
+
+extension DownloadSettings {
+    /// Sets one option from text.
+    ///
+    /// - Throws: `unusableOption` or `unusableHeader`; the message does not name the option and never shows a secret.
+    mutating func apply(_ setting: Setting, _ value: String) throws(TowlineError) {
+        if setting.isFlag { return apply(flag: setting) }
+        if try applyConnection(setting, value) { return }
+        switch setting {
+        case .output: output = try OptionValue.text(value)
+        case .directory: directory = try OptionValue.text(value)
+        case .ifExists: existing = try OptionValue.choice(value)
+        case .ifChanged: restartsChanged = try OptionValue.choice(value) as ChangePolicy == .restart
+        case .checksum: checksum = try Checksum(parsing: value)
+        case .connections: connections = try OptionValue.integer(value, in: 1...128)
+        case .limitRate: rateLimit = try OptionValue.rate(value)
+        case .stallTimeout: stallTimeout = try OptionValue.seconds(value)
+        case .maxTries: maxTries = try OptionValue.integer(value, in: 0...1_000_000)
+        case .retryWait: retryWait = try OptionValue.seconds(value)
+        case .maxRedirects: maxRedirects = try OptionValue.integer(value, in: 0...100)
+        default: break
+        }
+    }
+
+    private mutating func apply(flag: Setting) {
+        switch flag {
+        case .noSync: durable = false
+        case .noPreallocate: reservesSpace = false
+        case .unsafeResume: unsafeResume = true
+        case .sequential: sequential = true
+        case .netrc: connection.netrc = .userFile
+        case .insecure: connection.allowsInsecure = true
+        case .http1: connection.httpProtocol = .http1
+        case .allowDowngrade: allowsDowngrade = true
+        default: break
+        }
+    }
+
+    /// Whether it was one of these.
+    private mutating func applyConnection(_ setting: Setting, _ value: String) throws(TowlineError) -> Bool {
+        switch setting {
+        case .header: userFields.append(try OptionValue.field(value))
+        case .user: connection.user = try OptionValue.credentials(value)
+        case .userFile: connection.user = try OptionValue.credentials(OptionValue.secret(inFile: value))
+        case .bearerFile:
+            userFields.append(try OptionValue.field("Authorization: Bearer " + OptionValue.secret(inFile: value)))
+        case .netrcFile: connection.netrc = .file(try OptionValue.readableFile(value))
+        case .cookies: connection.cookieFile = try OptionValue.readableFile(value)
+        case .proxy: connection.proxy = try OptionValue.proxy(value)
+        case .cacert: connection.certificateAuthorityFile = try OptionValue.readableFile(value)
+        case .connectTimeout: connection.connectTimeout = try OptionValue.seconds(value)
+        default: return false
+        }
+        return true
+    }
+}
+
+/// `--if-changed`.
+enum ChangePolicy: String, CaseIterable {
+    case restart
+    case fail
+}
+
+extension HTTPFields {
+    fileprivate mutating func append(_ field: Field) { append(name: field.name, value: field.value) }
+}

@@ -1,0 +1,90 @@
+import Glibc
+import TowlineCore
+
+/// Values of options, from text. Messages say what would be right.
+enum OptionValue {
+    static func text(_ value: String) throws(TowlineError) -> String {
+        guard !value.isEmpty, !value.utf8.contains(0) else { throw unusable("must not be empty") }
+        return value
+    }
+
+    static func integer(_ value: String, in range: ClosedRange<Int>) throws(TowlineError) -> Int {
+        guard let number = Int(value), range.contains(number) else {
+            throw unusable("\(shown(value)) is not a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// One of an enum's raw values.
+    static func choice<Choice: RawRepresentable<String> & CaseIterable>(_ value: String) throws(TowlineError) -> Choice
+    {
+        guard let choice = Choice(rawValue: value) else {
+            throw unusable(
+                "\(shown(value)) is not one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return choice
+    }
+
+    /// Seconds with an optional fraction and an optional `s`, above zero and at most a day.
+    static func seconds(_ value: String) throws(TowlineError) -> Duration {
+        let digits = value.hasSuffix("s") ? value.dropLast() : value[...]
+        let plain = digits.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
+        guard plain, let seconds = Double(digits), seconds > 0, seconds <= 86_400 else {
+            throw unusable("\(shown(value)) is not a number of seconds from 0.001 to 86400")
+        }
+        return .milliseconds(max(1, Int64((seconds * 1000).rounded())))
+    }
+
+    /// Bytes per second, such as `500K` or `10M`.
+    static func rate(_ value: String) throws(TowlineError) -> Int64 {
+        let text = value.hasSuffix("/s") ? String(value.dropLast(2)) : value
+        let rate = try ByteCountText.parse(text)
+        guard rate > 0 else { throw unusable("a rate of 0 would never end; leave the option out for no limit") }
+        return rate
+    }
+
+    /// A field from `Name: value`. The value may be a secret, so that no message shows it.
+    static func field(_ value: String) throws(TowlineError) -> HTTPFields.Field {
+        try FieldValidation.parseUserHeader(value)
+    }
+
+    /// `NAME:PASSWORD`.
+    static func credentials(_ value: String) throws(TowlineError) -> String {
+        guard value.contains(":") else { throw unusable("the credentials are not in the form NAME:PASSWORD") }
+        guard value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
+            throw unusable("the credentials hold a control character")
+        }
+        return value
+    }
+
+    /// The first line of a file.
+    static func secret(inFile path: String) throws(TowlineError) -> String {
+        guard let text = TextFile.read(path, limit: 64 * 1024) else { throw unreadable(path) }
+        let line = text.prefix { !$0.isNewline }
+        guard !line.isEmpty else { throw unusable("the first line of \(shown(path)) is empty") }
+        return String(line)
+    }
+
+    /// A path that can be read now: hours into a download is a bad time to learn that it cannot.
+    static func readableFile(_ path: String) throws(TowlineError) -> String {
+        guard access(path, R_OK) == 0 else { throw unreadable(path) }
+        return path
+    }
+
+    /// A proxy's URL. Its user info may be a secret, so that no message shows it.
+    static func proxy(_ value: String) throws(TowlineError) -> String {
+        let schemes = ["http://", "https://", "socks5://", "socks5h://"]
+        guard let scheme = schemes.first(where: { value.lowercased().hasPrefix($0) }), value.count > scheme.count,
+            value.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7F })
+        else { throw unusable("a proxy's URL begins with http://, https://, socks5:// or socks5h://") }
+        return value
+    }
+
+    private static func unreadable(_ path: String) -> TowlineError {
+        unusable("cannot read \(shown(path)): \(String(cString: strerror(errno)))")
+    }
+
+    private static func shown(_ value: String) -> String { "'\(TerminalSafeText.make(value, width: 60))'" }
+
+    private static func unusable(_ message: String) -> TowlineError { TowlineError(.unusableOption, message) }
+}

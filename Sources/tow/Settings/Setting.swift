@@ -1,0 +1,40 @@
+/// The options that a download can have of its own: on the command line, with two hyphens, for all of them; in a list
+/// of URLs, without, for the one above.
+enum Setting: String, CaseIterable {
+    case output
+    case directory
+    case ifExists = "if-exists"
+    case ifChanged = "if-changed"
+    case noSync = "no-sync"
+    case noPreallocate = "no-preallocate"
+    case unsafeResume = "unsafe-resume"
+    case checksum
+    case connections
+    case limitRate = "limit-rate"
+    case sequential
+    case header
+    case user
+    case userFile = "user-file"
+    case bearerFile = "bearer-file"
+    case netrc
+    case netrcFile = "netrc-file"
+    case cookies
+    case proxy
+    case cacert
+    case insecure
+    case http1
+    case connectTimeout = "connect-timeout"
+    case stallTimeout = "stall-timeout"
+    case maxTries = "max-tries"
+    case retryWait = "retry-wait"
+    case maxRedirects = "max-redirects"
+    case allowDowngrade = "allow-downgrade"
+
+    /// Whether it stands alone, without a value.
+    var isFlag: Bool {
+        switch self {
+        case .noSync, .noPreallocate, .unsafeResume, .sequential, .netrc, .insecure, .http1, .allowDowngrade: true
+        default: false
+        }
+    }
+}
