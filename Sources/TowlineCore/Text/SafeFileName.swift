@@ -108,11 +108,13 @@ package enum SafeFileName {
     /// A server must not be able to name the part file, journal or `tow-bad` file of another download: `x.tow`
     /// becomes `x_tow`.
     private static func withoutOwnSuffix(_ name: String) -> String {
-        guard let dot = name.utf8.lastIndex(of: 0x2E) else { return name }
-        let fileExtension = ASCII.lowercased(name[dot...])
-        guard fileExtension == ".tow" || fileExtension.hasPrefix(".tow-") else { return name }
-        var renamed = name
-        renamed.unicodeScalars.replaceSubrange(dot...dot, with: CollectionOfOne("_"))
-        return renamed
+        var name = name
+        // What stands before one such ending may be another.
+        while let dot = name.utf8.lastIndex(of: 0x2E) {
+            let fileExtension = ASCII.lowercased(name[dot...])
+            guard fileExtension == ".tow" || fileExtension.hasPrefix(".tow-") else { break }
+            name.unicodeScalars.replaceSubrange(dot...dot, with: CollectionOfOne("_"))
+        }
+        return name
     }
 }

@@ -9,16 +9,15 @@ package enum TerminalSafeText {
     /// For people, not for programs: the backslash itself stays as it is, so it cannot be undone.
     package static func make(_ text: String, width: Int? = nil) -> String {
         let pieces = text.map { $0.unicodeScalars.map(visible).joined() }
-        guard let width else { return pieces.joined() }
-        let widths = pieces.map { displayWidth($0) }
-        guard widths.reduce(0, +) > width else { return pieces.joined() }
+        let safe = pieces.joined()
+        guard let width, displayWidth(safe) > width else { return safe }
         guard width > 0 else { return "" }
         var cut = ""
-        var used = 1
-        for (piece, cells) in zip(pieces, widths) {
-            used += cells
-            if used > width { break }
-            cut += piece
+        for piece in pieces {
+            // Measured as a whole: a mark may join what stands before it and make that wider.
+            let longer = cut + piece
+            guard displayWidth(longer) < width else { break }
+            cut = longer
         }
         return cut + "…"
     }

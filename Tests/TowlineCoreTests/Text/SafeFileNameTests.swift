@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TowlineCore
+import TowlineCore
 
 @Suite("Safe file names")
 struct SafeFileNameTests {
@@ -25,7 +25,7 @@ struct SafeFileNameTests {
             ("%2e%2e%2fx", "%2e%2e%2fx"), ("a.tow", "a_tow"), ("a.tow-journal", "a_tow-journal"),
             ("a.TOW-bad", "a_TOW-bad"),
             ("a.tow.zip", "a.tow.zip"), ("a.town", "a.town"), ("a.tow\u{200B}", "a_tow"), ("a.tow.", "a_tow"),
-            ("tow", "tow"),
+            ("tow", "tow"), ("a.tow-b.tow", "a_tow-b_tow"),
             ("e\u{301}", "e\u{301}"), ("C:", nil), ("", nil), (".", nil), ("..", nil), ("/", nil), ("a/", nil),
             ("\\", nil),
             ("-", nil), ("   ", nil), ("\u{202E}", nil), ("\u{0}", nil), (". . -", nil), ("\u{3164}", nil),
