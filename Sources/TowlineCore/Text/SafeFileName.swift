@@ -21,8 +21,10 @@ package enum SafeFileName {
         guard !scalars.isEmpty else { return nil }
         var name = ""
         name.unicodeScalars.append(contentsOf: scalars.map { isReserved($0) ? "_" : $0 })
-        if isDeviceName(name) { name = "_" + name }
-        return withoutOwnSuffix(shortened(name))
+        // Shortened first: what is cut off may leave the name of a device.
+        name = shortened(name)
+        if isDeviceName(name) { name = shortened("_" + name) }
+        return withoutOwnSuffix(name)
     }
 
     /// The name for a download: from `Content-Disposition`, else from the URL's last path component, else `download`.

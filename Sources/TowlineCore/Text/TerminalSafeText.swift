@@ -42,6 +42,7 @@ package enum TerminalSafeText {
         if scalar == "\u{200C}" || scalar == "\u{200D}" { return false }
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: return true
+        case .unassigned: return scalar.properties.isDefaultIgnorableCodePoint
         default: return false
         }
     }

@@ -46,6 +46,7 @@ struct SafeFileNameTests {
         #expect(SafeFileName.make(flags + ".zip") == String(repeating: "🇩🇪", count: 29) + ".zip")
         let marks = "e" + String(repeating: "\u{301}", count: 500)
         #expect(SafeFileName.make(marks)?.utf8.count == 239)
+        #expect(SafeFileName.make("COM¹\u{FFFD}" + String(repeating: "\u{301}", count: 200)) == "_COM¹")
         let dots = String(repeating: "a", count: 230) + String(repeating: ".", count: 20) + "b.zip"
         #expect(SafeFileName.make(dots) == String(repeating: "a", count: 230) + ".zip")
         let cutToOwn = String(repeating: "a", count: 235) + ".tow" + String(repeating: "b", count: 30)
