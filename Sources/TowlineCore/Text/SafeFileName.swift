@@ -34,9 +34,10 @@ package enum SafeFileName {
 
     /// Controls, line separators, and what shows nothing or turns the direction of what follows.
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return ASCII.isControl(UInt8(truncatingIfNeeded: scalar.value)) }
         switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: true
-        default: scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.isNoncharacterCodePoint
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: return true
+        default: return scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.isNoncharacterCodePoint
         }
     }
 

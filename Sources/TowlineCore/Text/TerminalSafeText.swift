@@ -8,6 +8,7 @@ package enum TerminalSafeText {
     ///
     /// For people, not for programs: the backslash itself stays as it is, so it cannot be undone.
     package static func make(_ text: String, width: Int? = nil) -> String {
+        if text.utf8.count <= width ?? .max, text.utf8.allSatisfy({ $0 < 0x7F && $0 >= 0x20 }) { return text }
         let pieces = text.map { $0.unicodeScalars.map(visible).joined() }
         let safe = pieces.joined()
         guard let width, displayWidth(safe) > width else { return safe }
@@ -39,6 +40,7 @@ package enum TerminalSafeText {
 
     /// Joiners stay: scripts and emoji need them, and they move nothing.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return ASCII.isControl(UInt8(truncatingIfNeeded: scalar.value)) }
         if scalar == "\u{200C}" || scalar == "\u{200D}" { return false }
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: return true

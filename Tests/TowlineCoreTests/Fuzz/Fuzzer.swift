@@ -38,6 +38,7 @@ struct Fuzzer {
         var generator = Generator(seed: UInt64(truncatingIfNeeded: Self.seed))
         let seeds = corpus.map { Array($0.utf8) }
         let fragments = (words + words + Self.hostileWords).map { Array($0.utf8) }
+        let start = ContinuousClock.now
         let traces = getenv("TOWLINE_FUZZ_TRACE") != nil
         for run in 0..<Self.runs {
             let text = Self.text(seeds, fragments, &generator)
@@ -47,7 +48,7 @@ struct Fuzzer {
                 return
             }
         }
-        print("fuzz: \(name): \(Self.runs) runs")
+        print("fuzz: \(name): \(Self.runs) runs in \(start.duration(to: .now))")
     }
 
     private static func text(_ seeds: [[UInt8]], _ fragments: [[UInt8]], _ generator: inout Generator) -> String {
