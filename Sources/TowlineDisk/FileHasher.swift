@@ -4,7 +4,9 @@ import Glibc
 internal import TowlineCore
 
 /// A message digest in progress: libcrypto's, or CRC-32C.
-final class MessageDigest {
+///
+/// `@unchecked Sendable`: one owner uses it at a time, the thread that reads a file or the holder of a sink's lock.
+final class MessageDigest: @unchecked Sendable {
     private let context: OpaquePointer?
     private var crc: UInt32 = 0
 

@@ -7,8 +7,25 @@ package import TowlineEngine
 package final class StandardOutputSink: Sink {
     private struct Tail {
         var position: Int64 = 0
-        /// The last bytes written, for comparing an overlap; at most `capacity`.
+        /// The last bytes written, for comparing an overlap; at least `capacity` of them, if there are so many.
         var bytes: [UInt8] = []
+        /// What goes by is digested as it goes: it cannot be read again.
+        var digests: [(algorithm: Checksum.Algorithm, digest: MessageDigest)]
+        /// The digests' values, once they were asked for.
+        var values: [Checksum.Algorithm: [UInt8]]?
+
+        mutating func take(_ new: UnsafeRawBufferPointer) {
+            position += Int64(new.count)
+            for entry in digests { entry.digest.update(new) }
+            if new.count >= StandardOutputSink.capacity {
+                bytes = Array(new.suffix(StandardOutputSink.capacity))
+            } else {
+                bytes += new
+                if bytes.count > 2 * StandardOutputSink.capacity {
+                    bytes.removeFirst(bytes.count - StandardOutputSink.capacity)
+                }
+            }
+        }
     }
 
     private static let capacity = 64 * 1024
@@ -16,12 +33,16 @@ package final class StandardOutputSink: Sink {
     private let syscall: any Syscall
     private let number: Int32
     private let name = "standard output"
-    private let tail = Mutex(Tail())
+    private let tail: Mutex<Tail>
 
-    /// Writes to `descriptor`, which stays open.
-    package init(syscall: any Syscall = SystemCalls(), descriptor: Int32 = STDOUT_FILENO) {
+    /// Writes to `descriptor`, which stays open; `algorithms` are what `verify` will be asked for.
+    package init(
+        syscall: any Syscall = SystemCalls(), descriptor: Int32 = STDOUT_FILENO,
+        algorithms: Set<Checksum.Algorithm> = []
+    ) {
         self.syscall = syscall
         number = descriptor
+        tail = Mutex(Tail(digests: algorithms.map { ($0, MessageDigest($0)) }))
     }
 
     /// Only the next byte can be written; any other offset is an error.
@@ -38,11 +59,7 @@ package final class StandardOutputSink: Sink {
                 }
                 guard count > 0 else { throw .writing(name, count < 0 ? Int32(-count) : EIO) }
                 done += count
-                tail.position += Int64(count)
-                tail.bytes.append(contentsOf: bytes[(done - count)..<done].suffix(StandardOutputSink.capacity))
-                if tail.bytes.count > 2 * StandardOutputSink.capacity {
-                    tail.bytes.removeFirst(tail.bytes.count - StandardOutputSink.capacity)
-                }
+                tail.take(UnsafeRawBufferPointer(rebasing: bytes[(done - count)..<done]))
             }
         }
     }
@@ -62,8 +79,22 @@ package final class StandardOutputSink: Sink {
 
     package func checkIntact() throws(TowlineError) {}
 
-    /// What went down a pipe cannot be read again: every checksum is reported as not matching.
-    package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum] { checksums }
+    /// Compares with what went by; the bytes are with the reader already. To be called once, at the end.
+    package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum] {
+        let values = tail.withLock { tail in
+            let values =
+                tail.values
+                ?? Dictionary(uniqueKeysWithValues: tail.digests.map { ($0.algorithm, $0.digest.finish($0.algorithm)) })
+            tail.values = values
+            tail.digests = []
+            return values
+        }
+        if let unknown = checksums.first(where: { values[$0.algorithm] == nil }) {
+            throw TowlineError(
+                .unusableOption, "\(name): \(unknown.algorithm.rawValue) was not asked for before the first byte")
+        }
+        return checksums.filter { values[$0.algorithm] != $0.value }
+    }
 
     package func truncate(to length: Int64) throws(TowlineError) {
         guard tail.withLock({ $0.position }) <= length else { throw outOfOrder(length) }

@@ -50,9 +50,19 @@ import TowlineEngine
         var generator = SeededGenerator(seed: seed &* 1_000_003)
         var base = DiskImage()
         if generator.chance(30) { base.add(Script.name, Script.contents[0]) }
-        let disk = SimulatedDisk(base, ignored: ignored)
+        var disk = SimulatedDisk(base, ignored: ignored)
+        var boot = Script.boot
         var script = Script(disk, seed: seed)
         try await script.run(steps: Int.random(in: 5...60, using: &generator))
+        let first = Int.random(in: 0...disk.log.count, using: &generator)
+        if generator.chance(25), !Checker(image: base, events: disk.log.prefix(first), base: base).isSpoiled {
+            // What a first power loss left is gone on with, until the second.
+            base = PowerLoss.strike(disk, after: first, log: disk.log, &generator)
+            disk = SimulatedDisk(base, ignored: ignored)
+            boot = BootIdentity(high: 3, low: 3)
+            var next = Script(disk, seed: seed &+ 1_000_000, boot: boot)
+            try await next.run(steps: Int.random(in: 1...30, using: &generator))
+        }
         let log = disk.log
         for _ in 0..<statesPerLog {
             let count = Int.random(in: 0...log.count, using: &generator)
@@ -62,8 +72,8 @@ import TowlineEngine
                 ? PowerLoss.kill(disk, after: count, log: log)
                 : PowerLoss.strike(disk, after: count, log: log, &generator)
             var checker = Checker(image: image, events: log.prefix(count), base: base)
-            let boot = isKill ? Script.boot : BootIdentity(high: 2, low: 2)
-            tally.outcomes[await checker.check(boot: boot), default: 0] += 1
+            let found = await checker.check(boot: isKill ? boot : BootIdentity(high: 2, low: 2))
+            tally.outcomes[found, default: 0] += 1
             tally.violations += checker.violations.map { "seed \(seed), event \(count), kill \(isKill): \($0)" }
             tally.states += 1
         }
@@ -79,13 +89,12 @@ private struct Checker {
     /// Contents that may be under the final name; generation 0 is the file that was there before.
     private var allowed: Set<UInt32> = []
     private var publishedLast: UInt32?
-    private var startedAfterPublished = false
 
     init(image: DiskImage, events: ArraySlice<DiskEvent>, base: DiskImage) {
         self.image = image
-        if base.names[Script.name] != nil {
-            allowed.insert(0)
-            publishedLast = 0
+        if let generation = Script.generation(of: base[Script.name]) {
+            allowed.insert(generation)
+            publishedLast = generation
         }
         for case .note(let note) in events {
             switch note {
@@ -107,6 +116,9 @@ private struct Checker {
             }
         }
     }
+
+    /// Whether bytes are claimed that the script knows to be wrong, and has not withdrawn yet.
+    var isSpoiled: Bool { !spoiled.isEmpty }
 
     /// - Returns: what the survey said.
     mutating func check(boot: BootIdentity) async -> String {
@@ -141,8 +153,7 @@ private struct Checker {
             if let publishedLast { violations.append("\(what): published \(publishedLast) is lost") }
             return
         }
-        let generation = Script.contents.firstIndex(of: bytes).map { UInt32($0) }
-        guard let generation, allowed.contains(generation) else {
+        guard let generation = Script.generation(of: bytes), allowed.contains(generation) else {
             violations.append("\(what): not whole")
             return
         }

@@ -221,6 +221,21 @@ import TowlineEngine
         #expect(notices.count == 1 && directory.names.isEmpty)
     }
 
+    @Test func aStrayJournalDoesNotClaimTheNextPart() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        part.sink.close()
+        let journal = open(directory.path + "/file.tow-journal", O_RDONLY)
+        directory["file.tow"] = nil
+        try storage.make(directory.place(), length: 4 << 20, journaled: false).sink.close()
+        #expect(directory.names == ["file.tow"])
+        // Should a power loss bring the old name back, it brings back a journal that claims nothing.
+        var state = [UInt8](repeating: 0, count: 2)
+        pread(journal, &state, 2, 12)
+        #expect(state == [2, 0])
+        close(journal)
+    }
+
     @Test func aDownloadIsFoundByItsSource() throws {
         for name in ["a", "b"] {
             let part = try storage.create(

@@ -1,3 +1,4 @@
+import CTowline
 import Glibc
 import Synchronization
 import Testing
@@ -87,6 +88,20 @@ import TowlineEngine
         #expect(CRC32C.checksum(text.utf8) == expected)
     }
 
+    /// The instruction and the table agree, whatever the length and the alignment.
+    @Test func bothWaysToCRC32CAgree() {
+        let bytes = pattern(0..<300)
+        bytes.withUnsafeBytes { raw in
+            for start in 0..<9 {
+                for end in start..<300 {
+                    let piece = UnsafeRawBufferPointer(rebasing: raw[start..<end])
+                    let fast = towline_crc32c(7, piece.baseAddress, piece.count)
+                    #expect(fast == towline_crc32c_table(7, piece.baseAddress, piece.count))
+                }
+            }
+        }
+    }
+
     @Test func digestsAreTheKnownOnes() {
         func hex(_ bytes: [UInt8]) -> String {
             bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -128,11 +143,31 @@ import TowlineEngine
     @Test func onlyTheTailIsKept() throws {
         let null = open("/dev/null", O_WRONLY)
         let sink = StandardOutputSink(descriptor: null)
-        let block = [UInt8](repeating: 1, count: 200_000)
-        for index in 0..<3 { try block.withUnsafeBytes { try sink.write($0, at: Int64(index) * 200_000) } }
+        var end = 0
+        for count in [100, 200_000, 30_000, 30_000, 90, 70_000, 60_000, 60_000, 7] {
+            try pattern(end..<(end + count)).withUnsafeBytes { try sink.write($0, at: Int64(end)) }
+            end += count
+            let start = max(0, end - 65_536)
+            var tail = [UInt8](repeating: 0, count: end - start)
+            #expect(try tail.withUnsafeMutableBytes { try sink.read(into: $0, at: Int64(start)) } == end - start)
+            #expect(tail == pattern(start..<end))
+        }
         var tail = [UInt8](repeating: 0, count: 10)
-        #expect(try tail.withUnsafeMutableBytes { try sink.read(into: $0, at: 600_000 - 65_536) } == 10)
         #expect(throws: TowlineError.self) { try tail.withUnsafeMutableBytes { try sink.read(into: $0, at: 0) } }
+        close(null)
+    }
+
+    @Test func whatWentByIsVerified() async throws {
+        let null = open("/dev/null", O_WRONLY)
+        let sink = StandardOutputSink(descriptor: null, algorithms: [.sha256])
+        try pattern(0..<900).withUnsafeBytes { try sink.write($0, at: 0) }
+        let value = MessageDigest.value(of: pattern(0..<900), .sha256)
+        let good = try #require(Checksum(algorithm: .sha256, value: value))
+        let bad = try #require(Checksum(algorithm: .sha256, value: value.reversed()))
+        #expect(try await sink.verify([good, bad], length: 900) == [bad])
+        #expect(try await sink.verify([good], length: 900) == [])
+        let other = try #require(Checksum(algorithm: .md5, value: Array(0..<16)))
+        await #expect(throws: TowlineError.self) { try await sink.verify([other], length: 900) }
         close(null)
     }
 

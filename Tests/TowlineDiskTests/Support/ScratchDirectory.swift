@@ -61,9 +61,19 @@ final class ScratchDirectory {
     }
 }
 
+private let patternTable: [UInt8] = (0..<(1 << 16)).map { UInt8(truncatingIfNeeded: ($0 * 31 + $0 / 251) % 255) | 1 }
+
 /// Bytes that differ from place to place; never zero.
 func pattern(_ range: Range<Int>, seed: UInt8 = 0) -> [UInt8] {
-    range.map { UInt8(truncatingIfNeeded: ($0 &* 31 &+ $0 / 251) % 255) ^ seed | 1 }
+    var bytes: [UInt8] = []
+    var start = range.lowerBound
+    while start < range.upperBound {
+        let place = start % patternTable.count
+        let count = min(patternTable.count - place, range.upperBound - start)
+        bytes += patternTable[place..<(place + count)]
+        start += count
+    }
+    return seed == 0 ? bytes : bytes.map { $0 ^ seed }
 }
 
 extension OpenPart {

@@ -29,10 +29,10 @@ struct Script {
     static let boot = BootIdentity(high: 1, low: 1)
 
     /// The bytes of a generation; no two agree anywhere, and none is zero.
-    static let contents: [[UInt8]] = (0..<8).map { generation in
+    static let contents: [[UInt8]] = (0..<16).map { generation in
         var generator = SeededGenerator(seed: 77)
         return (0..<Int(length)).map { _ in
-            UInt8(truncatingIfNeeded: (generator.next() % 30) * 8 + UInt64(generation) + 1)
+            UInt8(truncatingIfNeeded: (generator.next() % 15) * 16 + UInt64(generation) + 1)
         }
     }
 
@@ -48,13 +48,22 @@ struct Script {
     var generator: SeededGenerator
     private var storage: FileStorage
     private var part: OpenPart?
-    private var generation: UInt32 = 1
+    private var generation: UInt32
     private var slots: [(slot: any JournalSlot, position: Int64)] = []
 
-    init(_ disk: SimulatedDisk, seed: UInt64) {
+    private let boot: BootIdentity
+
+    init(_ disk: SimulatedDisk, seed: UInt64, boot: BootIdentity = Script.boot) {
         self.disk = disk
+        self.boot = boot
         generator = SeededGenerator(seed: seed)
-        storage = FileStorage(syscall: disk, boot: Script.boot)
+        generation = 1 + (Script.generation(of: disk.image[Script.name]) ?? 0)
+        storage = FileStorage(syscall: disk, boot: boot)
+    }
+
+    /// Whose content it is.
+    static func generation(of bytes: [UInt8]?) -> UInt32? {
+        bytes.flatMap { contents.firstIndex(of: $0) }.map { UInt32($0) }
     }
 
     /// Takes `steps` steps, and then, by chance, goes on to the end.
@@ -146,13 +155,13 @@ struct Script {
 
     private mutating func restart() throws {
         disk.killProcess()
-        storage = FileStorage(syscall: disk, boot: Script.boot)
+        storage = FileStorage(syscall: disk, boot: boot)
         part = nil
         try open()
     }
 
     private mutating func replace() throws {
-        guard let old = part, generation < 7 else { return }
+        guard let old = part, generation < 15 else { return }
         generation += 1
         disk.note(.abandoning)
         part = try storage.replace(
@@ -171,14 +180,14 @@ struct Script {
     private mutating func giveUp() throws {
         disk.note(.abandoning)
         part?.sink.discard()
-        if generation < 7 { generation += 1 }
+        if generation < 15 { generation += 1 }
         try open()
     }
 
     private mutating func setAside() throws {
         disk.note(.abandoning)
         try part?.sink.setAside()
-        if generation < 7 { generation += 1 }
+        if generation < 15 { generation += 1 }
         try open()
     }
 
@@ -197,7 +206,7 @@ struct Script {
         _ = try await part.sink.publish(
             PublishTerms(existing: .overwrite, durable: true, length: Script.length, modified: 1_700_000_000))
         disk.note(.published(generation: generation))
-        if generation < 7 { generation += 1 }
+        if generation < 15 { generation += 1 }
         try open()
     }
 }
