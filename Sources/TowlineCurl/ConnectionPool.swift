@@ -101,7 +101,12 @@ final class ConnectionPool {
         runningCount -= 1
         isTouched = true
         if runningCount == 0 { idleSince = .now }
-        if idleHandles.count < Self.maximumIdleHandles { idleHandles.append(handle) }
+        if idleHandles.count < Self.maximumIdleHandles {
+            idleHandles.append(handle)
+        } else {
+            // The handle may outlive the pool, and a share in use cannot be freed.
+            _ = ccurl_set_pointer(handle.pointer, CURLOPT_SHARE, nil)
+        }
     }
 
     /// Tells libcurl that a socket is ready. Throws if the pool is beyond use.
