@@ -88,7 +88,7 @@ struct Arguments {
             switch etag {
             case "strong": .strong("\(seed)-\(version.length)")
             case "weak": .weak("\(seed)-\(version.length)")
-            case "none": .none
+            case "none": .absent
             default: throw Problem(text: "--etag is strong, weak or none")
             }
         version = Version(seed: seed, length: version.length, etag: tag)

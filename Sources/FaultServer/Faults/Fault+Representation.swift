@@ -9,7 +9,7 @@ extension Fault {
 
     /// Row 29: neither ETag nor Last-Modified.
     package static let noValidator = Fault("noValidator") { context in
-        var version = context.version.with(etag: .none)
+        var version = context.version.with(etag: .absent)
         version.lastModified = nil
         return context.correct(of: version)
     }
@@ -18,7 +18,7 @@ extension Fault {
     /// (RFC 9110 §8.8.2.2).
     package static func lastModified(secondsBeforeDate seconds: Int64) -> Fault {
         Fault("lastModified") { context in
-            var version = context.version.with(etag: .none)
+            var version = context.version.with(etag: .absent)
             version.lastModified = 1_700_000_000
             version.date = .fixed(1_700_000_000 + seconds)
             return context.correct(of: version)
@@ -30,8 +30,8 @@ extension Fault {
 
     /// Row 113: no ETag, Last-Modified, and no Date.
     package static let noDate = Fault("noDate") { context in
-        var version = context.version.with(etag: .none)
-        version.date = .none
+        var version = context.version.with(etag: .absent)
+        version.date = .absent
         return context.correct(of: version)
     }
 
@@ -62,7 +62,7 @@ extension Fault {
     /// Row 32: other bytes of the same length, and no validator at all.
     package static func noValidatorOtherBytes(seed: UInt64 = 99) -> Fault {
         Fault("noValidatorOtherBytes") { context in
-            var version = context.version.with(etag: .none)
+            var version = context.version.with(etag: .absent)
             version.lastModified = nil
             version.seed = seed
             return context.correct(of: version)
