@@ -1,2 +1,118 @@
 #pragma once
+// libcurl's option calls are variadic, which Swift cannot call: each wrapper below fixes one argument type.
 #include <curl/curl.h>
+
+#if LIBCURL_VERSION_NUM < 0x075801
+#error "libcurl 7.88.1 or newer is needed"
+#endif
+
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+#undef curl_multi_setopt
+#undef curl_share_setopt
+
+static inline CURLcode ccurl_set_long(CURL *_Nonnull handle, CURLoption option, long value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode ccurl_set_pointer(CURL *_Nonnull handle, CURLoption option, void *_Nullable value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode ccurl_set_string(CURL *_Nonnull handle, CURLoption option, const char *_Nullable value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode ccurl_set_list(CURL *_Nonnull handle, CURLoption option, struct curl_slist *_Nullable value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode ccurl_set_data_callback(CURL *_Nonnull handle, CURLoption option,
+                                               size_t (*_Nonnull callback)(char *_Nullable, size_t, size_t,
+                                                                           void *_Nullable)) {
+    return curl_easy_setopt(handle, option, callback);
+}
+
+static inline CURLcode ccurl_set_prerequest_callback(CURL *_Nonnull handle,
+                                                     int (*_Nonnull callback)(void *_Nullable, char *_Nullable,
+                                                                              char *_Nullable, int, int)) {
+    return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_set_socket_callback(CURL *_Nonnull handle,
+                                                 int (*_Nonnull callback)(void *_Nullable, curl_socket_t,
+                                                                          curlsocktype)) {
+    return curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_get_long(CURL *_Nonnull handle, CURLINFO info, long *_Nonnull value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+static inline CURLcode ccurl_get_offset(CURL *_Nonnull handle, CURLINFO info, curl_off_t *_Nonnull value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+static inline CURLcode ccurl_get_pointer(CURL *_Nonnull handle, CURLINFO info, void *_Nullable *_Nonnull value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+static inline CURLMcode ccurl_multi_set_long(CURLM *_Nonnull multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+static inline CURLMcode ccurl_multi_set_pointer(CURLM *_Nonnull multi, CURLMoption option, void *_Nullable value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+static inline CURLMcode ccurl_multi_set_socket_callback(CURLM *_Nonnull multi,
+                                                        int (*_Nonnull callback)(CURL *_Nullable, curl_socket_t, int,
+                                                                                 void *_Nullable, void *_Nullable)) {
+    return curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
+}
+
+static inline CURLMcode ccurl_multi_set_timer_callback(CURLM *_Nonnull multi,
+                                                       int (*_Nonnull callback)(CURLM *_Nullable, long,
+                                                                                void *_Nullable)) {
+    return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback);
+}
+
+static inline CURLSHcode ccurl_share_data(CURLSH *_Nonnull share, curl_lock_data data) {
+    return curl_share_setopt(share, CURLSHOPT_SHARE, data);
+}
+
+/// The easy handle that a finished message is about, and its result; `NULL` for any other message.
+static inline CURL *_Nullable ccurl_finished(const CURLMsg *_Nonnull message, CURLcode *_Nonnull result) {
+    if (message->msg != CURLMSG_DONE) return NULL;
+    *result = message->data.result;
+    return message->easy_handle;
+}
+
+/// `CURLAUTH_BASIC` is an expression that Swift does not import.
+static inline long ccurl_basic_authentication(void) { return (long)CURLAUTH_BASIC; }
+
+/// `CURL_GLOBAL_DEFAULT` is an expression that Swift does not import.
+static inline CURLcode ccurl_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
+
+#ifdef __linux__
+// Swift's Glibc module holds none of these headers.
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+/// Names the calling thread; at most 15 bytes show.
+static inline void ccurl_name_thread(const char *_Nonnull name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+static inline int ccurl_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+static inline int ccurl_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+/// Watches `descriptor` for the given events, whether it was watched before or not; 0 events: no more.
+static inline int ccurl_epoll_watch(int poll, int descriptor, uint32_t events, uint64_t tag) {
+    struct epoll_event event = {.events = events};
+    event.data.u64 = tag;
+    if (events == 0) return epoll_ctl(poll, EPOLL_CTL_DEL, descriptor, &event);
+    if (epoll_ctl(poll, EPOLL_CTL_MOD, descriptor, &event) == 0) return 0;
+    return epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event);
+}
+#endif

@@ -1,1 +1,77 @@
+#define _GNU_SOURCE
 #include "CTowline.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static int result(int value) { return value < 0 ? -errno : value; }
+
+int towline_statx(int directory, const char *path, towline_status *status) {
+    struct statx raw;
+    memset(&raw, 0, sizeof raw);
+    int flags = AT_SYMLINK_NOFOLLOW | (path[0] ? 0 : AT_EMPTY_PATH);
+    if (statx(directory, path, flags, STATX_BASIC_STATS | STATX_BTIME, &raw) < 0) return -errno;
+    memset(status, 0, sizeof *status);
+    status->device = makedev(raw.stx_dev_major, raw.stx_dev_minor);
+    status->device_major = raw.stx_dev_major;
+    status->device_minor = raw.stx_dev_minor;
+    status->inode = raw.stx_ino;
+    if (raw.stx_mask & STATX_BTIME) {
+        status->birth_seconds = raw.stx_btime.tv_sec;
+        status->birth_nanoseconds = raw.stx_btime.tv_nsec;
+    }
+    status->modified_seconds = raw.stx_mtime.tv_sec;
+    status->modified_nanoseconds = raw.stx_mtime.tv_nsec;
+    status->size = (int64_t)raw.stx_size;
+    status->blocks = raw.stx_blocks;
+    status->links = raw.stx_nlink;
+    status->mode = raw.stx_mode;
+    return 0;
+}
+
+int towline_fstatfs(int descriptor, towline_space *space) {
+    struct statfs raw;
+    if (fstatfs(descriptor, &raw) < 0) return -errno;
+    space->type = (int64_t)raw.f_type;
+    // Some network file systems report absurd sizes: an overflow means "plenty".
+    if (__builtin_mul_overflow((int64_t)raw.f_bavail, (int64_t)raw.f_bsize, &space->available))
+        space->available = INT64_MAX;
+    return 0;
+}
+
+int towline_fallocate(int descriptor, int mode, int64_t offset, int64_t length) {
+    return result(fallocate(descriptor, mode, offset, length));
+}
+
+int towline_syncfs(int descriptor) { return result(syncfs(descriptor)); }
+
+int towline_wait_for_writeback(int descriptor) {
+    return result(sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE));
+}
+
+int towline_rename(int directory, const char *from, const char *to, int keeps) {
+    return result(keeps ? renameat2(directory, from, directory, to, RENAME_NOREPLACE)
+                        : renameat(directory, from, directory, to));
+}
+
+int towline_fsetxattr(int descriptor, const char *name, const void *value, size_t size) {
+    return result(fsetxattr(descriptor, name, value, size, 0));
+}
+
+int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t size) {
+    ssize_t length = fgetxattr(descriptor, name, value, size);
+    return length < 0 ? -errno : length;
+}
+
+int64_t towline_seek(int descriptor, int64_t offset, int hole) {
+    off_t position = lseek(descriptor, offset, hole ? SEEK_HOLE : SEEK_DATA);
+    return position < 0 ? -errno : position;
+}

@@ -1,2 +1,48 @@
 // The calls of the system that Swift cannot spell: Glibc's module hides what _GNU_SOURCE shows.
+//
+// Calls answer as the kernel does: a result that is not negative, or the negated errno.
 #pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/// What statx(2) tells of a file. Birth time is zero where the file system keeps none.
+typedef struct {
+    uint64_t device;
+    uint64_t inode;
+    int64_t birth_seconds;
+    int64_t modified_seconds;
+    int64_t size;
+    uint64_t blocks;
+    uint32_t birth_nanoseconds;
+    uint32_t modified_nanoseconds;
+    uint32_t links;
+    uint32_t mode;
+    uint32_t device_major;
+    uint32_t device_minor;
+} towline_status;
+
+/// What fstatfs(2) tells of a file system, in bytes that an ordinary user may still take.
+typedef struct {
+    int64_t available;
+    int64_t type;
+} towline_space;
+
+/// statx(2) without following a link; an empty path asks for the descriptor itself.
+int towline_statx(int directory, const char *path, towline_status *status);
+int towline_fstatfs(int descriptor, towline_space *space);
+int towline_fallocate(int descriptor, int mode, int64_t offset, int64_t length);
+int towline_syncfs(int descriptor);
+/// sync_file_range(2) with WAIT_BEFORE alone: starts no writing, reports the file's write-back errors.
+int towline_wait_for_writeback(int descriptor);
+/// renameat2(2) within one directory; `keeps` is RENAME_NOREPLACE.
+int towline_rename(int directory, const char *from, const char *to, int keeps);
+int towline_fsetxattr(int descriptor, const char *name, const void *value, size_t size);
+int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t size);
+/// lseek(2) with SEEK_DATA or, if `hole` is not zero, SEEK_HOLE.
+int64_t towline_seek(int descriptor, int64_t offset, int hole);
+
+/// Continues a CRC-32C (RFC 3720 appendix B.4); start with 0. Uses the processor's instruction where there is one.
+uint32_t towline_crc32c(uint32_t crc, const void *bytes, size_t count);
+/// The same from a table alone, for tests to compare with.
+uint32_t towline_crc32c_table(uint32_t crc, const void *bytes, size_t count);

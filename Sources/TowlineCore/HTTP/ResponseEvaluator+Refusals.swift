@@ -39,7 +39,8 @@ extension ResponseEvaluator {
         case 404: return TowlineError(.notFound, "\(source): no such file on the server (404)", status: 404)
         case 407:
             return TowlineError(.refusedByServer, "\(source): the proxy needs a user and a password (407)", status: 407)
-        case 410: return TowlineError(.refusedByServer, "\(source): the file is gone from the server (410)", status: 410)
+        case 410:
+            return TowlineError(.refusedByServer, "\(source): the file is gone from the server (410)", status: 410)
         case 400..<600:
             return TowlineError(.refusedByServer, "\(source): the server refuses (\(status))", status: status)
         default:

@@ -46,4 +46,3 @@ package struct TransferNotice: Hashable, Sendable {
         self.message = message
     }
 }
-

@@ -105,6 +105,7 @@ extension TransferStateMachine {
         isConfirmed = true
         if let url = attempts[id]?.plan.url { resolved = url }
         // One that the server vouches for is enough, the strongest; the user's own comes first.
+        guard !terms.isStream else { return }
         if let theirs = facts.wholeDigests.first, !checksums.contains(where: { $0.algorithm == theirs.algorithm }) {
             checksums.append(theirs)
         }

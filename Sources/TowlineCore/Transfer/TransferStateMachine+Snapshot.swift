@@ -40,3 +40,15 @@ extension TransferStateMachine {
     /// When the machine wants to be woken by a `tick`, if before the next regular one.
     package var wakeAt: Duration? { phase == .running && live.isEmpty ? notBefore : nil }
 }
+
+/// What the runner asks between events.
+extension TransferStateMachine {
+    /// Body bytes received in this transfer.
+    package var receivedBytes: Int64 { receivedTotal }
+    /// Whether nothing is in the part file.
+    package var holdsNothing: Bool { ledger.written.isEmpty }
+    /// The origin that is asked now.
+    package var origin: HTTPURL.Origin { resolved.origin }
+    /// What an attempt is to bring.
+    package func lease(of id: AttemptID) -> ByteRange? { ledger.leases[id]?.range }
+}

@@ -8,7 +8,8 @@ package protocol Journal: AnyObject, Sendable {
     /// What the download is, as stored.
     var record: DownloadRecord { get }
 
-    /// Stores a changed record (a learned length, a new checksum); survives a crash whole or not at all.
+    /// Stores a changed record (a learned length, a new checksum); survives a crash whole or not at all. Keeps the
+    /// generation, which is the part file's.
     func update(_ record: DownloadRecord) throws(TowlineError)
 
     /// Leases a slot for a run of bytes that starts at `offset`; continues the slot whose run ends there.
@@ -21,10 +22,12 @@ package protocol Journal: AnyObject, Sendable {
 
     /// Snapshot of the written ranges → `sink.synchronize()` → exactly that snapshot recorded as durable.
     ///
-    /// If synchronizing fails, everything that is not durable is unmarked before the error is thrown.
+    /// If synchronizing fails, everything that is not durable is unmarked before the error is thrown, and leases mark
+    /// nothing any more: claim again.
     func checkpoint(_ sink: any Sink) async throws(TowlineError)
 
-    /// Takes claims back, written and durable: the bytes were proven wrong.
+    /// Takes claims back, written and durable: the bytes were proven wrong. Durable when it returns; may block for a
+    /// sync of the journal. Leases on runs that it touches mark nothing any more: claim again.
     func withdraw(_ range: ByteRange) throws(TowlineError)
 
     /// What is marked durable.
@@ -36,6 +39,7 @@ package protocol Journal: AnyObject, Sendable {
 /// One run of bytes in the journal, marked by the one engine thread that writes them.
 package protocol JournalSlot: AnyObject, Sendable {
     /// Claims that everything from the run's start up to `offset` is written. Called after the write returned.
+    /// Does nothing for an offset within the run, or if the lease was taken away (`Journal.withdraw`).
     func mark(upTo offset: Int64) throws(TowlineError)
 }
 

@@ -25,6 +25,12 @@ package protocol Storage: AnyObject, Sendable {
 
     /// Whether something is under the final name.
     func isOccupied(_ place: Place) -> Bool
+
+    /// A sink that is this process's standard output: bytes go out in order, once, hashed on the way.
+    func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart
+
+    /// Something that hashes passing bytes and compares with `checksum`.
+    func hasher(for checksum: Checksum) -> any ContentHasher
 }
 
 /// A directory and a name in it.
@@ -50,10 +56,21 @@ package enum Survey: Sendable {
     case nothing(notices: [String])
     /// An unfinished download, locked for us.
     case unfinished(OpenPart)
-    /// The file is there, and it is known to be the finished download of `source`.
-    case finished(PublishedFile, source: String)
+    /// The file is there, and it is known to be a finished download; of what, `source` tells.
+    case finished(PublishedFile, source: PublishedSource)
     /// Something else is under the name.
     case occupied
+}
+
+/// Where a finished file came from. Only a comparison can be asked for: the file keeps a digest, not the URL.
+package struct PublishedSource: Sendable {
+    private let comparison: @Sendable (String) -> Bool
+
+    /// Makes one from a comparison with `DownloadRecord.source`.
+    package init(_ comparison: @escaping @Sendable (_ source: String) -> Bool) { self.comparison = comparison }
+
+    /// Whether it is that source.
+    package static func == (published: PublishedSource, source: String) -> Bool { published.comparison(source) }
 }
 
 /// An unfinished download that this process holds the lock of.

@@ -1,0 +1,179 @@
+// Faults of the connection and of the speed of a reply: catalogue rows 1–4, 43–47, 50, 51.
+extension Fault {
+    /// Row 1: closes in order before a byte of an answer.
+    package static let closeBeforeHead = Fault("closeBeforeHead") { _ in Reply([.close]) }
+
+    /// Row 1: RST before a byte of an answer.
+    package static let resetBeforeHead = Fault("resetBeforeHead") { _ in Reply([.reset]) }
+
+    /// Rows 4, 61: never answers.
+    package static let stallBeforeHead = Fault("stallBeforeHead") { _ in Reply([.stall]) }
+
+    /// Row 2: RST right after the head.
+    package static let resetAfterHead = Fault.body("resetAfterHead") { _ in [.reset] }
+
+    /// Rows 2, 62: RST after that many body bytes; half of them without a number. What the kernel has not sent
+    /// by then is lost with it.
+    package static func resetAfter(_ count: Int64? = nil) -> Fault {
+        body("resetAfter") { [.content($0.version.content, $0.prefix(count)), .reset] }
+    }
+
+    /// Row 4: silence after that many body bytes; half of them without a number.
+    package static func stall(after count: Int64? = nil) -> Fault {
+        body("stall") { [.content($0.version.content, $0.prefix(count)), .stall] }
+    }
+
+    /// Row 4: silence right after the head.
+    package static let stallAfterHead = Fault.body("stallAfterHead") { _ in [.stall] }
+
+    /// Rows 4, 45: silence for that long after that many body bytes, then the rest.
+    package static func pause(after count: Int64? = nil, _ duration: Duration) -> Fault {
+        body("pause") { context in
+            let first = context.prefix(count)
+            let rest = first.upperBound..<context.asked.upperBound
+            return [
+                .content(context.version.content, first), .pause(duration), .content(context.version.content, rest),
+            ]
+        }
+    }
+
+    /// Row 4: waits at the gate after that many body bytes, then sends the rest.
+    package static func wait(after count: Int64? = nil, for gate: Gate) -> Fault {
+        body("wait") { context in
+            let first = context.prefix(count)
+            let rest = first.upperBound..<context.asked.upperBound
+            return [.content(context.version.content, first), .wait(gate), .content(context.version.content, rest)]
+        }
+    }
+
+    /// Row 44: the head at that many bytes per second, then the body at full speed.
+    package static func slowHead(bytesPerSecond: Int64 = 1) -> Fault {
+        Fault("slowHead") { context in
+            Reply(
+                [.rate(bytesPerSecond)] + context.correct.steps.prefix(1) + [.rate(nil)]
+                    + context.correct.steps.dropFirst())
+        }
+    }
+
+    /// Row 45: the body at that many bytes per second.
+    package static func slowBody(bytesPerSecond: Int64 = 1) -> Fault {
+        Fault("slowBody") { context in
+            Reply(context.correct.steps.prefix(1) + [.rate(bytesPerSecond)] + context.correct.steps.dropFirst())
+        }
+    }
+
+    /// Row 46: field lines without end.
+    package static let endlessHead = Fault("endlessHead") { _ in
+        Reply([.raw(Array("HTTP/1.1 200 OK\r\n".utf8)), .repeated(fieldLine(length: 1024), count: nil)])
+    }
+
+    /// Row 46: a head of a gigabyte, then the correct reply's other fields and body.
+    package static func hugeHead(length: Int = 1_000_000_000) -> Fault {
+        Fault("hugeHead") { context in
+            let line = fieldLine(length: 8192)
+            let status = Array("HTTP/1.1 \(context.correct.status ?? 200) OK\r\n".utf8)
+            let flood: [Reply.Step] = [.raw(status), .repeated(line, count: max(1, length / line.count))]
+            let fields = context.correct.head { $0.line = "X-Last: 1" }
+            return Reply(flood + fields.steps)
+        }
+    }
+
+    /// Row 46: one field line without end.
+    package static let endlessFieldLine = Fault("endlessFieldLine") { _ in
+        let start = Array("HTTP/1.1 200 OK\r\nX-Flood: ".utf8)
+        return Reply([.raw(start), .repeated([UInt8](repeating: 0x61, count: 1024), count: nil)])
+    }
+
+    /// Row 47: interim responses without end (RFC 9110 §15.2).
+    package static let endlessInterim = Fault("endlessInterim") { _ in
+        Reply([.repeated(Array("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".utf8), count: nil)])
+    }
+
+    /// Row 47: that many interim responses, then the correct reply. A client must bear a few.
+    package static func interim(_ count: Int) -> Fault {
+        Fault("interim") { context in
+            let line = Array("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".utf8)
+            return Reply([.repeated(line, count: count)] + context.correct.steps)
+        }
+    }
+
+    /// Row 51: a body without a head, closed at its end (HTTP/0.9).
+    package static let http09 = Fault("http09") { context in
+        Reply([.content(context.version.content, context.asked), .close])
+    }
+
+    /// Row 51: a first line that is no status line.
+    package static let garbageStatusLine = Fault.head("garbageStatusLine") { head, _ in head.line = "HTTP/7.x OK maybe"
+    }
+
+    /// Row 51: the status 999.
+    package static let status999 = Fault("status999") { _ in
+        Reply(999, text: "no\n")
+    }
+
+    /// Row 43: a 503 for each request above `limit` at one time.
+    package static func connectionLimit(_ limit: Int) -> Fault {
+        Fault("connectionLimit") { context in
+            guard context.request.concurrent > limit else { return context.correct }
+            return Reply(503, text: "too many connections\n").then(.close)
+        }
+    }
+
+    /// Row 43: RST for each request above `limit` at one time.
+    package static func connectionLimitByReset(_ limit: Int) -> Fault {
+        Fault("connectionLimitByReset") { context in
+            context.request.concurrent > limit ? Reply([.reset]) : context.correct
+        }
+    }
+
+    /// Row 56, rule 15: half the body of a close-delimited reply, then FIN without TLS's close_notify.
+    package static func closeWithoutNotify(after count: Int64? = nil) -> Fault {
+        Fault("closeWithoutNotify") { context in
+            context.correct.head { $0.remove("Content-Length") }
+                .body([.content(context.version.content, context.prefix(count)), .closeWithoutNotify])
+        }
+    }
+
+    /// Row 50: RST_STREAM after each `count` body bytes; over HTTP/1.1 RST of the connection.
+    package static func resetStream(every count: Int64 = 65_536, code: UInt32 = 2) -> Fault {
+        Fault("resetStream") { context in
+            guard context.asked.count > count else { return context.correct }
+            return context.correct.body([
+                .content(context.version.content, context.prefix(count)), .resetStream(code: code),
+            ])
+        }
+    }
+
+    /// Row 50: RST_STREAM with REFUSED_STREAM before anything else; such a request may be sent again freely
+    /// (RFC 9113 §8.7).
+    package static let refusedStream = Fault("refusedStream") { _ in Reply([.resetStream(code: 7)]) }
+
+    /// Row 50: GOAWAY in the middle of the body that lets this stream end.
+    package static func goAway(after count: Int64? = nil) -> Fault {
+        body("goAway") { context in
+            let first = context.prefix(count)
+            let rest = first.upperBound..<context.asked.upperBound
+            return [
+                .content(context.version.content, first), .goAway(lastStream: nil, code: 0),
+                .content(context.version.content, rest),
+            ]
+        }
+    }
+
+    /// Row 50: GOAWAY that says no stream was processed, then the connection closes.
+    package static let goAwayAtOnce = Fault("goAwayAtOnce") { _ in
+        Reply([.goAway(lastStream: 0, code: 0), .close])
+    }
+
+    private static func fieldLine(length: Int) -> [UInt8] {
+        Array("X-Flood: ".utf8) + [UInt8](repeating: 0x61, count: length - 11) + [13, 10]
+    }
+}
+
+extension RequestContext {
+    /// The first bytes of what was asked for: `count` of them, or half.
+    func prefix(_ count: Int64?) -> Range<Int64> {
+        let all = asked.upperBound - asked.lowerBound
+        return asked.lowerBound..<asked.lowerBound + min(all, count ?? all / 2)
+    }
+}

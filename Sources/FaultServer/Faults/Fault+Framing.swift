@@ -1,0 +1,116 @@
+// Faults of a body's length and framing (RFC 9112 §6, §7, §8): catalogue rows 3, 5–11.
+extension Fault {
+    /// Rows 3, 50: the full `Content-Length`, that many body bytes (half without a number), and the orderly end. Over
+    /// HTTP/2 that is END_STREAM short of the length (RFC 9113 §8.1.1).
+    package static func shortBody(after count: Int64? = nil) -> Fault {
+        Fault("shortBody") { context in
+            let sent = Reply.Step.content(context.version.content, context.prefix(count))
+            return context.correct.body(context.request.isHTTP2 ? [sent] : [sent, .close])
+        }
+    }
+
+    /// Row 5: the right body, then more bytes than `Content-Length` says.
+    package static func surplus(_ count: Int = 1000) -> Fault {
+        Fault("surplus") { $0.correct.then(.bytes([UInt8](repeating: 0x21, count: count))) }
+    }
+
+    /// The correct reply in the chunked coding.
+    package static func chunked(size: Int = 10_000) -> Fault {
+        Fault("chunked") { $0.chunked(size: size, upTo: $0.asked).then(.lastChunk) }
+    }
+
+    /// Row 6: chunked, all bytes, but no last chunk.
+    package static let noLastChunk = Fault("noLastChunk") { $0.chunked(size: 10_000, upTo: $0.asked).then(.close) }
+
+    /// Row 6: chunked, cut after that many bytes; half of them without a number.
+    package static func cutChunked(after count: Int64? = nil) -> Fault {
+        Fault("cutChunked") { $0.chunked(size: 10_000, upTo: $0.prefix(count)).then(.close) }
+    }
+
+    /// Row 7: a chunk with that text for its size.
+    package static func chunkSize(_ size: String) -> Fault {
+        Fault("chunkSize") { context in
+            context.chunked(size: 10_000, upTo: context.prefix(nil))
+                .then(.raw(Array((size + "\r\n").utf8)), .bytes(Array("0123456789\r\n".utf8)), .lastChunk, .close)
+        }
+    }
+
+    /// Row 7: the chunk size −1.
+    package static let negativeChunkSize = chunkSize("-1").named("negativeChunkSize")
+
+    /// Row 7: a chunk size of 2⁶⁴.
+    package static let overflowingChunkSize = chunkSize("10000000000000000").named("overflowingChunkSize")
+
+    /// Row 7: a chunk size that is no number.
+    package static let garbageChunkSize = chunkSize("zz").named("garbageChunkSize")
+
+    /// Row 7: a chunk extension of a megabyte.
+    package static let hugeChunkExtension = chunkSize("a;x=" + String(repeating: "y", count: 1_000_000))
+        .named("hugeChunkExtension")
+
+    /// Row 8: both `Transfer-Encoding` and `Content-Length` (RFC 9112 §6.3: ought to be handled as an error).
+    package static let bothLengths = Fault("bothLengths") { context in
+        let length = context.asked.upperBound - context.asked.lowerBound
+        return context.chunked(size: 10_000, upTo: context.asked)
+            .head { $0.set("Content-Length", String(length / 2)) }.then(.lastChunk, .close)
+    }
+
+    /// Row 9: that text for `Content-Length`; `%` stands for the right number.
+    package static func contentLength(_ text: String) -> Fault {
+        Fault("contentLength") { context in
+            let right = String(context.asked.upperBound - context.asked.lowerBound)
+            let value = text.split(separator: "%", omittingEmptySubsequences: false).joined(separator: right)
+            return context.correct.head { $0.set("Content-Length", value) }.then(.close)
+        }
+    }
+
+    /// Row 9: the right number twice in one list, which a client may accept (RFC 9112 §6.3).
+    package static let repeatedContentLength = contentLength("%, %").named("repeatedContentLength")
+
+    /// Row 9: two numbers that differ.
+    package static let differingContentLengths = contentLength("%, 6").named("differingContentLengths")
+
+    /// Row 9: a negative number.
+    package static let negativeContentLength = contentLength("-1").named("negativeContentLength")
+
+    /// Row 9: 2⁶⁴.
+    package static let overflowingContentLength = contentLength("18446744073709551616")
+        .named("overflowingContentLength")
+
+    /// Row 10: no length, the body ends with the connection.
+    package static let closeDelimited = Fault("closeDelimited") { context in
+        context.correct.head { $0.remove("Content-Length") }.then(.close)
+    }
+
+    /// Row 10: as ``closeDelimited``, with 200 and the whole body whatever was asked.
+    package static let closeDelimitedWhole = Fault("closeDelimitedWhole") { context in
+        context.whole.head {
+            $0.remove("Content-Length")
+            $0.remove("Accept-Ranges")
+        }.then(.close)
+    }
+
+    /// Row 11: no length, and the connection ends after that many bytes; half of them without a number.
+    package static func cutCloseDelimited(after count: Int64? = nil) -> Fault {
+        Fault("cutCloseDelimited") { context in
+            context.correct.head { $0.remove("Content-Length") }
+                .body([.content(context.version.content, context.prefix(count)), .close])
+        }
+    }
+
+    /// The fault under another name.
+    func named(_ name: String) -> Fault { Fault(name, make) }
+}
+
+extension RequestContext {
+    /// The reply of a correct server that ignores ranges.
+    var whole: Reply { RangeServer.whole(version, resource) }
+
+    /// The head of the correct reply made chunked, and chunks up to the end of `range`, without the last.
+    func chunked(size: Int, upTo range: Range<Int64>) -> Reply {
+        correct.head {
+            $0.remove("Content-Length")
+            $0.set("Transfer-Encoding", "chunked")
+        }.body([.chunks(version.content, range, size: size)])
+    }
+}

@@ -1,0 +1,155 @@
+// Faults of ranges and of Content-Range (RFC 9110 §14, §15.3.7): catalogue rows 12–27, 53.
+extension Fault {
+    /// Row 12: 200 and all bytes, whatever range was asked for, under the same validators.
+    package static let ignoresRange = Fault("ignoresRange") { context in
+        context.whole.head { $0.remove("Accept-Ranges") }
+    }
+
+    /// Row 53: as ``ignoresRange``, but says `Accept-Ranges: bytes`.
+    package static let claimsRanges = Fault("claimsRanges") { $0.whole }
+
+    /// Row 53: honours ranges, but says `Accept-Ranges: none`.
+    package static let deniesRanges = Fault.head("deniesRanges") { head, _ in head.set("Accept-Ranges", "none") }
+
+    /// Row 14: the bytes, and the Content-Range, of a range that starts so many bytes later.
+    package static func startsLater(by shift: Int64 = 512) -> Fault {
+        Fault("startsLater") { context in
+            let start = min(context.asked.lowerBound + shift, max(context.version.length - 1, 0))
+            return context.part(start..<max(start, context.asked.upperBound))
+        }
+    }
+
+    /// Row 14: the bytes, and the Content-Range, of a range that starts at zero.
+    package static let startsAtZero = Fault("startsAtZero") { $0.part(0..<$0.asked.upperBound) }
+
+    /// Row 55 without a digest: an honest head, and bytes from so many further on.
+    package static func shiftedBytes(by shift: Int64 = 512) -> Fault {
+        body("shiftedBytes") { context in
+            [.content(context.version.content, context.asked.lowerBound + shift..<context.asked.upperBound + shift)]
+        }
+    }
+
+    /// Row 15: a range that ends so many bytes after the end that was asked for, as far as the file goes.
+    package static func endsLater(by count: Int64 = 1000) -> Fault {
+        Fault("endsLater") { context in
+            context.part(context.asked.lowerBound..<min(context.asked.upperBound + count, context.version.length))
+        }
+    }
+
+    /// Row 15: a Content-Range whose last byte lies beyond the complete length it names.
+    package static let endsBeyondTotal = Fault.head("endsBeyondTotal") { head, context in
+        let length = context.version.length
+        head.set("Content-Range", "bytes \(context.asked.lowerBound)-\(length + 9)/\(length)")
+    }
+
+    /// Row 16: a correct 206 for that many of the bytes asked for; half of them without a number.
+    package static func shorterRange(_ count: Int64? = nil) -> Fault {
+        Fault("shorterRange") { context in
+            let range = context.prefix(count)
+            return range.isEmpty ? context.correct : context.part(range)
+        }
+    }
+
+    /// Row 17: 206 without Content-Range.
+    package static let noContentRange = Fault.head("noContentRange") { head, _ in head.remove("Content-Range") }
+
+    /// Row 18: 206 with that text for Content-Range.
+    package static func contentRange(_ text: String) -> Fault {
+        Fault("contentRange") { context in
+            context.part(context.asked).head { $0.set("Content-Range", text) }
+        }
+    }
+
+    /// Row 18: a Content-Range that is no such thing.
+    package static let garbageContentRange = contentRange("bytes some-of/it").named("garbageContentRange")
+
+    /// Row 18: a Content-Range in another unit.
+    package static let otherUnit = Fault("otherUnit") { context in
+        let length = context.version.length
+        return context.part(context.asked).head {
+            $0.set("Content-Range", "lines \(context.asked.lowerBound)-\(context.asked.upperBound - 1)/\(length)")
+        }
+    }
+
+    /// Row 18: a negative first byte.
+    package static let negativeContentRange = contentRange("bytes -5-10/100").named("negativeContentRange")
+
+    /// Row 18: a first byte after the last.
+    package static let backwardContentRange = contentRange("bytes 10-5/100").named("backwardContentRange")
+
+    /// Row 18: numbers that no 64-bit integer holds.
+    package static let overflowingContentRange = contentRange("bytes 18446744073709551616-18446744073709551620/*")
+        .named("overflowingContentRange")
+
+    /// Row 19: 206 with another complete length.
+    package static func otherTotal(_ change: Int64 = 1000) -> Fault {
+        Fault("otherTotal") { context in
+            context.part(context.asked).head { head in
+                let range = "\(context.asked.lowerBound)-\(context.asked.upperBound - 1)"
+                head.set("Content-Range", "bytes \(range)/\(context.version.length + change)")
+            }
+        }
+    }
+
+    /// Row 20: 206 with `*` for the complete length.
+    package static let unknownTotal = Fault("unknownTotal") { context in
+        context.part(context.asked).head {
+            $0.set("Content-Range", "bytes \(context.asked.lowerBound)-\(context.asked.upperBound - 1)/*")
+        }
+    }
+
+    /// Row 21: answers a range from another version with 206, whatever If-Range says.
+    package static func partOf(_ other: Version) -> Fault {
+        Fault("partOf") { RangeServer.part($0.asked, other, $0.resource) }
+    }
+
+    /// Row 22: chunked, and the range starts later than asked.
+    package static func chunkedStartsLater(by shift: Int64 = 512) -> Fault {
+        Fault("chunkedStartsLater") { context in
+            let start = min(context.asked.lowerBound + shift, context.version.length - 1)
+            let reply = context.part(start..<max(start, context.asked.upperBound)).head {
+                $0.remove("Content-Length")
+                $0.set("Transfer-Encoding", "chunked")
+            }
+            let range = start..<max(start, context.asked.upperBound)
+            return reply.body([.chunks(context.version.content, range, size: 10_000), .lastChunk])
+        }
+    }
+
+    /// Row 23: multipart/byteranges for one range.
+    package static let multipart = Fault("multipart") { context in
+        let range = "bytes \(context.asked.lowerBound)-\(context.asked.upperBound - 1)/\(context.version.length)"
+        let start = Array(
+            "--SEAM\r\nContent-Type: application/octet-stream\r\nContent-Range: \(range)\r\n\r\n".utf8)
+        let end = Array("\r\n--SEAM--\r\n".utf8)
+        let length = Int64(start.count + end.count) + context.asked.upperBound - context.asked.lowerBound
+        return context.part(context.asked).head {
+            $0.remove("Content-Range")
+            $0.set("Content-Type", "multipart/byteranges; boundary=SEAM")
+            $0.set("Content-Length", String(length))
+        }.body([.bytes(start), .content(context.version.content, context.asked), .bytes(end)])
+    }
+
+    /// Row 24: 206 for the first half of the file to a request without a range.
+    package static let unaskedPart = Fault("unaskedPart") { context in
+        guard case .none = context.request.range(ofLength: context.version.length) else { return context.correct }
+        return context.part(0..<max(1, context.version.length / 2))
+    }
+
+    /// Rows 25, 26: 416 with that complete length, or without Content-Range.
+    package static func unsatisfiable(total: Int64?) -> Fault {
+        Fault("unsatisfiable") { _ in Reply(416, total.map { [("Content-Range", "bytes */\($0)")] } ?? []) }
+    }
+
+    /// Row 27: 416 with a page of HTML.
+    package static let unsatisfiablePage = Fault("unsatisfiablePage") { context in
+        Reply(
+            416, [("Content-Type", "text/html"), ("Content-Range", "bytes */\(context.version.length)")],
+            text: "<html><body><h1>416 Range Not Satisfiable</h1></body></html>\n")
+    }
+}
+
+extension RequestContext {
+    /// A correct 206 for a range other than the one asked for.
+    func part(_ range: Range<Int64>) -> Reply { RangeServer.part(range, version, resource) }
+}

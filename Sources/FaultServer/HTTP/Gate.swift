@@ -1,0 +1,45 @@
+import Synchronization
+
+/// A door that a reply waits at until a test opens it.
+package final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var nextKey = 0
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// A closed gate.
+    package init() {}
+
+    /// Opens it, for all who wait and all who come.
+    package func open() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [:] }
+            return state.waiting.values.map { $0 }
+        }
+        waiting.forEach { $0.resume() }
+    }
+
+    /// Returns when the gate is open or the task is cancelled.
+    package func passed() async {
+        let key = state.withLock { state in
+            state.nextKey += 1
+            return state.nextKey
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let passes = state.withLock { state in
+                    if state.isOpen || Task.isCancelled { return true }
+                    state.waiting[key] = continuation
+                    return false
+                }
+                if passes { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiting.removeValue(forKey: key) }?.resume()
+        }
+    }
+}

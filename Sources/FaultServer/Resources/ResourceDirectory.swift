@@ -1,0 +1,83 @@
+import Synchronization
+
+/// The resources of a server by path.
+final class ResourceDirectory: Sendable {
+    private let exact: [String: ResourceState]
+    private let prefixes: [(String, ResourceState)]
+
+    init(_ resources: [String: Resource]) {
+        var exact: [String: ResourceState] = [:]
+        var prefixes: [(String, ResourceState)] = []
+        for (path, resource) in resources {
+            if path.hasSuffix("*") {
+                prefixes.append((String(path.dropLast()), ResourceState(resource)))
+            } else {
+                exact[path] = ResourceState(resource)
+            }
+        }
+        self.exact = exact
+        self.prefixes = prefixes.sorted { $0.0.utf8.count > $1.0.utf8.count }
+    }
+
+    func find(_ path: String) -> ResourceState? {
+        exact[path] ?? prefixes.first { path.hasPrefix($0.0) }?.1
+    }
+}
+
+/// What changes about one resource while it is served.
+final class ResourceState: Sendable {
+    fileprivate struct State {
+        var resource: Resource
+        var requests = 0
+        var running = 0
+        var bodyBytes: Int64 = 0
+    }
+
+    private let state: Mutex<State>
+
+    init(_ resource: Resource) { state = Mutex(State(resource: resource)) }
+
+    var version: Version { state.withLock { $0.resource.version } }
+
+    func replace(with version: Version) { state.withLock { $0.resource.version = version } }
+
+    func set(_ behaviour: Behaviour) { state.withLock { $0.resource.behaviour = behaviour } }
+
+    /// Numbers the request, makes the switches that are due, and gives what to answer it with.
+    func begin(_ request: RequestInfo) -> RequestContext {
+        state.withLock { state in
+            var request = request
+            request.index = state.requests
+            state.requests += 1
+            state.running += 1
+            request.concurrent = state.running
+            state.makeSwitches()
+            return RequestContext(request: request, version: state.resource.version, resource: state.resource)
+        }
+    }
+
+    func served(_ bodyBytes: Int64) {
+        state.withLock { state in
+            state.bodyBytes += bodyBytes
+            state.makeSwitches()
+        }
+    }
+
+    func end() { state.withLock { $0.running -= 1 } }
+}
+
+extension ResourceState.State {
+    /// Makes the switches that are due, in the order they were given.
+    fileprivate mutating func makeSwitches() {
+        guard let last = resource.switches.last(where: isDue) else { return }
+        resource.version = last.version
+        resource.switches = resource.switches.filter { !isDue($0) }
+    }
+
+    private func isDue(_ change: ContentSwitch) -> Bool {
+        switch change.trigger {
+        case .afterBodyBytes(let count): bodyBytes >= count
+        case .atRequest(let index): requests > index
+        }
+    }
+}

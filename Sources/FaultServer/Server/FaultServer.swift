@@ -1,0 +1,155 @@
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Synchronization
+
+/// A server of files whose bytes are a function of seed and offset, which answers correctly or with named faults,
+/// and keeps a log of what came over the wire. It lives until ``stop()``.
+package final class FaultServer: Sendable {
+    private struct State {
+        var listener: (any Channel)?
+        var connections: [Int: (channel: any Channel, task: Task<Void, Never>)] = [:]
+        var isStopped = false
+    }
+
+    /// The port it listens at.
+    package let port: Int
+    /// What came over the wire.
+    package let log: ServerLog
+    /// Where resources are found.
+    let directory: ResourceDirectory
+    let options: ServerOptions
+    let sharedPacer: SharedPacer?
+
+    private let tls: NIOSSLContext?
+    private let state = Mutex(State())
+
+    /// Starts a server that serves these resources by path. A path that ends in `*` stands for all that begin so.
+    ///
+    /// Throws an `IOError` if the address is taken, a `NIOSSLError` if the certificate cannot be used.
+    package static func start(
+        _ resources: [String: Resource], options: ServerOptions = ServerOptions()
+    ) async throws -> FaultServer {
+        let starting = ConnectionIntake()
+        let tls = try options.tls.map { try $0.context(http2: options.http2) }
+        let listener = try await listen(options, port: options.port, tls: tls, intake: starting)
+        guard let port = listener.localAddress?.port else { throw ChannelError.unknownLocalAddress }
+        let server = FaultServer(resources, options: options, port: port, tls: tls, listener: listener)
+        starting.begin { server.serve($0, $1) }
+        return server
+    }
+
+    private init(
+        _ resources: [String: Resource], options: ServerOptions, port: Int, tls: NIOSSLContext?, listener: any Channel
+    ) {
+        self.port = port
+        self.options = options
+        self.tls = tls
+        log = ServerLog(file: options.logFile)
+        directory = ResourceDirectory(resources)
+        sharedPacer = options.sharedRate.map(SharedPacer.init)
+        state.withLock { $0.listener = listener }
+    }
+
+    /// The URL of a target on this server.
+    package func url(_ target: String) -> String {
+        let host = options.host.contains(":") ? "[\(options.host)]" : options.host
+        return "\(options.tls == nil ? "http" : "https")://\(host):\(port)\(target)"
+    }
+
+    /// Serves the resource with another version from now on ("the file changes on the server"). Responses that
+    /// have begun go on with the bytes they began with.
+    package func replace(_ path: String, with version: Version) { directory.find(path)?.replace(with: version) }
+
+    /// Answers the path's requests in another way from now on.
+    package func set(_ behaviour: Behaviour, for path: String) { directory.find(path)?.set(behaviour) }
+
+    /// The version that is served now; `nil` if there is no such resource.
+    package func version(_ path: String) -> Version? { directory.find(path)?.version }
+
+    /// Stops listening, so that the system refuses connections; those that are open go on.
+    package func refuseConnections() async {
+        let listener = state.withLock { state in
+            defer { state.listener = nil }
+            return state.listener
+        }
+        try? await listener?.close()
+    }
+
+    /// Listens again at the same port, after ``refuseConnections()``. Throws an `IOError` if the port was taken.
+    package func acceptConnections() async throws {
+        let intake = ConnectionIntake()
+        let listener = try await FaultServer.listen(options, port: port, tls: tls, intake: intake)
+        state.withLock { $0.listener = listener }
+        intake.begin { self.serve($0, $1) }
+    }
+
+    /// Closes all open connections, with RST or in order.
+    package func closeConnections(reset: Bool) async {
+        for channel in state.withLock({ $0.connections.values.map(\.channel) }) {
+            await SocketEnd.close(channel, reset: reset)
+        }
+    }
+
+    /// Closes everything. Returns when nothing runs any more; the log stays.
+    package func stop() async {
+        await refuseConnections()
+        let connections = state.withLock { state in
+            state.isStopped = true
+            return Array(state.connections.values)
+        }
+        for connection in connections {
+            connection.task.cancel()
+            await SocketEnd.close(connection.channel, reset: false)
+        }
+        for connection in connections { await connection.task.value }
+    }
+
+    private func serve(_ channel: any Channel, _ inbound: Inbound) {
+        let number = log.accepted()
+        let connection = Connection(server: self, channel: channel, inbound: inbound, number: number)
+        state.withLock { state in
+            let task = Task {
+                await connection.run()
+                self.log.closed(connection: number)
+                _ = self.state.withLock { $0.connections.removeValue(forKey: number) }
+            }
+            if state.isStopped { task.cancel() }
+            state.connections[number] = (channel, task)
+        }
+    }
+
+    private static func listen(
+        _ options: ServerOptions, port: Int, tls: NIOSSLContext?, intake: ConnectionIntake
+    ) async throws -> any Channel {
+        try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 4096)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandler(SocketEnd())
+                    if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
+                    try pipeline.addHandler(InboundHandler(intake: intake))
+                }
+            }
+            .bind(host: options.host, port: port).get()
+    }
+}
+
+extension ServerOptions.TLS {
+    fileprivate func context(http2: Bool) throws -> NIOSSLContext {
+        let chain = try NIOSSLCertificate.fromPEMFile(certificateChain).map { NIOSSLCertificateSource.certificate($0) }
+        let key = try NIOSSLPrivateKey(file: privateKey, format: .pem)
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain, privateKey: .privateKey(key))
+        configuration.applicationProtocols = http2 ? ["h2", "http/1.1"] : ["http/1.1"]
+        if onlyOldVersions {
+            configuration.minimumTLSVersion = .tlsv1
+            configuration.maximumTLSVersion = .tlsv11
+        }
+        return try NIOSSLContext(configuration: configuration)
+    }
+}

@@ -1,0 +1,154 @@
+import NIOCore
+
+/// Carries out the steps of one reply.
+struct ReplyPerformer {
+    /// What becomes of the connection after the reply.
+    enum Ending {
+        /// It may be used again.
+        case open
+        /// It is closed.
+        case closed
+    }
+
+    /// The body bytes handed to the kernel at once when nothing limits them.
+    static let windowLength = 524_288
+
+    let stream: any ResponseStream
+    let carriesBody: Bool
+    /// Called with the status of each final head before it is sent.
+    let sentStatus: @Sendable (Int) -> Void
+    /// Called with the number of body bytes each time the kernel accepted some.
+    let accepted: @Sendable (Int) -> Void
+    let sharedPacer: SharedPacer?
+    var pacer: Pacer?
+
+    mutating func perform(_ reply: Reply) async throws -> Ending {
+        for step in reply.steps {
+            try Task.checkCancellation()
+            if try await perform(step) == .closed { return .closed }
+        }
+        try await stream.finish()
+        return .open
+    }
+
+    private mutating func perform(_ step: Reply.Step) async throws -> Ending {
+        switch step {
+        case .head(let head):
+            if head.status >= 200 { sentStatus(head.status) }
+            try await send(stream.headBytes(head))
+        case .raw(let bytes): try await send(bytes)
+        case .repeated(let bytes, let count): try await send(bytes, times: count)
+        case .content(let content, let range) where carriesBody: try await sendBody(content, range)
+        case .bytes(let bytes) where carriesBody: try await sendBody(bytes)
+        case .chunks(let content, let range, let size) where carriesBody:
+            try await sendChunks(content, range, size)
+        case .lastChunk where carriesBody: try await send(Array("0\r\n\r\n".utf8))
+        case .content, .bytes, .chunks, .lastChunk: break
+        case .rate(let rate):
+            pacer = rate.map(Pacer.init)
+            if rate != nil { await stream.limitSendBuffer() }
+        case .pause(let duration): await pause(duration)
+        case .wait(let gate): await first(gate, stream.clientGone)
+        case .stall: await stream.clientGone.passed()
+        case .goAway: try await stream.end(step)
+        case .close, .closeWithoutNotify, .closeOutput, .reset, .resetStream:
+            try await stream.end(step)
+            if case .closeOutput = step { await stream.clientGone.passed() }
+            return .closed
+        }
+        return .open
+    }
+
+    private mutating func send(_ bytes: [UInt8]) async throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let piece = rest.prefix(pacer?.pieceLength ?? rest.count)
+            rest = rest.dropFirst(piece.count)
+            try await pacer?.wait(for: piece.count)
+            try await stream.send(ByteBuffer(bytes: piece)).get()
+        }
+    }
+
+    /// Repeats short bytes in writes of at least 64 KiB, so that a flood is one.
+    private mutating func send(_ bytes: [UInt8], times: Int?) async throws {
+        guard !bytes.isEmpty else { return }
+        let batch = pacer == nil ? max(1, 65_536 / bytes.count) : 1
+        var left = times ?? .max
+        while left > 0 {
+            try Task.checkCancellation()
+            let count = min(batch, left)
+            try await send(Array(repeatElement(bytes, count: count).joined()))
+            if times != nil { left -= count }
+        }
+    }
+
+    private mutating func sendBody(_ bytes: [UInt8]) async throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let piece = rest.prefix(pacer?.pieceLength ?? rest.count)
+            rest = rest.dropFirst(piece.count)
+            try await waitTurn(piece.count)
+            try await stream.sendBody(ByteBuffer(bytes: piece), accepted: accepted).get()
+        }
+    }
+
+    /// Fills one window while the kernel takes the one before.
+    private mutating func sendBody(_ content: FaultContent, _ range: Range<Int64>) async throws {
+        var offset = range.lowerBound
+        var previous: EventLoopFuture<Void>?
+        while offset < range.upperBound {
+            try Task.checkCancellation()
+            let limit = Int64(pacer?.pieceLength ?? (sharedPacer == nil ? ReplyPerformer.windowLength : 65_536))
+            let count = Int(min(limit, range.upperBound - offset))
+            let buffer = ReplyPerformer.buffer(content, at: offset, count: count)
+            try await waitTurn(count)
+            try await previous?.get()
+            previous = try await stream.sendBody(buffer, accepted: accepted)
+            offset += Int64(count)
+        }
+        try await previous?.get()
+    }
+
+    private mutating func sendChunks(_ content: FaultContent, _ range: Range<Int64>, _ size: Int) async throws {
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let end = min(offset + Int64(max(1, size)), range.upperBound)
+            try await send(Array((String(end - offset, radix: 16) + "\r\n").utf8))
+            try await sendBody(content, offset..<end)
+            try await send([13, 10])
+            offset = end
+        }
+    }
+
+    private mutating func waitTurn(_ count: Int) async throws {
+        try await pacer?.wait(for: count)
+        try await sharedPacer?.wait(for: count)
+    }
+
+    private func pause(_ duration: Duration) async {
+        await withTaskGroup(of: Void.self) { [stream] group in
+            // A cancelled sleep throws; the check before the next step ends the reply then.
+            group.addTask { try? await Task.sleep(for: duration) }
+            group.addTask { await stream.clientGone.passed() }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func first(_ gates: Gate...) async {
+        await withTaskGroup(of: Void.self) { group in
+            for gate in gates { group.addTask { await gate.passed() } }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private static func buffer(_ content: FaultContent, at offset: Int64, count: Int) -> ByteBuffer {
+        var buffer = ByteBufferAllocator().buffer(capacity: count)
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { memory in
+            content.fill(UnsafeMutableRawBufferPointer(rebasing: memory[..<count]), at: offset)
+            return count
+        }
+        return buffer
+    }
+}

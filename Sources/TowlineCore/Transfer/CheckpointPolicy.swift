@@ -1,0 +1,25 @@
+/// When to make written bytes durable (DESIGN.md §3 rule 2): every second or 16 MiB, stretched up to 30 s so that
+/// syncing takes at most 2 % of the time.
+package struct CheckpointPolicy: Hashable, Sendable {
+    private var last: Duration
+    private var lastBytes: Int64 = 0
+    private var cost = Duration.zero
+
+    /// The first checkpoint is due a second after `now`.
+    package init(now: Duration) { last = now }
+
+    /// Whether a checkpoint is due, `bytes` having been received in all.
+    package func isDue(now: Duration, bytes: Int64) -> Bool {
+        guard bytes > lastBytes else { return false }
+        let since = now - last
+        guard since >= min(cost * 50, .seconds(30)) else { return false }
+        return since >= .seconds(1) || bytes - lastBytes >= 16 << 20
+    }
+
+    /// A checkpoint that covers `bytes` began at `start` and is over.
+    package mutating func completed(start: Duration, now: Duration, bytes: Int64) {
+        last = now
+        lastBytes = bytes
+        cost = now - start
+    }
+}

@@ -1,0 +1,130 @@
+import CCurl
+internal import TowlineCore
+internal import TowlineEngine
+
+/// A running attempt. Confined to its engine thread.
+///
+/// libcurl's callbacks land here and decide nothing but what the receiver said: they note an end or a pause and tell
+/// libcurl through their return value; `AttemptLoop` acts on it once libcurl has returned.
+final class Attempt {
+    /// How far the attempt is, for telling failures apart.
+    enum Phase {
+        /// No connection that is ready for the request.
+        case connecting
+        /// The request is on its way, the final head is not there.
+        case requested
+        /// The head was handed to the receiver.
+        case body
+    }
+
+    /// Whether the body waits, and for what.
+    enum Pause {
+        case none
+        case untilProceed
+        case untilDeadline(Duration)
+
+        var isNone: Bool { if case .none = self { true } else { false } }
+    }
+
+    let id: AttemptID
+    let receiver: any AttemptReceiver
+    let pool: ConnectionPool
+    let handle: EasyHandle
+    let headTimeout: Duration
+
+    private(set) var phase = Phase.connecting
+    private(set) var framing = AttemptEnd.Framing.delimited
+    /// The end that the receiver or the head's limits asked for while libcurl still thought that all was well.
+    private(set) var decidedEnd: AttemptEnd?
+    private(set) var pause = Pause.none
+    /// How often the request was sent: libcurl sends it again if a reused connection was dead or the server refused
+    /// the stream.
+    private(set) var requestCount = 0
+    /// The end of a response without a body whose head the receiver answered with `.pause`.
+    var heldEnd: AttemptEnd?
+
+    /// Where the attempt is in the `DeadlineQueue`, whose alone these two are.
+    var deadline = MonotonicTime.never
+    var deadlineIndex: Int?
+
+    private var collector = HeadCollector()
+    private let deadlineDidChange: (Attempt) -> Void
+
+    init(
+        id: AttemptID, receiver: any AttemptReceiver, pool: ConnectionPool, handle: EasyHandle, headTimeout: Duration,
+        deadlineDidChange: @escaping (Attempt) -> Void
+    ) {
+        self.id = id
+        self.receiver = receiver
+        self.pool = pool
+        self.handle = handle
+        self.headTimeout = headTimeout
+        self.deadlineDidChange = deadlineDidChange
+    }
+
+    /// How long the attempt may go on as it is; `nil`: for ever.
+    var timeLimit: Duration? {
+        if phase == .requested { return headTimeout }
+        if case .untilDeadline(let delay) = pause { return delay }
+        return nil
+    }
+
+    /// Ends the pause, in our books; libcurl is told by the caller.
+    func endPause() { pause = .none }
+
+    // MARK: What libcurl's callbacks say
+
+    /// The connection is ready and the request goes out next.
+    func willSendRequest() {
+        requestCount += 1
+        phase = .requested
+        collector.restart()
+        deadlineDidChange(self)
+    }
+
+    /// One header line. Returns how many bytes were taken; 0 makes libcurl give up.
+    func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
+        guard decidedEnd == nil else { return 0 }
+        switch collector.take(line) {
+        case .more:
+            return line.count
+        case .refused(let failure):
+            decidedEnd = .failed(failure)
+            return 0
+        case .head(let head, let framing):
+            self.framing = framing
+            phase = .body
+            deadlineDidChange(self)
+            switch receiver.receivedHead(head) {
+            case .proceed: return line.count
+            case .pause:
+                pause = .untilProceed
+                return line.count
+            case .stop:
+                decidedEnd = .stopped
+                return 0
+            }
+        }
+    }
+
+    /// Some bytes of the body. Returns how many were taken, 0 to give up, or `CURL_WRITEFUNC_PAUSE`.
+    func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard decidedEnd == nil, phase == .body else { return 0 }
+        guard pause.isNone else { return Int(CURL_WRITEFUNC_PAUSE) }
+        guard !bytes.isEmpty else { return 0 }
+        switch receiver.receivedBody(bytes) {
+        case .consumed:
+            return bytes.count
+        case .pause:
+            pause = .untilProceed
+            return Int(CURL_WRITEFUNC_PAUSE)
+        case .pauseFor(let delay):
+            pause = .untilDeadline(delay)
+            deadlineDidChange(self)
+            return Int(CURL_WRITEFUNC_PAUSE)
+        case .stop:
+            decidedEnd = .stopped
+            return 0
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import CCurl
+internal import TowlineCore
+internal import TowlineEngine
+
+/// Runs attempts on one engine thread: waits for sockets, clocks and commands, and hands each to whom it concerns.
+///
+/// Created, used and dropped on that thread; nothing here is locked.
+final class AttemptLoop {
+    private let poll: EventPoll
+    private let bufferSize: Int
+    private let attemptDidEnd: () -> Void
+
+    private var attempts: [AttemptID: Attempt] = [:]
+    private var poolsByOptions: [ConnectionOptions: ConnectionPool] = [:]
+    private var poolsByTag: [UInt32: ConnectionPool] = [:]
+    private var lastTag: UInt32 = 0
+    private var deadlines = DeadlineQueue()
+
+    /// A pool in which nothing runs is closed with its connections after this time, or sooner if there are many.
+    private static let idlePoolLife = Duration.seconds(60)
+    private static let maximumIdlePools = 32
+
+    init(poll: EventPoll, bufferSize: Int, attemptDidEnd: @escaping () -> Void) {
+        self.poll = poll
+        self.bufferSize = bufferSize
+        self.attemptDidEnd = attemptDidEnd
+    }
+
+    /// Waits until something is due and does it.
+    ///
+    /// - Returns: whether the thread was woken up for commands.
+    func turn() -> Bool {
+        let woken = poll.wait(milliseconds: timeToWait()) { event in
+            // A pool that was closed a moment ago may have left an event behind.
+            guard let pool = poolsByTag[event.tag] else { return poll.forget(event.descriptor) }
+            act(on: pool) { pool throws(TransportFailure) in
+                try pool.socketIsReady(event.descriptor, event.ready)
+            }
+        }
+        let now = MonotonicTime.now
+        for pool in poolsByTag.values where pool.timer <= now {
+            act(on: pool) { pool throws(TransportFailure) in try pool.timerIsDue() }
+        }
+        while let attempt = deadlines.popExpired(at: now) { deadlineCame(for: attempt) }
+        reap()
+        closeIdlePools(at: now)
+        return woken
+    }
+
+    private func timeToWait() -> Int32 {
+        var next = deadlines.next
+        for pool in poolsByTag.values {
+            next = min(next, pool.timer)
+            if pool.isTouched { return 0 }
+            if pool.runningCount == 0 { next = min(next, pool.idleSince.advanced(by: Self.idlePoolLife)) }
+        }
+        guard next < .never else { return -1 }
+        return Int32(clamping: MonotonicTime.now.milliseconds(until: next))
+    }
+
+    private func act(
+        on pool: ConnectionPool, _ action: (ConnectionPool) throws(TransportFailure) -> Void
+    ) {
+        do throws(TransportFailure) {
+            try action(pool)
+        } catch {
+            abandon(pool, error)
+        }
+    }
+
+    // MARK: Commands
+
+    /// Begins an attempt, or ends it at once if it cannot be begun.
+    func start(_ request: AttemptRequest, _ receiver: any AttemptReceiver) {
+        do throws(TransportFailure) {
+            guard attempts[request.id] == nil else {
+                throw TransportFailure(.local, "attempt \(request.id.value) was started before")
+            }
+            let url = request.url.requestText
+            try RequestFields.check(url, request.fields)
+            let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
+            let pool = try pool(for: options)
+            guard let handle = pool.takeHandle() else { throw TransportFailure(.local, "out of memory") }
+            let attempt = Attempt(
+                id: request.id, receiver: receiver, pool: pool, handle: handle, headTimeout: options.headTimeout,
+                deadlineDidChange: { [unowned self] attempt in
+                    deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
+                })
+            let size = BufferPolicy.size(upTo: bufferSize, running: attempts.count + 1)
+            guard handle.prepare(url: url, fields: request.fields, bufferSize: size, for: attempt) else {
+                throw TransportFailure(.local, "out of memory")
+            }
+            try pool.add(handle)
+            attempts[request.id] = attempt
+        } catch {
+            attemptDidEnd()
+            receiver.ended(.failed(error))
+        }
+    }
+
+    /// Ends an attempt as cancelled.
+    func cancel(_ id: AttemptID) {
+        if let attempt = attempts[id] { end(attempt, .cancelled) }
+    }
+
+    /// Goes on with a paused attempt, also with one that waits for a delay: the receiver will say if that is too early.
+    func proceed(_ id: AttemptID) {
+        guard let attempt = attempts[id], !attempt.pause.isNone else { return }
+        resume(attempt)
+    }
+
+    /// Ends everything and closes every connection.
+    func stop() {
+        // An `ended` callback must not find a half-dead loop, but what it starts goes elsewhere by now.
+        for attempt in Array(attempts.values) { end(attempt, .cancelled) }
+        poolsByOptions.removeAll()
+        poolsByTag.removeAll()
+    }
+
+    // MARK: Pools
+
+    private func pool(for options: ConnectionOptions) throws(TransportFailure) -> ConnectionPool {
+        if let pool = poolsByOptions[options] { return pool }
+        lastTag &+= 1
+        if lastTag == EventPoll.alarmTag { lastTag = 1 }
+        let pool = try ConnectionPool(options: options, tag: lastTag, poll: poll)
+        poolsByOptions[options] = pool
+        poolsByTag[lastTag] = pool
+        return pool
+    }
+
+    private func closeIdlePools(at now: MonotonicTime) {
+        var idle = poolsByTag.values.filter { $0.runningCount == 0 }
+        guard !idle.isEmpty else { return }
+        idle.sort { $0.idleSince < $1.idleSince }
+        let surplus = idle.count - Self.maximumIdlePools
+        for (index, pool) in idle.enumerated()
+        where index < surplus || pool.idleSince.advanced(by: Self.idlePoolLife) <= now { drop(pool) }
+    }
+
+    private func drop(_ pool: ConnectionPool) {
+        if poolsByOptions[pool.options] === pool { poolsByOptions[pool.options] = nil }
+        poolsByTag[pool.tag] = nil
+    }
+
+    /// Gives up a pool whose multi handle refuses to go on, which it does for lack of memory or descriptors.
+    private func abandon(_ pool: ConnectionPool, _ failure: TransportFailure) {
+        for attempt in Array(attempts.values) where attempt.pool === pool { end(attempt, .failed(failure)) }
+        drop(pool)
+    }
+
+    // MARK: Attempts
+
+    private func resume(_ attempt: Attempt) {
+        deadlines.remove(attempt)
+        attempt.endPause()
+        if let held = attempt.heldEnd { return end(attempt, held) }
+        attempt.pool.isTouched = true
+        // Delivers, within this call, what libcurl holds back. If the receiver stops at that, the transfer goes on as
+        // if nothing was lost (7.88): it must not.
+        let code = curl_easy_pause(attempt.handle.pointer, CURLPAUSE_CONT)
+        if code != CURLE_OK { finish(attempt, code) }
+    }
+
+    private func deadlineCame(for attempt: Attempt) {
+        if attempt.phase == .requested {
+            end(attempt, .failed(TransportFailure(.headTimedOut, "no response head in time")))
+        } else if !attempt.pause.isNone {
+            resume(attempt)
+        }
+    }
+
+    private func reap() {
+        for pool in poolsByTag.values where pool.isTouched {
+            pool.isTouched = false
+            while let (attempt, code) = pool.nextFinished() { finish(attempt, code) }
+        }
+    }
+
+    private func finish(_ attempt: Attempt, _ code: CURLcode) {
+        let end = FailureTable.end(of: attempt, code)
+        if case .complete = end, !attempt.pause.isNone {
+            attempt.heldEnd = end
+        } else {
+            self.end(attempt, end)
+        }
+    }
+
+    private func end(_ attempt: Attempt, _ end: AttemptEnd) {
+        guard attempts.removeValue(forKey: attempt.id) != nil else { return }
+        deadlines.remove(attempt)
+        attempt.pool.remove(attempt.handle)
+        attemptDidEnd()
+        attempt.receiver.ended(end)
+    }
+}
+
+/// How much an attempt reads at once.
+enum BufferPolicy {
+    /// Large buffers save system calls where few attempts run; small ones save memory where thousands do.
+    static func size(upTo maximum: Int, running: Int) -> Int {
+        switch running {
+        case ...32: maximum
+        case ...256: min(maximum, 64 * 1024)
+        default: min(maximum, 16 * 1024)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import CCurl
+import Glibc
+internal import TowlineCore
+internal import TowlineEngine
+
+extension ConnectionOptions {
+    /// The options less everything that must not go to this origin.
+    func limited(sendsCredentials: Bool) -> ConnectionOptions {
+        var options = self
+        if !sendsCredentials {
+            options.user = nil
+            options.netrc = .none
+            options.cookieFile = nil
+        }
+        return options
+    }
+
+    /// Sets everything on a handle that does not differ between two attempts with these options.
+    func apply(to handle: EasyHandle) {
+        applyRules(to: handle)
+        applyTLS(to: handle)
+        applyProxy(to: handle)
+        applyCredentials(to: handle)
+        handle.set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.curlMilliseconds)
+        switch httpProtocol {
+        case .automatic: handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        case .http1: handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        case .http2PriorKnowledge: handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+        }
+    }
+
+    /// The transport's own rules, the same for everyone.
+    private func applyRules(to handle: EasyHandle) {
+        handle.set(CURLOPT_HTTPGET, 1)
+        handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        handle.set(CURLOPT_FOLLOWLOCATION, 0)
+        handle.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
+        handle.set(CURLOPT_HTTP_TRANSFER_DECODING, 1)
+        handle.set(CURLOPT_HTTP09_ALLOWED, 0)
+        // The URL was parsed and checked above: it goes out as it is.
+        handle.set(CURLOPT_PATH_AS_IS, 1)
+        handle.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+        handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        // What is meant for the origin is not told to a proxy that only builds a tunnel.
+        handle.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
+        handle.set(CURLOPT_NOSIGNAL, 1)
+        // Otherwise giving up an attempt whose name is being resolved would wait for the resolver, for seconds, and
+        // with it everything else on this engine thread.
+        handle.set(CURLOPT_QUICK_EXIT, 1)
+        handle.set(CURLOPT_TCP_NODELAY, 1)
+        handle.set(CURLOPT_TCP_KEEPALIVE, 1)
+        handle.set(CURLOPT_TCP_KEEPIDLE, 60)
+        handle.set(CURLOPT_TCP_KEEPINTVL, 15)
+    }
+
+    private func applyTLS(to handle: EasyHandle) {
+        handle.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+        handle.set(CURLOPT_PROXY_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+        let verifies = allowsInsecure ? 0 : 1
+        handle.set(CURLOPT_SSL_VERIFYPEER, verifies)
+        handle.set(CURLOPT_PROXY_SSL_VERIFYPEER, verifies)
+        // 2: the name in the certificate must be the host's (`CURLOPT_SSL_VERIFYHOST(3)`).
+        handle.set(CURLOPT_SSL_VERIFYHOST, verifies * 2)
+        handle.set(CURLOPT_PROXY_SSL_VERIFYHOST, verifies * 2)
+        guard let certificateAuthorityFile else { return }
+        handle.set(CURLOPT_CAINFO, certificateAuthorityFile)
+        handle.set(CURLOPT_PROXY_CAINFO, certificateAuthorityFile)
+        // Instead of the system's authorities, not besides them.
+        handle.set(CURLOPT_CAPATH, nil)
+        handle.set(CURLOPT_PROXY_CAPATH, nil)
+    }
+
+    /// `nil` leaves the choice to the environment, read by libcurl: `http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`,
+    /// `NO_PROXY` and so on. A proxy that was named outranks all of these, `NO_PROXY` included.
+    private func applyProxy(to handle: EasyHandle) {
+        guard let proxy else { return }
+        handle.set(CURLOPT_PROXY, proxy)
+        handle.set(CURLOPT_NOPROXY, "")
+    }
+
+    private func applyCredentials(to handle: EasyHandle) {
+        if let user {
+            handle.set(CURLOPT_HTTPAUTH, ccurl_basic_authentication())
+            handle.set(CURLOPT_USERPWD, user)
+        }
+        switch netrc {
+        case .none: handle.set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
+        case .userFile: handle.set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))
+        case .file(let path):
+            handle.set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))
+            handle.set(CURLOPT_NETRC_FILE, path)
+        }
+    }
+}
+
+extension ConnectionPool {
+    /// Throws `local` for options that libcurl would quietly ignore: a file that cannot be read, a proxy of another
+    /// kind, and text that would end early in C or break a line on the wire.
+    static func check(_ options: ConnectionOptions) throws(TransportFailure) {
+        var files: [(String, String)] = []
+        if let file = options.certificateAuthorityFile { files.append(("certificate authorities", file)) }
+        if let file = options.cookieFile { files.append(("cookies", file)) }
+        if case .file(let file) = options.netrc { files.append(("passwords", file)) }
+        for (what, file) in files {
+            guard !file.utf8.contains(0), access(file, R_OK) == 0 else {
+                throw TransportFailure(.local, "the file of \(what) cannot be read: \(file)")
+            }
+        }
+        for text in [options.proxy, options.user].compactMap(\.self) {
+            guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+                throw TransportFailure(.local, "a control character in the proxy or in the user's name and password")
+            }
+        }
+        guard let proxy = options.proxy, let end = proxy.firstRange(of: "://") else { return }
+        let scheme = proxy[..<end.lowerBound].lowercased()
+        guard ["http", "https", "socks5", "socks5h"].contains(scheme) else {
+            throw TransportFailure(.local, "a proxy is http, https, socks5 or socks5h")
+        }
+    }
+}

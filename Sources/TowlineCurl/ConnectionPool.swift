@@ -1,0 +1,172 @@
+import CCurl
+internal import TowlineCore
+internal import TowlineEngine
+
+/// One multi handle of libcurl: the connections that attempts of equal settings may share, and their cookies.
+///
+/// libcurl compares TLS settings before it reuses a connection, but not everything that makes two users different
+/// (the password given to a proxy for a tunnel, for one). A pool per `ConnectionOptions` leaves nothing to compare.
+/// Confined to its engine thread.
+final class ConnectionPool {
+    /// What the pool's connections were made with; credentials are in it only if they may be sent.
+    let options: ConnectionOptions
+    /// Names the pool among those of an `EventPoll`.
+    let tag: UInt32
+    let multi: UnsafeMutableRawPointer
+    /// When libcurl wants to be called although no socket is ready.
+    var timer = MonotonicTime.never
+    /// Whether libcurl was called since its finished attempts were asked for.
+    var isTouched = false
+    /// How many attempts run.
+    private(set) var runningCount = 0
+    /// Since when no attempt runs.
+    private(set) var idleSince = MonotonicTime.now
+
+    private let poll: EventPoll
+    private let share: UnsafeMutableRawPointer
+    private var idleHandles: [EasyHandle] = []
+
+    /// Idle handles kept for the next attempts: making one costs some 20 µs and 5 KiB.
+    private static let maximumIdleHandles = 64
+
+    /// Throws `local` if a file named in the options cannot be read, or memory ran out.
+    init(options: ConnectionOptions, tag: UInt32, poll: EventPoll) throws(TransportFailure) {
+        try Self.check(options)
+        guard CurlLibrary.initialisation == CURLE_OK, let multi = curl_multi_init() else {
+            throw TransportFailure(.local, "libcurl cannot be initialised")
+        }
+        guard let share = curl_share_init() else {
+            curl_multi_cleanup(multi)
+            throw TransportFailure(.local, "out of memory")
+        }
+        self.options = options
+        self.tag = tag
+        self.poll = poll
+        self.multi = multi
+        self.share = share
+        setUp()
+    }
+
+    deinit {
+        idleHandles.removeAll()
+        curl_multi_cleanup(multi)
+        curl_share_cleanup(share)
+    }
+
+    private func setUp() {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        _ = ccurl_multi_set_pointer(multi, CURLMOPT_SOCKETDATA, context)
+        _ = ccurl_multi_set_socket_callback(multi, Self.socketChanged)
+        _ = ccurl_multi_set_pointer(multi, CURLMOPT_TIMERDATA, context)
+        _ = ccurl_multi_set_timer_callback(multi, Self.timerChanged)
+        // Segments over one TCP connection gain nothing: a running attempt has its connection to itself.
+        _ = ccurl_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING))
+        // Further connections to a host resume the first one's TLS session. No lock: one thread uses the share.
+        _ = ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
+        if let cookieFile = options.cookieFile {
+            _ = ccurl_share_data(share, CURL_LOCK_DATA_COOKIE)
+            loadCookies(cookieFile)
+        }
+    }
+
+    /// Reads the cookie file once. Named in every handle it would be read for every attempt, and would undo what
+    /// responses have set since.
+    private func loadCookies(_ path: String) {
+        guard let loader = EasyHandle() else { return }
+        _ = ccurl_set_pointer(loader.pointer, CURLOPT_SHARE, share)
+        loader.set(CURLOPT_COOKIEFILE, path)
+        loader.set(CURLOPT_COOKIELIST, "RELOAD")
+    }
+
+    /// A handle with the pool's settings; `nil` if memory ran out.
+    func takeHandle() -> EasyHandle? {
+        if let handle = idleHandles.popLast() { return handle }
+        guard let handle = EasyHandle() else { return nil }
+        _ = ccurl_set_pointer(handle.pointer, CURLOPT_SHARE, share)
+        options.apply(to: handle)
+        return handle
+    }
+
+    /// Hands the attempt's handle to libcurl. Throws `local` if libcurl will not have it.
+    func add(_ handle: EasyHandle) throws(TransportFailure) {
+        let code = curl_multi_add_handle(multi, handle.pointer)
+        guard code == CURLM_OK else { throw Self.failure(code) }
+        runningCount += 1
+        isTouched = true
+    }
+
+    /// Takes a handle back, breaking its connection off if it is in the midst of a response.
+    func remove(_ handle: EasyHandle) {
+        curl_multi_remove_handle(multi, handle.pointer)
+        runningCount -= 1
+        isTouched = true
+        if runningCount == 0 { idleSince = .now }
+        if idleHandles.count < Self.maximumIdleHandles { idleHandles.append(handle) }
+    }
+
+    /// Tells libcurl that a socket is ready. Throws if the pool is beyond use.
+    func socketIsReady(_ socket: Int32, _ ready: EventPoll.Interest) throws(TransportFailure) {
+        var events: Int32 = 0
+        // An error or a hang-up is found by reading and writing: bytes may be waiting before it.
+        let isBroken = !ready.isDisjoint(with: [.error, .hangUp])
+        if isBroken || ready.contains(.read) { events |= CURL_CSELECT_IN }
+        if isBroken || ready.contains(.write) { events |= CURL_CSELECT_OUT }
+        try act(socket, events)
+    }
+
+    /// Tells libcurl that its timer ran out. Throws if the pool is beyond use.
+    func timerIsDue() throws(TransportFailure) {
+        timer = .never
+        try act(CURL_SOCKET_TIMEOUT, 0)
+    }
+
+    private func act(_ socket: Int32, _ events: Int32) throws(TransportFailure) {
+        isTouched = true
+        var running: Int32 = 0
+        let code = curl_multi_socket_action(multi, socket, events, &running)
+        guard code == CURLM_OK else { throw Self.failure(code) }
+    }
+
+    /// The next attempt that libcurl is done with, and how.
+    func nextFinished() -> (Attempt, CURLcode)? {
+        var remaining: Int32 = 0
+        while let message = curl_multi_info_read(multi, &remaining) {
+            var code = CURLE_OK
+            if let handle = ccurl_finished(message, &code), let attempt = EasyHandle.attempt(of: handle) {
+                return (attempt, code)
+            }
+        }
+        return nil
+    }
+
+    private static func failure(_ code: CURLMcode) -> TransportFailure {
+        TransportFailure(.local, curl_multi_strerror(code).map { String(cString: $0) } ?? "libcurl error")
+    }
+
+    private static let socketChanged:
+        @convention(c) (
+            UnsafeMutableRawPointer?, curl_socket_t, Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
+        ) -> Int32 = { _, socket, what, context, _ in
+            guard let context else { return -1 }
+            let pool = Unmanaged<ConnectionPool>.fromOpaque(context).takeUnretainedValue()
+            let interest: EventPoll.Interest
+            switch what {
+            case CURL_POLL_IN: interest = .read
+            case CURL_POLL_OUT: interest = .write
+            case CURL_POLL_INOUT: interest = [.read, .write]
+            default:
+                pool.poll.forget(socket)
+                return 0
+            }
+            return pool.poll.watch(socket, for: interest, tag: pool.tag) ? 0 : -1
+        }
+
+    private static let timerChanged: @convention(c) (UnsafeMutableRawPointer?, Int, UnsafeMutableRawPointer?) -> Int32 =
+        {
+            _, milliseconds, context in
+            guard let context else { return -1 }
+            let pool = Unmanaged<ConnectionPool>.fromOpaque(context).takeUnretainedValue()
+            pool.timer = milliseconds < 0 ? .never : .now.advanced(by: .milliseconds(milliseconds))
+            return 0
+        }
+}

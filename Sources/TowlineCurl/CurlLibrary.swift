@@ -1,0 +1,14 @@
+import CCurl
+
+/// The process-wide side of libcurl.
+enum CurlLibrary {
+    /// The result of libcurl's global initialisation: done once, by whoever asks first; the others wait for it
+    /// (`curl_global_init(3)`: not safe to run twice at once before 7.84, and never needed twice).
+    static let initialisation: CURLcode = ccurl_global_init()
+
+    /// What libcurl says about a code.
+    static func text(_ code: CURLcode) -> String {
+        guard let text = curl_easy_strerror(code) else { return "libcurl error \(code.rawValue)" }
+        return String(cString: text)
+    }
+}

@@ -1,0 +1,108 @@
+import CCurl
+internal import TowlineCore
+
+/// One easy handle of libcurl, what it points to, and the C callbacks that lead to the `Attempt` it runs.
+///
+/// Made once per connection settings and used again for attempt after attempt: only what differs between two attempts
+/// is set anew. Confined to its engine thread.
+final class EasyHandle {
+    let pointer: UnsafeMutableRawPointer
+    /// Where libcurl writes what went wrong, in its own words.
+    private let errorText: UnsafeMutableBufferPointer<CChar>
+    private var fieldList: UnsafeMutablePointer<curl_slist>?
+    private var bufferSize = 0
+
+    /// `nil` if memory ran out.
+    init?() {
+        guard let pointer = curl_easy_init() else { return nil }
+        self.pointer = pointer
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0)
+        _ = ccurl_set_pointer(pointer, CURLOPT_ERRORBUFFER, errorText.baseAddress)
+        _ = ccurl_set_data_callback(pointer, CURLOPT_HEADERFUNCTION, EasyHandle.header)
+        _ = ccurl_set_data_callback(pointer, CURLOPT_WRITEFUNCTION, EasyHandle.body)
+        _ = ccurl_set_prerequest_callback(pointer, EasyHandle.prerequest)
+        _ = ccurl_set_socket_callback(pointer, EasyHandle.socketMade)
+    }
+
+    deinit {
+        curl_easy_cleanup(pointer)
+        curl_slist_free_all(fieldList)
+        errorText.deallocate()
+    }
+
+    /// Points the handle at an attempt, which must outlive its stay in the multi handle.
+    ///
+    /// - Returns: `false` if memory ran out.
+    func prepare(url: String, fields: HTTPFields, bufferSize: Int, for attempt: Attempt) -> Bool {
+        curl_slist_free_all(fieldList)
+        fieldList = RequestFields.list(fields)
+        errorText[0] = 0
+        let context = Unmanaged.passUnretained(attempt).toOpaque()
+        if bufferSize != self.bufferSize {
+            set(CURLOPT_BUFFERSIZE, bufferSize)
+            self.bufferSize = bufferSize
+        }
+        return fieldList != nil
+            && ccurl_set_string(pointer, CURLOPT_URL, url) == CURLE_OK
+            && ccurl_set_list(pointer, CURLOPT_HTTPHEADER, fieldList) == CURLE_OK
+            && ccurl_set_pointer(pointer, CURLOPT_HEADERDATA, context) == CURLE_OK
+            && ccurl_set_pointer(pointer, CURLOPT_WRITEDATA, context) == CURLE_OK
+            && ccurl_set_pointer(pointer, CURLOPT_PREREQDATA, context) == CURLE_OK
+            && ccurl_set_pointer(pointer, CURLOPT_PRIVATE, context) == CURLE_OK
+    }
+
+    /// Sets a numeric option; one that this libcurl was built without is left alone.
+    func set(_ option: CURLoption, _ value: Int) { _ = ccurl_set_long(pointer, option, value) }
+
+    /// Sets a text option; libcurl keeps a copy.
+    func set(_ option: CURLoption, _ value: String?) { _ = ccurl_set_string(pointer, option, value) }
+
+    /// What libcurl says about the failure, or the code's general text.
+    func errorMessage(_ code: CURLcode) -> String {
+        guard let base = errorText.baseAddress, base.pointee != 0 else { return CurlLibrary.text(code) }
+        return String(cString: base)
+    }
+
+    /// A number that libcurl noted during the attempt; 0 if it did not.
+    func number(_ info: CURLINFO) -> Int {
+        var value = 0
+        return ccurl_get_long(pointer, info, &value) == CURLE_OK ? value : 0
+    }
+
+    /// The attempt that a handle runs.
+    static func attempt(of handle: UnsafeMutableRawPointer) -> Attempt? {
+        var context: UnsafeMutableRawPointer?
+        guard ccurl_get_pointer(handle, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { return nil }
+        return Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    private static let header:
+        @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+            bytes, size, count, context in
+            guard let context else { return 0 }
+            let attempt = Unmanaged<Attempt>.fromOpaque(context)
+            return attempt._withUnsafeGuaranteedRef {
+                $0.takeHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            }
+        }
+
+    private static let body: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int =
+        {
+            bytes, size, count, context in
+            guard let context else { return 0 }
+            let attempt = Unmanaged<Attempt>.fromOpaque(context)
+            return attempt._withUnsafeGuaranteedRef {
+                $0.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            }
+        }
+
+    private static let prerequest:
+        @convention(c) (
+            UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
+        ) -> Int32 = { context, _, _, _, _ in
+            guard let context else { return Int32(CURL_PREREQFUNC_ABORT) }
+            Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue().willSendRequest()
+            return Int32(CURL_PREREQFUNC_OK)
+        }
+}

@@ -1,0 +1,165 @@
+import Glibc
+import Synchronization
+internal import TowlineCore
+internal import TowlineEngine
+
+/// A POSIX thread that runs an `AttemptLoop`, and the way to it from other threads.
+final class EngineThread: Sendable {
+    /// What other threads ask for.
+    enum Command: Sendable {
+        case start(AttemptRequest, any AttemptReceiver)
+        case cancel(AttemptID)
+        case proceed(AttemptID)
+    }
+
+    private struct State {
+        var commands: [Command] = []
+        var isStopping = false
+        /// Whether the thread is past its last callback. Nobody may touch `poll` from then on.
+        var isOver = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+        /// The thread, for whoever joins it.
+        var thread: pthread_t?
+    }
+
+    /// How many attempts were handed to the thread and did not end yet.
+    let load = Atomic<Int>(0)
+
+    private let state = Mutex(State())
+    private let poll: EventPoll
+    private let bufferSize: Int
+
+    /// Starts the thread; `nil` if the system refuses a descriptor or a thread.
+    init?(name: String, bufferSize: Int) {
+        guard let poll = EventPoll() else { return nil }
+        self.poll = poll
+        self.bufferSize = bufferSize
+        guard let thread = Self.start(EngineThreadEntry(thread: self, name: name)) else {
+            poll.close()
+            return nil
+        }
+        state.withLock { $0.thread = thread }
+    }
+
+    /// Hands a command over and wakes the thread.
+    ///
+    /// - Returns: `false` if the thread is stopping and will not see the command.
+    func post(_ command: Command) -> Bool {
+        state.withLock { state in
+            guard !state.isStopping else { return false }
+            if case .start = command { load.add(1, ordering: .relaxed) }
+            state.commands.append(command)
+            if state.commands.count == 1 { poll.wake() }
+            return true
+        }
+    }
+
+    /// Asks the thread to cancel everything and end, without waiting.
+    func requestStop() {
+        state.withLock { state in
+            guard !state.isStopping else { return }
+            state.isStopping = true
+            poll.wake()
+        }
+    }
+
+    /// Stops the thread and returns when it has ended. Blocks no cooperative thread.
+    func stop() async {
+        requestStop()
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !state.isOver { state.waiters.append(continuation) }
+                return state.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+        let thread = state.withLock { state in
+            defer { state.thread = nil }
+            return state.thread
+        }
+        // The thread has nothing left to do but return.
+        if let thread { pthread_join(thread, nil) }
+    }
+
+    /// Lets the thread go when nobody will join it.
+    func abandon() {
+        requestStop()
+        let thread = state.withLock { state in
+            defer { state.thread = nil }
+            return state.thread
+        }
+        if let thread { pthread_detach(thread) }
+    }
+
+    /// The body of the thread.
+    fileprivate func run() {
+        let loop = AttemptLoop(poll: poll, bufferSize: bufferSize) { [self] in
+            load.subtract(1, ordering: .relaxed)
+        }
+        var isStopping = false
+        while !isStopping {
+            guard loop.turn() else { continue }
+            let commands: [Command]
+            (commands, isStopping) = state.withLock { state in
+                defer { state.commands = [] }
+                return (state.commands, state.isStopping)
+            }
+            for command in commands { perform(command, on: loop) }
+        }
+        loop.stop()
+        let waiters = state.withLock { state in
+            state.isOver = true
+            poll.close()
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    private func perform(_ command: Command, on loop: AttemptLoop) {
+        switch command {
+        case .start(let request, let receiver): loop.start(request, receiver)
+        case .cancel(let id): loop.cancel(id)
+        case .proceed(let id): loop.proceed(id)
+        }
+    }
+
+    /// Starts a POSIX thread that takes no signal: those are for the application's own threads, and a peer that is
+    /// gone must not end the process with SIGPIPE (libcurl leaves that to us under `CURLOPT_NOSIGNAL`).
+    private static func start(_ entry: EngineThreadEntry) -> pthread_t? {
+        var blocked = sigset_t()
+        var previous = sigset_t()
+        sigfillset(&blocked)
+        // A fault of the thread itself must reach its handler: blocked, it would end the process without a trace.
+        for signal in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT] { sigdelset(&blocked, signal) }
+        pthread_sigmask(SIG_SETMASK, &blocked, &previous)
+        defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
+        let context = Unmanaged.passRetained(entry)
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                let entry = Unmanaged<EngineThreadEntry>.fromOpaque(context).takeRetainedValue()
+                EventPoll.nameThread(entry.name)
+                entry.thread.run()
+                return nil
+            }, context.toOpaque())
+        guard code == 0 else {
+            context.release()
+            return nil
+        }
+        return thread
+    }
+}
+
+/// What a new thread is told.
+private final class EngineThreadEntry: Sendable {
+    let thread: EngineThread
+    let name: String
+
+    init(thread: EngineThread, name: String) {
+        self.thread = thread
+        self.name = name
+    }
+}

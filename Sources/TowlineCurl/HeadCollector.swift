@@ -1,0 +1,160 @@
+internal import TowlineCore
+internal import TowlineEngine
+
+/// Puts the head of the final response together from the lines libcurl hands over, within limits.
+///
+/// Strict where leniency could change what the body is: libcurl reads the framing fields itself, line by line, so
+/// whatever this type understands and libcurl would not (or the other way round) is refused.
+struct HeadCollector {
+    /// What a line led to.
+    enum Step {
+        /// More lines follow.
+        case more
+        /// The final head is whole.
+        case head(ResponseHead, AttemptEnd.Framing)
+        /// The response is refused.
+        case refused(TransportFailure)
+    }
+
+    /// Limits of the `Transport` port, summed over interim heads, the final head and trailers.
+    static let maximumBytes = 64 * 1024
+    static let maximumFields = 100
+    static let maximumInterimHeads = 20
+
+    private enum State {
+        case statusLine
+        case fields
+        /// The final head is out: what follows are trailers, which nobody reads (RFC 9110 §6.5.1 allows that).
+        case done
+    }
+
+    private var state = State.statusLine
+    private var status = 0
+    private var version = ResponseHead.Version.http1_1
+    private var lines: [(name: String, value: String)] = []
+    private var byteCount = 0
+    private var fieldCount = 0
+    private var interimHeadCount = 0
+
+    /// Whether the final head was handed out.
+    var isDone: Bool { state == .done }
+
+    /// Forgets the lines of a head that was begun; the limits go on counting. libcurl sends the request once more
+    /// over a new connection if a reused one turns out to be dead.
+    mutating func restart() {
+        guard state != .done else { return }
+        state = .statusLine
+        lines.removeAll(keepingCapacity: true)
+    }
+
+    /// Takes the next line, its end of line included.
+    mutating func take(_ raw: UnsafeRawBufferPointer) -> Step {
+        byteCount += raw.count
+        guard byteCount <= Self.maximumBytes else { return Self.tooLarge("head over 64 KiB") }
+        var line = raw[...]
+        if line.last == 0x0A { line = line.dropLast() }
+        if line.last == 0x0D { line = line.dropLast() }
+        guard !line.contains(where: { $0 == 0 || $0 == 0x0D || $0 == 0x0A }) else {
+            return Self.malformed("CR or NUL inside a header line")
+        }
+        switch state {
+        case .done: return countField()
+        case .statusLine: return takeStatusLine(line)
+        case .fields: return line.isEmpty ? finish() : takeField(line)
+        }
+    }
+
+    private mutating func countField() -> Step {
+        fieldCount += 1
+        return fieldCount <= Self.maximumFields ? .more : Self.tooLarge("over 100 fields")
+    }
+
+    /// `status-line = HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4); libcurl writes one in the same
+    /// form for HTTP/2, without the minor version.
+    private mutating func takeStatusLine(_ line: Slice<UnsafeRawBufferPointer>) -> Step {
+        let parts = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count >= 2, let version = Self.version(parts[0]), parts[1].count == 3,
+            let status = Self.decimal(parts[1]), status >= 100
+        else { return Self.malformed("no valid status line") }
+        self.version = version
+        self.status = Int(status)
+        state = .fields
+        return .more
+    }
+
+    private mutating func takeField(_ line: Slice<UnsafeRawBufferPointer>) -> Step {
+        if Self.isBlank(line[line.startIndex]) { return unfold(line) }
+        guard let colon = line.firstIndex(of: 0x3A), colon > line.startIndex,
+            line[..<colon].allSatisfy(RequestFields.isTokenByte)
+        else { return Self.malformed("a header line that is no field") }
+        lines.append((FieldText.decode(line[..<colon]), FieldText.decode(Self.trimmed(line[(colon + 1)...]))))
+        return countField()
+    }
+
+    /// Joins a folded line to the field above it (obs-fold, RFC 9112 §5.2). Not for the framing fields: libcurl has
+    /// read the first line of those on its own and would see another body than we do.
+    private mutating func unfold(_ line: Slice<UnsafeRawBufferPointer>) -> Step {
+        guard let last = lines.indices.last else { return Self.malformed("a folded line without a field") }
+        let framing = ["content-length", "transfer-encoding", "connection"]
+        guard !framing.contains(where: { HTTPFields.equalNames($0, lines[last].name) }) else {
+            return Self.malformed("a framing field in folded lines")
+        }
+        let rest = FieldText.decode(Self.trimmed(line))
+        if !rest.isEmpty { lines[last].value += lines[last].value.isEmpty ? rest : " " + rest }
+        return .more
+    }
+
+    private mutating func finish() -> Step {
+        defer { lines.removeAll() }
+        if status < 200 {
+            // 101 answers an `Upgrade` that is never sent (RFC 9110 §15.2.2).
+            guard status != 101 else { return Self.malformed("101 to a request without Upgrade") }
+            interimHeadCount += 1
+            state = .statusLine
+            return interimHeadCount <= Self.maximumInterimHeads ? .more : Self.tooLarge("over 20 interim responses")
+        }
+        guard status != 407 else { return .refused(TransportFailure(.proxyFailed, "the proxy answered 407")) }
+        state = .done
+        var fields = HTTPFields()
+        for line in lines { fields.append(name: line.name, value: line.value) }
+        let head = ResponseHead(status: status, fields: fields, version: version)
+        do throws(TransportFailure) {
+            return .head(head, try BodyFraming.end(of: head))
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    private static func version(_ text: Slice<UnsafeRawBufferPointer>) -> ResponseHead.Version? {
+        if text.elementsEqual("HTTP/1.1".utf8) { return .http1_1 }
+        if text.elementsEqual("HTTP/1.0".utf8) { return .http1_0 }
+        if text.elementsEqual("HTTP/2".utf8) { return .http2 }
+        if text.elementsEqual("HTTP/3".utf8) { return .http3 }
+        return nil
+    }
+
+    /// The value of a run of digits; `nil` for anything else and for more than `Int64` holds.
+    static func decimal(_ digits: some Collection<UInt8>) -> Int64? {
+        guard !digits.isEmpty else { return nil }
+        var value: Int64 = 0
+        for digit in digits {
+            guard (0x30...0x39).contains(digit) else { return nil }
+            let (tens, tensOverflow) = value.multipliedReportingOverflow(by: 10)
+            let (sum, sumOverflow) = tens.addingReportingOverflow(Int64(digit - 0x30))
+            guard !tensOverflow, !sumOverflow else { return nil }
+            value = sum
+        }
+        return value
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+        var bytes = bytes.drop(while: isBlank)
+        while let last = bytes.last, isBlank(last) { bytes = bytes.dropLast() }
+        return bytes
+    }
+
+    private static func malformed(_ message: String) -> Step { .refused(TransportFailure(.malformed, message)) }
+    private static func tooLarge(_ message: String) -> Step { .refused(TransportFailure(.headTooLarge, message)) }
+}

@@ -1,0 +1,60 @@
+import CCurl
+internal import TowlineCore
+internal import TowlineEngine
+
+/// What goes out: checked before the wire, then in libcurl's form.
+enum RequestFields {
+    /// `tchar` of RFC 9110 §5.6.2.
+    static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true
+        default: false
+        }
+    }
+
+    /// Throws if a URL or a field could break out of its place in the request: CR, LF, NUL or another control
+    /// character, white space in a URL, a name that is no token (RFC 9110 §5.1, §5.5).
+    static func check(_ url: String, _ fields: HTTPFields) throws(TransportFailure) {
+        let scheme = url.utf8.prefix { $0 != 0x3A }.map(ASCII.lowercased)
+        guard scheme.elementsEqual("http".utf8) || scheme.elementsEqual("https".utf8) else {
+            throw TransportFailure(.local, "the URL is neither http nor https")
+        }
+        guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
+            throw TransportFailure(.local, "the URL holds a control character or white space")
+        }
+        for line in fields.lines {
+            guard !line.name.isEmpty, line.name.utf8.allSatisfy(isTokenByte) else {
+                throw TransportFailure(.local, "a request field has an invalid name")
+            }
+            guard FieldText.encode(line.value).allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                throw TransportFailure(.local, "the request field \(line.name) holds a control character")
+            }
+        }
+    }
+
+    /// The fields as libcurl's list, which the caller frees with `curl_slist_free_all`; `nil` if memory ran out.
+    ///
+    /// libcurl adds `Accept: */*` unless told otherwise; a name followed by a colon alone takes its own field away, a
+    /// name followed by a semicolon sends a field without a value (`CURLOPT_HTTPHEADER(3)`).
+    static func list(_ fields: HTTPFields) -> UnsafeMutablePointer<curl_slist>? {
+        var list: UnsafeMutablePointer<curl_slist>?
+        if !fields.has("Accept") { list = curl_slist_append(nil, "Accept:") }
+        for line in fields.lines {
+            var text = Array(line.name.utf8)
+            let value = FieldText.encode(line.value)
+            text.append(contentsOf: value.isEmpty ? [0x3B] : [0x3A, 0x20])
+            text.append(contentsOf: value)
+            text.append(0)
+            let longer = text.withUnsafeBytes { bytes in
+                curl_slist_append(list, bytes.assumingMemoryBound(to: CChar.self).baseAddress)
+            }
+            guard let longer else {
+                curl_slist_free_all(list)
+                return nil
+            }
+            list = longer
+        }
+        return list
+    }
+}

@@ -1,0 +1,143 @@
+import Glibc
+import Synchronization
+internal import TowlineCore
+
+/// A file descriptor that is closed once, when it was told to and nobody is in a call with it any more: a number
+/// that another file has by then is never written to. Retries and short writes are dealt with here.
+final class Descriptor: Sendable {
+    /// For messages.
+    let path: String
+    let syscall: any Syscall
+    private let number: Int32
+    /// The number of calls in progress, and `closing` once it was told to close.
+    private let users = Atomic<Int>(0)
+    private static let closing = 1 << 62
+
+    init(_ number: Int32, path: String, syscall: any Syscall) {
+        self.number = number
+        self.path = path
+        self.syscall = syscall
+    }
+
+    deinit { close() }
+
+    /// The number, safe to use until `release`.
+    func acquire() throws(TowlineError) -> Int32 {
+        var seen = users.load(ordering: .relaxed)
+        while true {
+            guard seen & Descriptor.closing == 0 else { throw .closed(path) }
+            let (exchanged, original) = users.weakCompareExchange(
+                expected: seen, desired: seen + 1, ordering: .acquiring)
+            if exchanged { return number }
+            seen = original
+        }
+    }
+
+    /// Ends what `acquire` began.
+    func release() {
+        let (_, now) = users.subtract(1, ordering: .releasing)
+        if now == Descriptor.closing { _ = syscall.close(number) }
+    }
+
+    /// Closes, now or when the last call in progress ends. Locks go with it.
+    func close() {
+        let (before, _) = users.bitwiseOr(Descriptor.closing, ordering: .acquiringAndReleasing)
+        if before == 0 { _ = syscall.close(number) }
+    }
+}
+
+extension Descriptor {
+    /// Writes all of `bytes`.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
+        guard offset >= 0, !offset.addingReportingOverflow(Int64(bytes.count)).overflow else {
+            throw .writing(path, EFBIG)
+        }
+        let number = try acquire()
+        defer { release() }
+        var done = 0
+        while done < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+            let count = syscall.pwrite(number, rest, offset + Int64(done))
+            if count == -Int(EINTR) { continue }
+            guard count > 0 else { throw .writing(path, count < 0 ? Int32(-count) : EIO) }
+            done += count
+        }
+    }
+
+    /// Writes all of `bytes`.
+    func write(_ bytes: [UInt8], at offset: Int64) throws(TowlineError) {
+        let result = bytes.withUnsafeBytes { raw in
+            Result { () throws(TowlineError) in try write(raw, at: offset) }
+        }
+        try result.get()
+    }
+
+    /// Fills the buffer; fewer bytes only at the end of the file.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int {
+        let number = try acquire()
+        defer { release() }
+        var done = 0
+        while done < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            let count = syscall.pread(number, rest, offset + Int64(done))
+            if count == -Int(EINTR) { continue }
+            guard count >= 0 else { throw .reading(path, Int32(-count)) }
+            if count == 0 { break }
+            done += count
+        }
+        return done
+    }
+
+    /// Up to `count` bytes.
+    func read(_ count: Int, at offset: Int64) throws(TowlineError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let length = bytes.withUnsafeMutableBytes { raw in
+            Result { () throws(TowlineError) in try read(into: raw, at: offset) }
+        }
+        return Array(bytes.prefix(try length.get()))
+    }
+
+    /// `fdatasync`, blocking. Where many files may wait, `SyncQueue` is the way.
+    func synchronizeData() throws(TowlineError) {
+        let code = try call { syscall.fdatasync($0) }
+        guard code >= 0 else { throw .synchronizing(path, -code) }
+    }
+
+    /// `fsync`, blocking.
+    func synchronizeAll() throws(TowlineError) {
+        let code = try call { syscall.fsync($0) }
+        guard code >= 0 else { throw .synchronizing(path, -code) }
+    }
+
+    func truncate(to length: Int64) throws(TowlineError) {
+        let code = try call { syscall.ftruncate($0, length) }
+        guard code >= 0 else { throw .truncating(path, -code) }
+    }
+
+    func status() throws(TowlineError) -> FileStatus {
+        var status = FileStatus()
+        let code = try call { syscall.status($0, "", &status) }
+        guard code >= 0 else { throw .examining(path, -code) }
+        return status
+    }
+
+    /// Takes the lock without waiting.
+    ///
+    /// - Returns: whether we have it now.
+    func lock() throws(TowlineError) -> Bool {
+        let code = try call { syscall.lock($0) }
+        if code == -EWOULDBLOCK { return false }
+        guard code >= 0 else { throw .locking(path, -code) }
+        return true
+    }
+
+    /// Runs a call until no signal interrupts it.
+    func call(_ body: (Int32) -> Int32) throws(TowlineError) -> Int32 {
+        let number = try acquire()
+        defer { release() }
+        while true {
+            let code = body(number)
+            if code != -EINTR { return code }
+        }
+    }
+}

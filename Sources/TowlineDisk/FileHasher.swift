@@ -1,0 +1,102 @@
+import CCrypto
+import CTowline
+import Glibc
+internal import TowlineCore
+internal import TowlineEngine
+
+/// A message digest in progress: libcrypto's, or CRC-32C.
+final class MessageDigest {
+    private let context: OpaquePointer?
+    private var crc: UInt32 = 0
+
+    init(_ algorithm: Checksum.Algorithm) {
+        let type: OpaquePointer?
+        switch algorithm {
+        case .md5: type = EVP_md5()
+        case .sha1: type = EVP_sha1()
+        case .sha256: type = EVP_sha256()
+        case .sha512: type = EVP_sha512()
+        case .crc32c: type = nil
+        }
+        guard let type, let context = EVP_MD_CTX_new() else {
+            context = nil
+            return
+        }
+        self.context = context
+        EVP_DigestInit_ex(context, type, nil)
+    }
+
+    deinit { EVP_MD_CTX_free(context) }
+
+    func update(_ bytes: UnsafeRawBufferPointer) {
+        if let context {
+            EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
+        } else {
+            crc = towline_crc32c(crc, bytes.baseAddress, bytes.count)
+        }
+    }
+
+    /// The value; `algorithm.byteCount` bytes. Empty, and so equal to nothing, where libcrypto refuses the algorithm.
+    func finish(_ algorithm: Checksum.Algorithm) -> [UInt8] {
+        guard let context else {
+            guard algorithm == .crc32c else { return [] }
+            return withUnsafeBytes(of: crc.bigEndian) { Array($0) }
+        }
+        var value = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var length: UInt32 = 0
+        guard EVP_DigestFinal_ex(context, &value, &length) == 1 else { return [] }
+        return Array(value.prefix(Int(length)))
+    }
+
+    /// The digest of a few bytes.
+    static func value(of bytes: [UInt8], _ algorithm: Checksum.Algorithm) -> [UInt8] {
+        let digest = MessageDigest(algorithm)
+        bytes.withUnsafeBytes { digest.update($0) }
+        return digest.finish(algorithm)
+    }
+}
+
+/// Reads a file once, whatever the number of algorithms.
+enum FileHasher {
+    private static let bufferSize = 1 << 20
+
+    /// The checksums that the first `length` bytes do not have. Blocks for as long as reading takes.
+    static func mismatches(
+        _ checksums: [Checksum], in file: Descriptor, length: Int64
+    ) -> Result<[Checksum], TowlineError> {
+        let algorithms = Array(Set(checksums.map(\.algorithm)))
+        let digests = algorithms.map { MessageDigest($0) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 4096)
+        defer { buffer.deallocate() }
+        var offset: Int64 = 0
+        while offset < length {
+            let wanted = Int(min(length - offset, Int64(bufferSize)))
+            do throws(TowlineError) {
+                let count = try file.read(
+                    into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
+                guard count == wanted else { throw TowlineError.reading(file.path, EIO) }
+            } catch {
+                return .failure(error)
+            }
+            for digest in digests { digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<wanted])) }
+            offset += Int64(wanted)
+        }
+        var values: [Checksum.Algorithm: [UInt8]] = [:]
+        for (algorithm, digest) in zip(algorithms, digests) { values[algorithm] = digest.finish(algorithm) }
+        return .success(checksums.filter { values[$0.algorithm] != $0.value })
+    }
+}
+
+/// Hashes a message's content while it passes.
+final class DigestContentHasher: ContentHasher {
+    private let checksum: Checksum
+    private let digest: MessageDigest
+
+    init(_ checksum: Checksum) {
+        self.checksum = checksum
+        digest = MessageDigest(checksum.algorithm)
+    }
+
+    func update(_ bytes: UnsafeRawBufferPointer) { digest.update(bytes) }
+    func matches() -> Bool { digest.finish(checksum.algorithm) == checksum.value }
+}

@@ -1,0 +1,209 @@
+import Glibc
+package import TowlineCore
+package import TowlineEngine
+
+extension FileStorage {
+    /// What is at a place, with both files locked for us.
+    private struct Scene {
+        let folder: Folder
+        let names: PlaceNames
+        var part: Descriptor?
+        var journal: Descriptor?
+        var notices: [String] = []
+
+        /// Lets go of what is locked.
+        func close() {
+            part?.close()
+            journal?.close()
+        }
+    }
+
+    package func survey(_ place: Place) throws(TowlineError) -> Survey {
+        let (folder, names) = try enter(place)
+        var scene = try lock(folder, names)
+        do {
+            return try judge(&scene)
+        } catch {
+            scene.close()
+            throw error
+        }
+    }
+
+    /// Opens and locks what is there, and makes sure that the names still mean what is locked.
+    private func lock(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) -> Scene {
+        for _ in 0..<16 {
+            var scene = Scene(folder: folder, names: names)
+            scene.part = try folder.open(names.part)
+            if let part = scene.part, try !part.lock() { throw LockOwner.busy(part) }
+            scene.journal = try folder.open(names.journal)
+            if let journal = scene.journal, try !journal.lock() { throw LockOwner.busy(journal) }
+            if try isCurrent(scene.part, names.part, folder), try isCurrent(scene.journal, names.journal, folder) {
+                return scene
+            }
+            scene.close()
+        }
+        throw TowlineError(
+            .destinationBusy, "\(folder.path(of: names.part)): another process is at this download already")
+    }
+
+    private func isCurrent(_ file: Descriptor?, _ name: String, _ folder: Folder) throws(TowlineError) -> Bool {
+        guard let file else { return try folder.status(of: name) == nil }
+        return try folder.names(file, name)
+    }
+
+    private func judge(_ scene: inout Scene) throws(TowlineError) -> Survey {
+        guard let journal = scene.journal else { return try judgeWithoutJournal(&scene) }
+        switch try JournalFile.read(journal, boot: boot) {
+        case .live(let contents): return try judge(&scene, contents, journal)
+        case .blank: try scene.folder.remove(scene.names.journal)
+        case .retired(let header, let metadata):
+            if header.state == .discarded, let part = scene.part, let recorded = metadata?.part,
+                recorded.isSameFile(as: try part.status().identity)
+            {
+                try scene.folder.remove(scene.names.part)
+                scene.part = nil
+            }
+            try scene.folder.remove(scene.names.journal)
+        case .damaged:
+            let name = try scene.folder.rename(scene.names.journal, toFreeNameLike: scene.names.journalAside)
+            scene.notices.append(
+                "\(journal.path) is damaged and was set aside as \(name); the download starts over")
+        }
+        return try judgeWithoutJournal(&scene)
+    }
+
+    /// Without claims a part file is worth nothing to us. To its owner it may be: a large one is kept.
+    private func judgeWithoutJournal(_ scene: inout Scene) throws(TowlineError) -> Survey {
+        if let part = scene.part {
+            let status = try part.status()
+            let final = try scene.folder.status(of: scene.names.final)
+            if final?.identity == status.identity || status.size < 1 << 20 || !DataMap.hasData(part, upTo: status.size)
+            {
+                // A second name of the finished file, or nothing worth keeping.
+                try scene.folder.remove(scene.names.part)
+            } else {
+                let name = try scene.folder.rename(scene.names.part, toFreeNameLike: scene.names.aside)
+                scene.notices.append(
+                    "\(part.path) has no usable journal and was set aside as \(name); the download starts over")
+            }
+        }
+        scene.close()
+        guard let status = try scene.folder.status(of: scene.names.final) else {
+            return .nothing(notices: scene.notices)
+        }
+        guard status.kind == .regular, let file = try? scene.folder.open(scene.names.final, readOnly: true),
+            let mark = FinishedMark(of: file)
+        else { return .occupied }
+        return .finished(
+            PublishedFile(path: file.path, length: status.size), source: PublishedSource { mark.isOf($0) })
+    }
+
+    private func judge(
+        _ scene: inout Scene, _ contents: JournalFile.Contents, _ file: Descriptor
+    ) throws(TowlineError) -> Survey {
+        let journal = JournalFile(
+            contents, file: file, folder: scene.folder, name: scene.names.journal, queue: queue)
+        if let (name, length) = try published(scene, part: contents.metadata.part) {
+            // Publishing got as far as the final name; the rest of its steps is done now.
+            if scene.part != nil { try scene.folder.remove(scene.names.part) }
+            try scene.folder.descriptor.synchronizeAll()
+            try journal.retire(as: .void)
+            scene.close()
+            let source = contents.metadata.record.source
+            return .finished(
+                PublishedFile(path: scene.folder.path(of: name), length: length),
+                source: PublishedSource { $0 == source })
+        }
+        guard let part = scene.part else {
+            scene.notices.append("\(file.path) has lost its part file; the download starts over")
+            try journal.retire(as: .void)
+            return try judgeWithoutJournal(&scene)
+        }
+        return .unfinished(try resume(&scene, contents, journal, part))
+    }
+
+    /// The final name and length of the very file that the journal speaks of, if it has one.
+    private func published(_ scene: Scene, part: FileIdentity) throws(TowlineError) -> (String, Int64)? {
+        for number in 0..<10_000 {
+            let name = scene.names.numbered(number)
+            guard let status = try scene.folder.status(of: name) else { return nil }
+            if status.kind == .regular, status.identity.isSameFile(as: part) { return (name, status.size) }
+        }
+        return nil
+    }
+
+    /// Brings claims and part file into line, and hands them out.
+    private func resume(
+        _ scene: inout Scene, _ contents: JournalFile.Contents, _ journal: JournalFile, _ part: Descriptor
+    ) throws(TowlineError) -> OpenPart {
+        try? scene.folder.remove(scene.names.nextPart)
+        try? scene.folder.remove(scene.names.newJournal)
+        if contents.damagedMarks > 0 {
+            scene.notices.append(
+                "\(journal.file.path): \(contents.damagedMarks) marks are damaged; their bytes come again")
+        }
+        let status = try part.status()
+        var length = status.size
+        if let complete = contents.metadata.record.representation.completeLength, length > complete {
+            try part.truncate(to: complete)
+            length = complete
+        }
+        let isDoubtful = !contents.metadata.part.isSameFile(as: status.identity)
+        var credible = ByteRangeSet([ByteRange(0, length)])
+        if isDoubtful {
+            credible = DataMap.data(of: part, upTo: length)
+            scene.notices.append(
+                "\(part.path) is not the file that its journal was made with; what it holds is compared")
+        }
+        var excess = journal.written
+        if let last = excess.ranges.last, last.upperBound > length {
+            scene.notices.append("\(part.path) is shorter than its journal says; what is missing comes again")
+        }
+        excess.subtract(credible)
+        for range in excess.ranges { try journal.withdraw(range) }
+        if journal.written != journal.durable {
+            // An error of write-back that nobody was told of yet is told now; then only what is durable is believed.
+            do {
+                try part.synchronizeData()
+            } catch {
+                journal.forgetWhatIsNotDurable()
+                scene.notices.append("\(error.message); what was not on stable storage comes again")
+            }
+        }
+        let sink = PartFile(
+            file: part, folder: scene.folder, names: scene.names, journal: journal, queue: queue,
+            source: contents.metadata.record.source)
+        return OpenPart(
+            sink: sink, journal: journal, claims: journal.written, isDoubtful: isDoubtful, notices: scene.notices)
+    }
+}
+
+/// Where a sparse file holds data (`lseek(2)`, SEEK_DATA and SEEK_HOLE).
+enum DataMap {
+    /// The ranges that are no holes; all of it where the file system does not tell.
+    static func data(of file: Descriptor, upTo length: Int64) -> ByteRangeSet {
+        var data = ByteRangeSet()
+        var offset: Int64 = 0
+        while offset < length {
+            let start = seek(file, offset, toHole: false)
+            if start == -Int64(ENXIO) { break }
+            let end = start < 0 ? start : seek(file, start, toHole: true)
+            guard start >= offset, end > start else { return ByteRangeSet([ByteRange(0, length)]) }
+            if start >= length { break }
+            data.insert(ByteRange(start, min(end, length)))
+            offset = end
+        }
+        return data
+    }
+
+    /// Whether anything is in the file.
+    static func hasData(_ file: Descriptor, upTo length: Int64) -> Bool {
+        length > 0 && seek(file, 0, toHole: false) != -Int64(ENXIO)
+    }
+
+    private static func seek(_ file: Descriptor, _ offset: Int64, toHole: Bool) -> Int64 {
+        guard let number = try? file.acquire() else { return -Int64(EBADF) }
+        defer { file.release() }
+        return file.syscall.seek(number, offset, toHole: toHole)
+    }
+}

@@ -1,0 +1,154 @@
+import Glibc
+import Synchronization
+package import TowlineCore
+package import TowlineEngine
+
+/// The storage that is a directory: `NAME.tow` and `NAME.tow-journal` beside `NAME`.
+package final class FileStorage: Storage {
+    private struct WeakFolder {
+        weak var folder: Folder?
+    }
+
+    let syscall: any Syscall
+    let boot: BootIdentity
+    let queue: SyncQueue
+    /// Downloads into one directory share its descriptor.
+    private let folders = Mutex<[FileIdentity: WeakFolder]>([:])
+
+    /// Makes a storage. `boot` is for tests.
+    package init(syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil) {
+        self.syscall = syscall
+        self.boot = boot ?? BootIdentity.current(syscall)
+        queue = SyncQueue(syscall: syscall)
+    }
+
+    package func isOccupied(_ place: Place) -> Bool {
+        guard let folder = try? folder(place.directory) else { return false }
+        return (try? folder.status(of: place.name)) != nil
+    }
+
+    package func find(source: String, inDirectory directory: String) -> Place? {
+        guard let folder = try? folder(directory), let names = try? folder.names() else { return nil }
+        let suffix = ".tow-journal"
+        for name in names.sorted() where name.hasSuffix(suffix) {
+            guard let file = try? folder.open(name, readOnly: true),
+                case .live(let contents) = try? JournalFile.read(file, boot: boot),
+                contents.metadata.record.source == source
+            else { continue }
+            let place = Place(directory: directory, name: String(name.dropLast(suffix.count)))
+            if (try? folder.status(of: PlaceNames(final: place.name).part)) != nil { return place }
+        }
+        return nil
+    }
+
+    /// The directory, shared while somebody uses it. The path is looked up each time: it may lead elsewhere by now.
+    func folder(_ path: String) throws(TowlineError) -> Folder {
+        let opened = try Folder(path, syscall: syscall)
+        return folders.withLock { folders in
+            if let known = folders[opened.identity]?.folder, known.path == path { return known }
+            folders = folders.filter { $0.value.folder != nil }
+            folders[opened.identity] = WeakFolder(folder: opened)
+            return opened
+        }
+    }
+
+    /// Opens the directory and makes sure that the name is one component.
+    func enter(_ place: Place) throws(TowlineError) -> (Folder, PlaceNames) {
+        let name = place.name
+        guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(0x2F), !name.utf8.contains(0) else {
+            throw TowlineError(.unusableDestination, "the name of the file must be one path component")
+        }
+        return (try folder(place.directory), PlaceNames(final: name))
+    }
+
+    // MARK: Creating
+
+    package func create(
+        _ place: Place, record: DownloadRecord, terms: CreateTerms
+    ) throws(TowlineError) -> OpenPart {
+        let (folder, names) = try enter(place)
+        if terms.reservesSpace, let length = record.representation.completeLength {
+            try Preallocation.checkSpace(for: length, in: folder)
+        }
+        guard let file = try folder.create(names.part, mode: 0o666) else {
+            throw TowlineError(
+                .destinationBusy, "\(folder.path(of: names.part)): another process began this download just now",
+                systemError: EEXIST)
+        }
+        // Between creation and lock another process may have taken the file for a leftover, and removed it.
+        guard try file.lock(), try folder.names(file, names.part) else { throw LockOwner.busy(file) }
+        do throws(TowlineError) {
+            return try equip(file, folder, names, record, terms)
+        } catch {
+            // Nothing is in the file yet: nothing is left behind.
+            try? folder.remove(names.newJournal)
+            if terms.journaled { try? folder.remove(names.journal) }
+            try? folder.remove(names.part)
+            throw error
+        }
+    }
+
+    /// Gives a new, locked and named part file its journal and its space.
+    private func equip(
+        _ file: Descriptor, _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms
+    ) throws(TowlineError) -> OpenPart {
+        let journal =
+            terms.journaled ? try makeJournal(folder, names, record, part: file.status().identity) : nil
+        if terms.reservesSpace, let length = record.representation.completeLength {
+            try Preallocation.reserve(length, for: file, in: folder)
+        }
+        let part = PartFile(
+            file: file, folder: folder, names: names, journal: journal, queue: queue, source: record.source)
+        return OpenPart(sink: part, journal: journal, claims: ByteRangeSet())
+    }
+
+    /// Fills a journal under another name and lets it take its place; the caller holds the part file's lock.
+    private func makeJournal(
+        _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, part: FileIdentity
+    ) throws(TowlineError) -> JournalFile {
+        try folder.remove(names.newJournal)
+        guard let file = try folder.create(names.newJournal, mode: 0o600) else {
+            throw .opening(folder.path(of: names.newJournal), EEXIST)
+        }
+        guard try file.lock() else { throw LockOwner.busy(file) }
+        let contents = try JournalFile.fill(file, record: record, part: part, boot: boot)
+        try folder.rename(names.newJournal, over: names.journal)
+        return JournalFile(contents, file: file, folder: folder, name: names.journal, queue: queue)
+    }
+
+    package func replace(
+        _ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms
+    ) throws(TowlineError) -> OpenPart {
+        guard let oldPart = old.sink as? PartFile else {
+            throw TowlineError(.unusableDestination, "\(place.path) is no part file that can be replaced")
+        }
+        let (folder, names) = (oldPart.folder, oldPart.names)
+        if terms.reservesSpace, let length = record.representation.completeLength {
+            try Preallocation.checkSpace(for: length, reusable: oldPart.file.status().size, in: folder)
+        }
+        try oldPart.checkIntact()
+        // A leftover of a crash. We hold the lock of the place.
+        try folder.remove(names.nextPart)
+        guard let file = try folder.create(names.nextPart, mode: 0o666) else {
+            throw .opening(folder.path(of: names.nextPart), EEXIST)
+        }
+        do throws(TowlineError) {
+            guard try file.lock() else { throw LockOwner.busy(file) }
+            // From here on the old claims are gone for good, whatever a power loss brings back.
+            try oldPart.journal?.retire(as: .discarded)
+            try folder.rename(names.nextPart, over: names.part)
+        } catch {
+            try? folder.remove(names.nextPart)
+            throw error
+        }
+        oldPart.close()
+        do throws(TowlineError) {
+            return try equip(file, folder, names, record, terms)
+        } catch {
+            try? folder.remove(names.newJournal)
+            try? folder.remove(names.journal)
+            try? folder.remove(names.part)
+            throw error
+        }
+    }
+}

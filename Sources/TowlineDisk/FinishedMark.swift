@@ -1,0 +1,55 @@
+internal import TowlineCore
+
+/// What a finished file carries as the extended attribute `user.towline`, so that asking for it again finds it done.
+///
+/// 40 bytes: version, the first half of the SHA-256 of the source URL (a digest: the file may be handed on, the URL
+/// is nobody's business), length, modification time. A file that was changed afterwards no longer matches.
+struct FinishedMark: Equatable, Sendable {
+    private static let name = "user.towline"
+    private static let version: UInt64 = 1
+
+    let sourceDigest: [UInt8]
+    let length: Int64
+    let modified: Int64
+
+    init(source: String, of status: FileStatus) {
+        sourceDigest = FinishedMark.digest(source)
+        length = status.size
+        modified = status.modifiedSeconds
+    }
+
+    /// The mark of a file; `nil` if there is none, or if the file is not as it was when it got it.
+    init?(of file: Descriptor) {
+        var bytes = [UInt8](repeating: 0, count: 40)
+        let count = bytes.withUnsafeMutableBytes { buffer -> Int in
+            guard let number = try? file.acquire() else { return -1 }
+            defer { file.release() }
+            return file.syscall.getAttribute(number, FinishedMark.name, buffer)
+        }
+        guard count == 40, bytes.load(UInt64.self, at: 0) == FinishedMark.version, let status = try? file.status()
+        else { return nil }
+        sourceDigest = Array(bytes[8..<24])
+        length = bytes.load(Int64.self, at: 24)
+        modified = bytes.load(Int64.self, at: 32)
+        guard length == status.size, modified == status.modifiedSeconds else { return nil }
+    }
+
+    /// Whether the file came from there.
+    func isOf(_ source: String) -> Bool { sourceDigest == FinishedMark.digest(source) }
+
+    /// Stores the mark. File systems without attributes, or without room for them, do without.
+    func store(in file: Descriptor) {
+        var bytes: [UInt8] = []
+        bytes.append(number: FinishedMark.version)
+        bytes += sourceDigest
+        bytes.append(number: length)
+        bytes.append(number: modified)
+        guard let number = try? file.acquire() else { return }
+        defer { file.release() }
+        _ = bytes.withUnsafeBytes { file.syscall.setAttribute(number, FinishedMark.name, $0) }
+    }
+
+    private static func digest(_ source: String) -> [UInt8] {
+        Array(MessageDigest.value(of: Array(source.utf8), .sha256).prefix(16))
+    }
+}

@@ -1,0 +1,130 @@
+import Glibc
+internal import TowlineCore
+
+/// A directory, held by a descriptor: names are looked up in it, wherever it is moved meanwhile.
+final class Folder: Sendable {
+    let path: String
+    let descriptor: Descriptor
+    let identity: FileIdentity
+
+    /// Opens a directory. Links on the way are followed: the user names the directory, only the files are ours.
+    init(_ path: String, syscall: any Syscall) throws(TowlineError) {
+        let code = syscall.openat(AT_FDCWD, path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard code >= 0 else {
+            switch -code {
+            case ENOENT:
+                throw TowlineError(
+                    .unusableDestination, "the directory \(path) does not exist; create it first", systemError: -code)
+            case ENOTDIR, ELOOP:
+                throw TowlineError(.unusableDestination, "\(path) is no directory", systemError: -code)
+            default: throw .opening(path, -code)
+            }
+        }
+        self.path = path
+        descriptor = Descriptor(code, path: path, syscall: syscall)
+        identity = try descriptor.status().identity
+    }
+
+    /// The path of a name in here, for messages.
+    func path(of name: String) -> String { path == "/" ? "/" + name : path + "/" + name }
+
+    /// Opens a file that is there, without following a link and without waiting for a FIFO's other end.
+    ///
+    /// - Returns: `nil` if there is none.
+    func open(_ name: String, readOnly: Bool = false) throws(TowlineError) -> Descriptor? {
+        let flags = (readOnly ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        let code = try call { $1.openat($0, name, flags, 0) }
+        if code == -ENOENT { return nil }
+        guard code >= 0 else { throw .opening(path(of: name), -code) }
+        let file = Descriptor(code, path: path(of: name), syscall: descriptor.syscall)
+        guard try file.status().kind == .regular else {
+            throw TowlineError(
+                .unusableDestination, "\(path(of: name)) is no regular file. Remove it, or choose another name")
+        }
+        return file
+    }
+
+    /// Creates a file that must not be there.
+    ///
+    /// - Returns: `nil` if something has that name.
+    func create(_ name: String, mode: UInt32) throws(TowlineError) -> Descriptor? {
+        let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        let code = try call { $1.openat($0, name, flags, mode) }
+        if code == -EEXIST { return nil }
+        guard code >= 0 else { throw .opening(path(of: name), -code) }
+        return Descriptor(code, path: path(of: name), syscall: descriptor.syscall)
+    }
+
+    /// What is under a name; `nil` if nothing is. A link is told as a link.
+    func status(of name: String) throws(TowlineError) -> FileStatus? {
+        var status = FileStatus()
+        let code = try call { $1.status($0, name, &status) }
+        if code == -ENOENT { return nil }
+        guard code >= 0 else { throw .examining(path(of: name), -code) }
+        return status
+    }
+
+    /// Whether `name` is still the file that `file` is open on.
+    func names(_ file: Descriptor, _ name: String) throws(TowlineError) -> Bool {
+        guard let there = try status(of: name) else { return false }
+        return there.identity == (try file.status().identity)
+    }
+
+    /// Renames, over whatever has the new name.
+    func rename(_ from: String, over to: String) throws(TowlineError) {
+        let code = try call { $1.rename($0, from, to, keeps: false) }
+        guard code >= 0 else { throw .renaming(path(of: from), to: to, -code) }
+    }
+
+    /// Renames if nothing has the new name.
+    ///
+    /// Where the file system cannot do that in one step, a second name is made and the first removed: a crash
+    /// between leaves two names of one file, which the next survey puts right.
+    /// - Returns: whether the name was free.
+    func rename(_ from: String, to: String) throws(TowlineError) -> Bool {
+        var code = try call { $1.rename($0, from, to, keeps: true) }
+        if code == -EINVAL || code == -ENOSYS || code == -EOPNOTSUPP {
+            code = try call { $1.link($0, from, to) }
+            if code >= 0 {
+                try remove(from)
+            } else if code != -EEXIST {
+                // No links here either (FAT): look, then rename. Another process may come between the two.
+                if try status(of: to) != nil { return false }
+                code = try call { $1.rename($0, from, to, keeps: false) }
+            }
+        }
+        if code == -EEXIST { return false }
+        guard code >= 0 else { throw .renaming(path(of: from), to: to, -code) }
+        return true
+    }
+
+    /// Renames to the first free one of `NAME`, `NAME (1)`, `NAME (2)` …
+    ///
+    /// - Returns: the name taken.
+    func rename(_ from: String, toFreeNameLike base: String) throws(TowlineError) -> String {
+        for number in 0..<10_000 {
+            let name = number == 0 ? base : base + " (\(number))"
+            if try rename(from, to: name) { return name }
+        }
+        throw .occupied(path(of: base))
+    }
+
+    /// Removes a file; one that is not there is no error.
+    func remove(_ name: String) throws(TowlineError) {
+        let code = try call { $1.unlink($0, name) }
+        guard code >= 0 || code == -ENOENT else { throw .removing(path(of: name), -code) }
+    }
+
+    /// The names in here.
+    func names() throws(TowlineError) -> [String] {
+        var names: [String] = []
+        let code = try call { $1.names($0, &names) }
+        guard code >= 0 else { throw .reading(path, -code) }
+        return names
+    }
+
+    private func call(_ body: (Int32, any Syscall) -> Int32) throws(TowlineError) -> Int32 {
+        let syscall = descriptor.syscall
+        return try descriptor.call { body($0, syscall) }
+    }
+}

@@ -1,0 +1,103 @@
+internal import TowlineCore
+internal import TowlineEngine
+
+/// Creating journals and reading them back.
+extension JournalFile {
+    /// The layout that new journals get. Offsets and sizes of existing ones come from their section table.
+    private static let metadataOffset: Int64 = 4096
+    private static let marksOffset = metadataOffset + Int64(2 * MetadataBlock.byteCount)
+    private static let slotCount = 1024
+    private static let fileLength = marksOffset + Int64(slotCount * MarksSection.slotSize)
+
+    /// What a file under a journal's name turned out to be.
+    enum Finding {
+        /// A journal whose claims hold.
+        case live(Contents)
+        /// One that claims nothing any more; its metadata, as far as it can be read.
+        case retired(JournalHeader, MetadataBlock?)
+        /// Made, and never filled: nothing is lost with it.
+        case blank
+        /// No journal, or a damaged one.
+        case damaged
+    }
+
+    /// Fills a new file. It gets its final name only afterwards, so that no half-filled journal has it.
+    static func fill(
+        _ file: Descriptor, record: DownloadRecord, part: FileIdentity, boot: BootIdentity
+    ) throws(TowlineError) -> Contents {
+        let id = UInt64.random(in: 1...(.max))
+        let header = JournalHeader(
+            id: id,
+            sections: [
+                .init(
+                    type: JournalHeader.metadataType, isNeeded: true, offset: metadataOffset,
+                    length: marksOffset - metadataOffset),
+                .init(
+                    type: JournalHeader.marksType, isNeeded: true, offset: marksOffset,
+                    length: fileLength - marksOffset),
+            ], fileLength: fileLength)
+        let metadata = MetadataBlock(sequence: 1, record: record, part: part)
+        let bytes = try metadata.encoded(journal: id)
+        try file.truncate(to: fileLength)
+        try file.write(bytes, at: metadataOffset)
+        try file.write(header.bytes, at: 0)
+        let marks = MarksSection(
+            file: file, offset: marksOffset, slotCount: slotCount,
+            owner: MarkOwner(journal: id, generation: record.generation, boot: boot))
+        return Contents(
+            header: header, metadata: metadata, block: 0, marks: marks, metadataOffset: metadataOffset, runs: [],
+            damagedMarks: 0, durableSequence: 0)
+    }
+
+    /// Reads what is there. A newer version is an error; it is left as it is.
+    static func read(_ file: Descriptor, boot: BootIdentity) throws(TowlineError) -> Finding {
+        let bytes = try file.read(JournalHeader.sectorSize, at: 0)
+        if bytes.isEmpty { return .blank }
+        let header: JournalHeader
+        do {
+            header = try JournalHeader(bytes)
+        } catch {
+            guard case .newerVersion(let version) = error else { return .damaged }
+            throw TowlineError(
+                .unsupportedJournal,
+                "\(file.path) was written by a newer version (format \(version)); use that one, or remove the file "
+                    + "to start over")
+        }
+        let metadata = try readMetadata(file, header)
+        guard header.state == .live else { return .retired(header, metadata?.block) }
+        guard let metadata, let section = header.sections.first(where: { $0.type == JournalHeader.marksType }),
+            let slotCount = slotCount(section)
+        else { return .damaged }
+        let marks = MarksSection(
+            file: file, offset: section.offset, slotCount: slotCount,
+            owner: MarkOwner(journal: header.id, generation: metadata.block.record.generation, boot: boot))
+        let (runs, damaged) = try marks.read()
+        return .live(
+            Contents(
+                header: header, metadata: metadata.block, block: metadata.index, marks: marks,
+                metadataOffset: metadata.offset, runs: runs, damagedMarks: damaged, durableSequence: 0))
+    }
+
+    private static func slotCount(_ section: JournalHeader.Section) -> Int? {
+        guard section.offset >= 0, section.offset % 512 == 0, section.length >= 0,
+            section.offset < 1 << 40, section.length <= 65_536 * Int64(MarksSection.slotSize)
+        else { return nil }
+        return Int(section.length) / MarksSection.slotSize
+    }
+
+    /// The newer one of the whole blocks.
+    private static func readMetadata(
+        _ file: Descriptor, _ header: JournalHeader
+    ) throws(TowlineError) -> (block: MetadataBlock, index: Int, offset: Int64)? {
+        let size = MetadataBlock.byteCount
+        guard let section = header.sections.first(where: { $0.type == JournalHeader.metadataType }),
+            section.offset >= 0, section.offset < 1 << 40, section.length == Int64(2 * size)
+        else { return nil }
+        let bytes = try file.read(2 * size, at: section.offset)
+        let blocks = (0..<2).compactMap { index in
+            MetadataBlock(bytes.dropFirst(index * size).prefix(size), journal: header.id).map { ($0, index) }
+        }
+        guard let newest = blocks.max(by: { $0.0.sequence < $1.0.sequence }) else { return nil }
+        return (newest.0, newest.1, section.offset)
+    }
+}

@@ -1,0 +1,288 @@
+import Synchronization
+package import TowlineCore
+package import TowlineEngine
+
+/// The journal in a file beside the part file; the port's contract, kept as `docs/on-disk-format.md` tells.
+///
+/// The journal's own lock guards what changes rarely: metadata, the list of slots, leases. Marks go through the
+/// lock of their slot alone. Order of locks: journal, then slot.
+package final class JournalFile: Journal {
+    /// Whether the directory's entries for part file and journal are known to be durable.
+    private enum DirectoryState {
+        case unknown
+        case durable
+        case failed(TowlineError)
+    }
+
+    private struct State {
+        var header: JournalHeader
+        var metadata: MetadataBlock
+        /// The block that holds `metadata`, 0 or 1.
+        var block: Int
+        /// The newest metadata that a sync covered.
+        var durableSequence: UInt64
+        var directory = DirectoryState.unknown
+        var slots: [MarkSlot]
+        var lastLease: UInt64 = 0
+        /// Goes up when a sync failed: snapshots from before are worth nothing.
+        var epoch: UInt64 = 0
+    }
+
+    let file: Descriptor
+    let folder: Folder
+    /// The journal's file name.
+    let name: String
+    private let queue: SyncQueue
+    private let marks: MarksSection
+    private let metadataOffset: Int64
+    private let state: Mutex<State>
+
+    /// What opening found.
+    struct Contents {
+        var header: JournalHeader
+        var metadata: MetadataBlock
+        var block: Int
+        var marks: MarksSection
+        var metadataOffset: Int64
+        var runs: [MarkSlot.Run]
+        var damagedMarks: Int
+        /// 0 if the metadata may not have been synced.
+        var durableSequence: UInt64
+    }
+
+    init(_ contents: Contents, file: Descriptor, folder: Folder, name: String, queue: SyncQueue) {
+        self.file = file
+        self.folder = folder
+        self.name = name
+        self.queue = queue
+        marks = contents.marks
+        metadataOffset = contents.metadataOffset
+        let slots = contents.runs.enumerated().map {
+            MarkSlot(index: $0.offset, marks: contents.marks, run: $0.element)
+        }
+        state = Mutex(
+            State(
+                header: contents.header, metadata: contents.metadata, block: contents.block,
+                durableSequence: contents.durableSequence, slots: slots))
+    }
+
+    package var record: DownloadRecord { state.withLock { $0.metadata.record } }
+
+    /// The part file that the marks speak of.
+    var part: FileIdentity { state.withLock { $0.metadata.part } }
+
+    /// The generation is the part file's, and stays as it is.
+    package func update(_ record: DownloadRecord) throws(TowlineError) {
+        try change { metadata in
+            let generation = metadata.record.generation
+            metadata.record = record
+            metadata.record.generation = generation
+        }
+    }
+
+    /// Makes the journal speak of a part file that was copied or restored.
+    func adopt(_ part: FileIdentity) throws(TowlineError) {
+        try change { $0.part = part }
+    }
+
+    private func change(_ body: (inout MetadataBlock) -> Void) throws(TowlineError) {
+        try state.withLock { (state) throws(TowlineError) in
+            var metadata = state.metadata
+            body(&metadata)
+            if metadata.record == state.metadata.record, metadata.part == state.metadata.part { return }
+            metadata.sequence += 1
+            let bytes = try metadata.encoded(journal: state.header.id)
+            if state.durableSequence < state.metadata.sequence {
+                // The other block may be the only one that is durable: it is not written over before this one is.
+                try file.synchronizeData()
+                state.durableSequence = state.metadata.sequence
+            }
+            let block = 1 - state.block
+            try file.write(bytes, at: metadataOffset + Int64(block * MetadataBlock.byteCount))
+            state.metadata = metadata
+            state.block = block
+        }
+    }
+
+    // MARK: Slots
+
+    package func claimSlot(at offset: Int64) throws(TowlineError) -> (any JournalSlot)? {
+        try state.withLock { (state) throws(TowlineError) in
+            state.lastLease += 1
+            if let lease = JournalFile.lease(in: &state, at: offset) { return lease }
+            if state.slots.count < marks.slotCount {
+                state.slots.append(MarkSlot(index: state.slots.count, marks: marks))
+            } else {
+                try mergeRuns(&state)
+            }
+            return JournalFile.lease(in: &state, at: offset)
+        }
+    }
+
+    private static func lease(in state: inout State, at offset: Int64) -> SlotLease? {
+        let number = state.lastLease
+        // A run that ends here is gone on with before an empty slot is taken.
+        let continued = state.slots.first { slot in
+            let run = slot.current
+            return !run.isEmpty && run.end == offset && slot.lease(number, at: offset)
+        }
+        let slot = continued ?? state.slots.first { $0.current.isEmpty && $0.lease(number, at: offset) }
+        return slot.map { SlotLease(slot: $0, number: number) }
+    }
+
+    package func release(_ slot: any JournalSlot) {
+        guard let lease = slot as? SlotLease else { return }
+        lease.slot.release(lease.number)
+    }
+
+    /// Joins runs that touch. The unions are made durable before the runs they replace are emptied: until then each
+    /// fact is there twice, never not at all.
+    private func mergeRuns(_ state: inout State) throws(TowlineError) {
+        let slots = state.slots.filter { !$0.current.isEmpty && $0.current.lease == 0 }
+            .sorted { $0.current.start < $1.current.start }
+        var emptied: [MarkSlot] = []
+        var last: MarkSlot?
+        for slot in slots {
+            let run = slot.current
+            guard let target = last, case let left = target.current, left.end >= run.start,
+                left.durableEnd == left.end
+            else {
+                last = slot
+                continue
+            }
+            try target.replace(
+                start: left.start, end: max(left.end, run.end), durableEnd: max(left.durableEnd, run.durableEnd))
+            emptied.append(slot)
+        }
+        guard !emptied.isEmpty else { return }
+        try file.synchronizeData()
+        for slot in emptied { try slot.replace(start: 0, end: 0, durableEnd: 0) }
+    }
+
+    // MARK: Claims
+
+    package var durable: ByteRangeSet {
+        state.withLock { state in ByteRangeSet(state.slots.map(\.current.durable)) }
+    }
+
+    package var written: ByteRangeSet {
+        state.withLock { state in ByteRangeSet(state.slots.map(\.current.written)) }
+    }
+
+    package func checkpoint(_ sink: any Sink) async throws(TowlineError) {
+        let (snapshots, epoch, sequence, directory) = state.withLock { state in
+            let seen = state.slots.compactMap { slot in slot.snapshot.map { (slot, $0) } }
+            return (seen, state.epoch, state.metadata.sequence, state.directory)
+        }
+        if case .failed(let error) = directory { throw error }
+        if snapshots.isEmpty {
+            guard state.withLock({ $0.durableSequence < sequence }) else { return }
+        } else {
+            do {
+                try await sink.synchronize()
+            } catch {
+                forgetWhatIsNotDurable()
+                throw error
+            }
+        }
+        // Durable marks count only once no power loss can put an older part file or journal under these names.
+        if case .unknown = directory { try await makeDirectoryDurable() }
+        try state.withLock { (state) throws(TowlineError) in
+            guard state.epoch == epoch else {
+                throw TowlineError(.diskFailure, "\(file.path): a sync of the part file failed meanwhile")
+            }
+            for (slot, snapshot) in snapshots { try slot.recordDurable(snapshot) }
+        }
+        try await synchronizeFile()
+        state.withLock { $0.durableSequence = max($0.durableSequence, sequence) }
+    }
+
+    private func makeDirectoryDurable() async throws(TowlineError) {
+        do {
+            try await queue.synchronize(folder.descriptor, .everything, device: folder.identity.device)
+            state.withLock { $0.directory = .durable }
+        } catch {
+            // The kernel tells of an error once; asking again would only seem to succeed.
+            state.withLock { $0.directory = .failed(error) }
+            throw error
+        }
+    }
+
+    private func synchronizeFile() async throws(TowlineError) {
+        try await queue.synchronize(file, .data, device: folder.identity.device)
+    }
+
+    /// A sync of the part file failed: the kernel may have dropped any page that is not durable.
+    ///
+    /// Marks that cannot be taken back on disk either are still taken back here.
+    func forgetWhatIsNotDurable() {
+        state.withLock { state in
+            state.epoch += 1
+            for slot in state.slots {
+                let run = slot.current
+                guard run.lease != 0 || run.end != run.durableEnd else { continue }
+                try? slot.replace(start: run.start, end: run.durableEnd, durableEnd: run.durableEnd)
+            }
+        }
+    }
+
+    package func withdraw(_ range: ByteRange) throws(TowlineError) {
+        guard !range.isEmpty else { return }
+        try state.withLock { (state) throws(TowlineError) in
+            var isChanged = false
+            for slot in state.slots where slot.current.written.overlaps(range) {
+                try cut(range, outOf: slot, &state)
+                isChanged = true
+            }
+            if isChanged { try file.synchronizeData() }
+        }
+    }
+
+    /// Takes a range out of a run; what lies behind it moves to another slot, or is forgotten if there is none.
+    private func cut(_ range: ByteRange, outOf slot: MarkSlot, _ state: inout State) throws(TowlineError) {
+        let run = slot.current
+        let keepsLeft = run.start < range.lowerBound
+        let keepsRight = range.upperBound < run.end
+        let rightDurableEnd = max(range.upperBound, run.durableEnd)
+        if keepsRight && keepsLeft {
+            var free = state.slots.first { $0.current.isEmpty && $0.current.lease == 0 }
+            if free == nil, state.slots.count < marks.slotCount {
+                free = MarkSlot(index: state.slots.count, marks: marks)
+                if let free { state.slots.append(free) }
+            }
+            try free?.replace(start: range.upperBound, end: run.end, durableEnd: rightDurableEnd)
+        }
+        if keepsLeft {
+            try slot.replace(
+                start: run.start, end: range.lowerBound, durableEnd: min(run.durableEnd, range.lowerBound))
+        } else if keepsRight {
+            try slot.replace(start: range.upperBound, end: run.end, durableEnd: rightDurableEnd)
+        } else {
+            try slot.replace(start: 0, end: 0, durableEnd: 0)
+        }
+    }
+
+    // MARK: The end
+
+    /// Makes the journal claim nothing any more, durably, before its name is removed: should a power loss bring
+    /// the name back, it brings back no claim (`docs/on-disk-format.md`, "Retiring a journal").
+    func retire(as end: JournalHeader.State) throws(TowlineError) {
+        try writeHeader(end)
+        try file.synchronizeData()
+        try folder.remove(name)
+    }
+
+    /// The same, waiting off this thread.
+    func retireWaiting(as end: JournalHeader.State) async throws(TowlineError) {
+        try writeHeader(end)
+        try await synchronizeFile()
+        try folder.remove(name)
+    }
+
+    private func writeHeader(_ end: JournalHeader.State) throws(TowlineError) {
+        try state.withLock { (state) throws(TowlineError) in
+            state.header.state = end
+            try file.write(state.header.bytes, at: 0)
+        }
+    }
+}

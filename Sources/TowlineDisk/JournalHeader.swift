@@ -1,0 +1,113 @@
+import CTowline
+internal import TowlineCore
+
+/// The first sector of a journal: what it is, where its sections are. `docs/on-disk-format.md` has the table.
+struct JournalHeader: Sendable {
+    /// What a journal is good for.
+    enum State: UInt16 {
+        /// Its claims hold.
+        case live = 1
+        /// It claims nothing any more; the part file beside it, if any, is not its own, or is set aside.
+        case void = 2
+        /// It claims nothing any more, and its own part file is to be removed.
+        case discarded = 3
+    }
+
+    /// Why bytes are no header that this version can use.
+    enum Defect: Error {
+        case damaged
+        case newerVersion(UInt16)
+    }
+
+    /// A typed section. Types that a reader does not know are skipped, unless they are marked as needed.
+    struct Section {
+        var type: UInt16
+        var isNeeded: Bool
+        var offset: Int64
+        var length: Int64
+    }
+
+    static let sectorSize = 512
+    static let magic: [UInt8] = Array("TOWJRNL\0".utf8)
+    static let majorVersion: UInt16 = 1
+    static let minorVersion: UInt16 = 0
+    static let metadataType: UInt16 = 1
+    static let marksType: UInt16 = 2
+
+    /// The sector as it is on disk: what this version does not know is written back unchanged.
+    private(set) var bytes: [UInt8]
+
+    /// A live header for a new journal.
+    init(id: UInt64, sections: [Section], fileLength: Int64) {
+        bytes = [UInt8](repeating: 0, count: JournalHeader.sectorSize)
+        bytes.replaceSubrange(0..<8, with: JournalHeader.magic)
+        bytes.store(JournalHeader.majorVersion, at: 8)
+        bytes.store(JournalHeader.minorVersion, at: 10)
+        bytes.store(UInt16(sections.count), at: 14)
+        bytes.store(id, at: 16)
+        bytes.store(UInt64(bitPattern: fileLength), at: 24)
+        for (index, section) in sections.enumerated() {
+            let at = 32 + index * 24
+            bytes.store(section.type, at: at)
+            bytes.store(UInt16(section.isNeeded ? 1 : 0), at: at + 2)
+            bytes.store(UInt64(bitPattern: section.offset), at: at + 8)
+            bytes.store(UInt64(bitPattern: section.length), at: at + 16)
+        }
+        state = .live
+    }
+
+    /// Reads a header back.
+    init(_ bytes: [UInt8]) throws(Defect) {
+        guard bytes.count == JournalHeader.sectorSize, bytes.starts(with: JournalHeader.magic) else { throw .damaged }
+        self.bytes = bytes
+        guard bytes.load(UInt32.self, at: 508) == checksum else { throw .damaged }
+        let major = bytes.load(UInt16.self, at: 8)
+        guard major <= JournalHeader.majorVersion else { throw .newerVersion(major) }
+        guard major == JournalHeader.majorVersion, State(rawValue: bytes.load(UInt16.self, at: 12)) != nil,
+            bytes.load(UInt16.self, at: 14) <= 19
+        else { throw .damaged }
+        let known = [JournalHeader.metadataType, JournalHeader.marksType]
+        if sections.contains(where: { $0.isNeeded && !known.contains($0.type) }) { throw .newerVersion(major) }
+    }
+
+    /// Names this one journal: marks and metadata of another, in blocks that were used again, do not count.
+    var id: UInt64 { bytes.load(UInt64.self, at: 16) }
+
+    var state: State {
+        get { State(rawValue: bytes.load(UInt16.self, at: 12)) ?? .void }
+        set {
+            bytes.store(newValue.rawValue, at: 12)
+            bytes.store(checksum, at: 508)
+        }
+    }
+
+    var sections: [Section] {
+        (0..<Int(bytes.load(UInt16.self, at: 14))).map { index in
+            let at = 32 + index * 24
+            return Section(
+                type: bytes.load(UInt16.self, at: at), isNeeded: bytes.load(UInt16.self, at: at + 2) & 1 == 1,
+                offset: Int64(bitPattern: bytes.load(UInt64.self, at: at + 8)),
+                length: Int64(bitPattern: bytes.load(UInt64.self, at: at + 16)))
+        }
+    }
+
+    private var checksum: UInt32 { bytes.withUnsafeBytes { towline_crc32c(0, $0.baseAddress, 508) } }
+}
+
+/// Little-endian numbers in bytes.
+extension [UInt8] {
+    /// Overwrites the bytes at `offset`.
+    mutating func store<Number: FixedWidthInteger>(_ number: Number, at offset: Int) {
+        withUnsafeMutableBytes { $0.storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self) }
+    }
+
+    /// The number at `offset`.
+    func load<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number {
+        withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: Number.self)) }
+    }
+
+    /// Adds a number's bytes at the end.
+    mutating func append<Number: FixedWidthInteger>(number: Number) {
+        Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
+    }
+}

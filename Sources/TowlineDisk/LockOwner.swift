@@ -1,0 +1,44 @@
+import Glibc
+internal import TowlineCore
+
+/// Tells who holds a lock, for messages.
+enum LockOwner {
+    /// The error that names the process that has `file` locked, as far as `/proc/locks` (`proc(5)`) tells.
+    static func busy(_ file: Descriptor) -> TowlineError {
+        let owner: String
+        switch process(locking: file) {
+        case getpid(): owner = "this process"
+        case let process?: owner = "process \(process)"
+        case nil: owner = "another process"
+        }
+        return TowlineError(
+            .destinationBusy, "\(file.path): \(owner) is at this download already; wait for it, or stop it")
+    }
+
+    private static func process(locking file: Descriptor) -> Int32? {
+        guard let identity = try? file.status().identity else { return nil }
+        let number = file.syscall.openat(AT_FDCWD, "/proc/locks", O_RDONLY | O_CLOEXEC, 0)
+        guard number >= 0 else { return nil }
+        let locks = Descriptor(number, path: "/proc/locks", syscall: file.syscall)
+        guard let text = try? locks.read(1 << 20, at: 0) else { return nil }
+        // "1: FLOCK  ADVISORY  WRITE 4711 08:02:131104 0 EOF": process, then major:minor in hex, then inode.
+        for line in text.split(separator: 0x0A) {
+            let words = line.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) }
+            guard words.count >= 6, words[1] == "FLOCK" else { continue }
+            let file = words[5].split(separator: ":")
+            if file.count == 3, UInt64(file[2]) == identity.inode, UInt64(file[0], radix: 16) == identity.deviceMajor,
+                UInt64(file[1], radix: 16) == identity.deviceMinor
+            {
+                return Int32(words[4])
+            }
+        }
+        return nil
+    }
+}
+
+extension FileIdentity {
+    /// The major number within `device` (`makedev(3)`).
+    fileprivate var deviceMajor: UInt64 { (device >> 8) & 0xFFF | (device >> 32) & ~0xFFF }
+    /// The minor number within `device`.
+    fileprivate var deviceMinor: UInt64 { device & 0xFF | (device >> 12) & ~0xFF }
+}

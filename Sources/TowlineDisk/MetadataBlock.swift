@@ -1,0 +1,174 @@
+import CTowline
+internal import TowlineCore
+internal import TowlineEngine
+
+/// What a journal knows besides marks, as fields of tag, length and value. One of two blocks that are written in
+/// turn, so that the older one stays whole while the newer is written.
+struct MetadataBlock: Sendable {
+    static let byteCount = 32 * 1024
+    private static let headerSize = 24
+
+    /// Higher is newer.
+    var sequence: UInt64
+    var record: DownloadRecord
+    /// The part file that the marks speak of.
+    var part: FileIdentity
+
+    private enum Tag: UInt16 {
+        case source = 1
+        case resolved = 2
+        case name = 3
+        case completeLength = 4
+        case entityTag = 5
+        case lastModified = 6
+        case date = 7
+        case checksum = 8
+        case generation = 9
+        case part = 10
+        case mediaType = 11
+    }
+
+    /// Numbers of the algorithms on disk.
+    private static let algorithms: [(UInt8, Checksum.Algorithm)] = [
+        (1, .md5), (2, .sha1), (3, .sha256), (4, .sha512), (5, .crc32c),
+    ]
+
+    /// The block's bytes; shorter than `byteCount` if there is less to say.
+    func encoded(journal: UInt64) throws(TowlineError) -> [UInt8] {
+        var fields = encodedFields(record)
+        if fields.count > MetadataBlock.byteCount - MetadataBlock.headerSize {
+            // Where redirects led can be learned again.
+            var shorter = record
+            shorter.resolved = record.source
+            fields = encodedFields(shorter)
+        }
+        guard fields.count <= MetadataBlock.byteCount - MetadataBlock.headerSize else {
+            throw TowlineError(
+                .unusableURL, "the URL for \(record.name) is longer than a journal can keep (about 32,000 bytes)")
+        }
+        var bytes: [UInt8] = []
+        bytes.append(number: UInt32(fields.count))
+        bytes.append(number: UInt32(0))
+        bytes.append(number: sequence)
+        bytes.append(number: journal)
+        bytes += fields
+        bytes.store(MetadataBlock.checksum(bytes), at: 4)
+        return bytes
+    }
+
+    /// `nil` if the bytes are no whole block of this journal.
+    init?(_ bytes: some Collection<UInt8>, journal: UInt64) {
+        var bytes = Array(bytes)
+        guard bytes.count >= MetadataBlock.headerSize else { return nil }
+        let length = Int(bytes.load(UInt32.self, at: 0))
+        guard length <= bytes.count - MetadataBlock.headerSize else { return nil }
+        bytes.removeSubrange((MetadataBlock.headerSize + length)...)
+        let expected = bytes.load(UInt32.self, at: 4)
+        bytes.store(UInt32(0), at: 4)
+        guard expected == MetadataBlock.checksum(bytes), bytes.load(UInt64.self, at: 16) == journal else { return nil }
+        let sequence = bytes.load(UInt64.self, at: 8)
+        guard sequence > 0 else { return nil }
+        self.init(fields: bytes.dropFirst(MetadataBlock.headerSize), sequence: sequence)
+    }
+
+    init(sequence: UInt64, record: DownloadRecord, part: FileIdentity) {
+        self.sequence = sequence
+        self.record = record
+        self.part = part
+    }
+
+    private static func checksum(_ bytes: [UInt8]) -> UInt32 {
+        bytes.withUnsafeBytes { towline_crc32c(0, $0.baseAddress, $0.count) }
+    }
+
+    private func encodedFields(_ record: DownloadRecord) -> [UInt8] {
+        var bytes: [UInt8] = []
+        func add(_ tag: Tag, _ value: [UInt8]) {
+            bytes.append(number: tag.rawValue)
+            bytes.append(number: UInt32(value.count))
+            bytes += value
+        }
+        func add(_ tag: Tag, _ number: Int64?) {
+            guard let number else { return }
+            var value: [UInt8] = []
+            value.append(number: number)
+            add(tag, value)
+        }
+        add(.source, Array(record.source.utf8))
+        add(.resolved, Array(record.resolved.utf8))
+        add(.name, Array(record.name.utf8))
+        add(.completeLength, record.representation.completeLength)
+        if let tag = record.representation.entityTag { add(.entityTag, Array(tag.fieldValue.utf8)) }
+        if let type = record.representation.mediaType { add(.mediaType, Array(type.utf8)) }
+        add(.lastModified, record.representation.lastModified?.secondsSince1970)
+        add(.date, record.representation.date?.secondsSince1970)
+        for checksum in record.checksums {
+            let code = MetadataBlock.algorithms.first { $0.1 == checksum.algorithm }?.0 ?? 0
+            add(.checksum, [code] + checksum.value)
+        }
+        add(.generation, Int64(record.generation))
+        var identity: [UInt8] = []
+        identity.append(number: part.device)
+        identity.append(number: part.inode)
+        identity.append(number: part.birthSeconds)
+        identity.append(number: part.birthNanoseconds)
+        add(.part, identity)
+        return bytes
+    }
+
+    /// Fields of an unknown tag are skipped; source, name, generation and part must be there.
+    private init?(fields: some Collection<UInt8>, sequence: UInt64) {
+        var rest = Array(fields)[...]
+        var record = DownloadRecord(
+            source: "", resolved: "", name: "", representation: Representation(), checksums: [], generation: 0)
+        var part = FileIdentity()
+        var seen: Set<Tag> = []
+        while !rest.isEmpty {
+            guard rest.count >= 6 else { return nil }
+            let head = Array(rest.prefix(6))
+            let length = Int(head.load(UInt32.self, at: 2))
+            guard rest.count - 6 >= length else { return nil }
+            let value = Array(rest.dropFirst(6).prefix(length))
+            rest = rest.dropFirst(6 + length)
+            guard let tag = Tag(rawValue: head.load(UInt16.self, at: 0)) else { continue }
+            guard MetadataBlock.read(tag, value, into: &record, &part) else { return nil }
+            seen.insert(tag)
+        }
+        guard seen.isSuperset(of: [.source, .name, .generation, .part]) else { return nil }
+        if !seen.contains(.resolved) { record.resolved = record.source }
+        self.init(sequence: sequence, record: record, part: part)
+    }
+
+    private static func read(
+        _ tag: Tag, _ value: [UInt8], into record: inout DownloadRecord, _ part: inout FileIdentity
+    ) -> Bool {
+        let number = value.count == 8 ? value.load(Int64.self, at: 0) : nil
+        switch tag {
+        case .source: record.source = String(decoding: value, as: UTF8.self)
+        case .resolved: record.resolved = String(decoding: value, as: UTF8.self)
+        case .name: record.name = String(decoding: value, as: UTF8.self)
+        case .mediaType: record.representation.mediaType = String(decoding: value, as: UTF8.self)
+        case .entityTag:
+            record.representation.entityTag = EntityTag(fieldValue: String(decoding: value, as: UTF8.self))
+        case .completeLength:
+            guard let number, number >= 0 else { return false }
+            record.representation.completeLength = number
+        case .lastModified: record.representation.lastModified = number.map { HTTPDate(secondsSince1970: $0) }
+        case .date: record.representation.date = number.map { HTTPDate(secondsSince1970: $0) }
+        case .checksum:
+            guard let algorithm = algorithms.first(where: { $0.0 == value.first })?.1 else { return true }
+            guard let checksum = Checksum(algorithm: algorithm, value: Array(value.dropFirst())) else { return false }
+            record.checksums.append(checksum)
+        case .generation:
+            guard let number, let generation = UInt32(exactly: number) else { return false }
+            record.generation = generation
+        case .part:
+            guard value.count == 28 else { return false }
+            part.device = value.load(UInt64.self, at: 0)
+            part.inode = value.load(UInt64.self, at: 8)
+            part.birthSeconds = value.load(Int64.self, at: 16)
+            part.birthNanoseconds = value.load(UInt32.self, at: 24)
+        }
+        return true
+    }
+}

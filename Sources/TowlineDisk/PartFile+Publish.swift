@@ -1,0 +1,78 @@
+import Glibc
+package import TowlineCore
+package import TowlineEngine
+
+extension PartFile {
+    /// Length and date → mark of the finished → sync → rename → sync of the directory → journal away.
+    ///
+    /// A crash between any two is picked up by `FileStorage.survey`. The sync is `fsync`, not `fdatasync`: date and
+    /// mark are to survive too.
+    package func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
+        if terms.existing == .skip, let present = try folder.status(of: names.final) {
+            discard()
+            return PublishedFile(path: folder.path(of: names.final), length: present.size)
+        }
+        try checkIntact()
+        try settle(terms)
+        if let journal, !journal.part.isSameFile(as: try file.status().identity) {
+            // A part file that was copied: the next run finds it under its final name only by what is recorded.
+            try journal.adopt(try file.status().identity)
+        }
+        if terms.durable {
+            do {
+                try await synchronize(.everything)
+            } catch {
+                journal?.forgetWhatIsNotDurable()
+                throw error
+            }
+        }
+        guard let name = try rename(terms.existing) else {
+            let present = try folder.status(of: names.final)
+            discard()
+            return PublishedFile(path: folder.path(of: names.final), length: present?.size ?? 0)
+        }
+        if terms.durable {
+            try await queue.synchronize(folder.descriptor, .everything, device: folder.identity.device)
+        }
+        try await journal?.retireWaiting(as: .void)
+        close()
+        return PublishedFile(path: folder.path(of: name), length: terms.length)
+    }
+
+    /// Brings length, date and mark to what they are to be.
+    private func settle(_ terms: PublishTerms) throws(TowlineError) {
+        let status = try file.status()
+        guard status.size >= terms.length, !mayLackBytes(upTo: terms.length) else {
+            throw TowlineError(.diskFailure, "\(file.path) is not whole; run again to fetch what is missing")
+        }
+        if status.size > terms.length { try file.truncate(to: terms.length) }
+        if let modified = terms.modified {
+            let syscall = file.syscall
+            let code = try file.call { syscall.setModified($0, modified) }
+            guard code >= 0 else { throw .dating(file.path, -code) }
+        }
+        FinishedMark(source: source, of: try file.status()).store(in: file)
+    }
+
+    /// - Returns: the name; `nil` if something is there and is to be left.
+    private func rename(_ existing: ExistingPolicy) throws(TowlineError) -> String? {
+        switch existing {
+        case .overwrite:
+            try folder.rename(names.part, over: names.final)
+            return names.final
+        case .skip:
+            return try folder.rename(names.part, to: names.final) ? names.final : nil
+        case .fail:
+            guard try folder.rename(names.part, to: names.final) else {
+                throw .occupied(folder.path(of: names.final))
+            }
+            return names.final
+        case .rename:
+            for number in 0..<10_000 {
+                let name = names.numbered(number)
+                if try folder.rename(names.part, to: name) { return name }
+            }
+            throw .occupied(folder.path(of: names.final))
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Glibc
+import Synchronization
+package import TowlineCore
+internal import TowlineEngine
+
+/// The names that belong to one destination.
+struct PlaceNames: Sendable {
+    /// The final name.
+    let final: String
+    var part: String { final + ".tow" }
+    var journal: String { final + ".tow-journal" }
+    /// A journal on its way to its name.
+    var newJournal: String { final + ".tow-journal-new" }
+    /// The next generation's part file on its way to its name.
+    var nextPart: String { final + ".tow-next" }
+    var bad: String { final + ".tow-bad" }
+    var aside: String { final + ".tow-aside" }
+    var journalAside: String { final + ".tow-journal-aside" }
+
+    /// The final name with a number before its last extension: `NAME (1).ext`.
+    func numbered(_ number: Int) -> String {
+        guard number > 0 else { return final }
+        let bytes = Array(final.utf8)
+        guard let dot = bytes.lastIndex(of: 0x2E), dot > 0 else { return final + " (\(number))" }
+        return String(decoding: bytes[..<dot], as: UTF8.self) + " (\(number))"
+            + String(decoding: bytes[dot...], as: UTF8.self)
+    }
+}
+
+/// The sink that is a file beside its final name.
+package final class PartFile: Sink {
+    let file: Descriptor
+    let folder: Folder
+    let names: PlaceNames
+    let journal: JournalFile?
+    let queue: SyncQueue
+    /// What the finished file is marked with: where it came from.
+    let source: String
+    private let failedSyncs = Atomic<Int>(0)
+
+    init(file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue, source: String) {
+        self.file = file
+        self.folder = folder
+        self.names = names
+        self.journal = journal
+        self.queue = queue
+        self.source = source
+    }
+
+    package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
+        try file.write(bytes, at: offset)
+    }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int {
+        try file.read(into: buffer, at: offset)
+    }
+
+    package func synchronize() async throws(TowlineError) { try await synchronize(.data) }
+
+    /// A success that began before another sync failed is no success: the failure was reported to that one alone.
+    func synchronize(_ extent: SyncQueue.Extent) async throws(TowlineError) {
+        let before = failedSyncs.load(ordering: .acquiring)
+        do {
+            try await queue.synchronize(file, extent, device: folder.identity.device)
+        } catch {
+            failedSyncs.add(1, ordering: .acquiringAndReleasing)
+            throw error
+        }
+        guard failedSyncs.load(ordering: .acquiring) == before else { throw .synchronizing(file.path, EIO) }
+    }
+
+    /// Whether bytes may have been dropped that nobody wrote again, as far as can be told.
+    func mayLackBytes(upTo length: Int64) -> Bool {
+        guard failedSyncs.load(ordering: .acquiring) > 0 else { return false }
+        guard let journal else { return true }
+        return !journal.written.contains(ByteRange(0, length))
+    }
+
+    package func checkIntact() throws(TowlineError) {
+        guard try file.status().links > 0 else {
+            throw TowlineError(
+                .diskFailure, "\(file.path) was deleted while it was written; start the download again",
+                systemError: ENOENT)
+        }
+        guard try folder.names(file, names.part) else {
+            throw TowlineError(
+                .diskFailure, "\(file.path) was moved or replaced while it was written; start the download again",
+                systemError: ESTALE)
+        }
+    }
+
+    package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum] {
+        guard !checksums.isEmpty else { return [] }
+        let file = file
+        let result = await withCheckedContinuation { continuation in
+            WorkThread.run {
+                continuation.resume(returning: FileHasher.mismatches(checksums, in: file, length: length))
+            }
+        }
+        return try result.get()
+    }
+
+    package func truncate(to length: Int64) throws(TowlineError) { try file.truncate(to: length) }
+
+    /// The journal is retired first: bytes that are whole and wrong must not be claimed by anybody.
+    package func setAside() throws(TowlineError) {
+        try checkIntact()
+        try journal?.retire(as: .void)
+        _ = try folder.rename(names.part, toFreeNameLike: names.bad)
+        close()
+    }
+
+    package func discard() {
+        // Best effort by contract. What stays after a failure claims nothing, or is claimed truly.
+        try? journal?.retire(as: .discarded)
+        if (try? folder.names(file, names.part)) == true { try? folder.remove(names.part) }
+        close()
+    }
+
+    package func close() {
+        file.close()
+        journal?.file.close()
+    }
+}

@@ -1,0 +1,124 @@
+import Glibc
+import Synchronization
+internal import TowlineCore
+
+/// Makes files durable, off the cooperative threads and the engine's.
+///
+/// Each device has one thread while something waits for it. Requests that arrive while a sync runs are served
+/// together by the next one; eight files or more by a single `syncfs`. A request that was made is always answered:
+/// cancelling a task does not take it back.
+package final class SyncQueue: Sendable {
+    /// What to make durable.
+    enum Extent: Sendable {
+        /// The bytes, and what is needed to read them: `fdatasync`.
+        case data
+        /// Everything of the file, or the names in a directory: `fsync`.
+        case everything
+    }
+
+    private struct Request: Sendable {
+        let file: Descriptor
+        let extent: Extent
+        let continuation: CheckedContinuation<Int32, Never>
+    }
+
+    private struct Lane {
+        var waiting: [Request] = []
+        var isServed = false
+    }
+
+    /// From how many files on one `syncfs` is cheaper than a sync of each.
+    private static let manyFiles = 8
+
+    private let syscall: any Syscall
+    private let lanes = Mutex<[UInt64: Lane]>([:])
+
+    /// Makes a queue.
+    package init(syscall: any Syscall) { self.syscall = syscall }
+
+    /// Returns when what was written to the file before the call is durable.
+    func synchronize(_ file: Descriptor, _ extent: Extent, device: UInt64) async throws(TowlineError) {
+        let code = await withCheckedContinuation { continuation in
+            let request = Request(file: file, extent: extent, continuation: continuation)
+            let startsThread = lanes.withLock { lanes in
+                lanes[device, default: Lane()].waiting.append(request)
+                defer { lanes[device]?.isServed = true }
+                return lanes[device]?.isServed != true
+            }
+            if startsThread { WorkThread.run { self.serve(device) } }
+        }
+        guard code >= 0 else { throw .synchronizing(file.path, -code) }
+    }
+
+    /// Serves a device until nothing waits for it.
+    private func serve(_ device: UInt64) {
+        while true {
+            let batch = lanes.withLock { lanes -> [Request] in
+                let waiting = lanes[device]?.waiting ?? []
+                if waiting.isEmpty { lanes[device] = nil } else { lanes[device]?.waiting = [] }
+                return waiting
+            }
+            if batch.isEmpty { return }
+            serve(batch)
+        }
+    }
+
+    private func serve(_ batch: [Request]) {
+        var files: [ObjectIdentifier: (file: Descriptor, extent: Extent)] = [:]
+        for request in batch {
+            let key = ObjectIdentifier(request.file)
+            let extent = files[key]?.extent == .everything ? .everything : request.extent
+            files[key] = (request.file, extent)
+        }
+        let sharesOne = files.count >= SyncQueue.manyFiles && synchronizeFileSystem(of: batch[0].file)
+        let results = files.mapValues { entry in
+            // A system-wide sync does not tell whose pages failed, each file's own wait does, without writing again.
+            sharesOne ? call(entry.file) { syscall.waitForWriteback($0) } : synchronize(entry.file, entry.extent)
+        }
+        for request in batch {
+            request.continuation.resume(returning: results[ObjectIdentifier(request.file)] ?? -EIO)
+        }
+    }
+
+    /// Whether all of the file system is durable now. If not, each file is asked for itself.
+    private func synchronizeFileSystem(of file: Descriptor) -> Bool { call(file) { syscall.syncfs($0) } >= 0 }
+
+    private func synchronize(_ file: Descriptor, _ extent: Extent) -> Int32 {
+        switch extent {
+        case .data: call(file) { syscall.fdatasync($0) }
+        case .everything: call(file) { syscall.fsync($0) }
+        }
+    }
+
+    private func call(_ file: Descriptor, _ body: (Int32) -> Int32) -> Int32 {
+        do { return try file.call(body) } catch { return -EBADF }
+    }
+}
+
+/// Runs one piece of blocking work on a thread of its own.
+enum WorkThread {
+    private final class Work: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    /// Runs `body` on a new thread; on the caller's if no thread can be had, so that nobody waits for ever.
+    static func run(_ body: @escaping @Sendable () -> Void) {
+        let argument = Unmanaged.passRetained(Work(body))
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        defer { pthread_attr_destroy(&attributes) }
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, &attributes,
+            { argument in
+                if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body() }
+                return nil
+            }, argument.toOpaque())
+        if code != 0 {
+            argument.release()
+            body()
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import CTowline
+import Glibc
+
+/// The system's own calls.
+package final class SystemCalls: Syscall {
+    /// Makes one; it holds nothing.
+    package init() {}
+
+    private func result(_ value: Int32) -> Int32 { value < 0 ? -errno : value }
+    private func result(_ value: Int) -> Int { value < 0 ? -Int(errno) : value }
+
+    package func openat(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: UInt32) -> Int32 {
+        result(Glibc.openat(directory, path, flags, mode_t(mode)))
+    }
+
+    package func close(_ descriptor: Int32) -> Int32 { result(Glibc.close(descriptor)) }
+
+    package func pwrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int {
+        result(Glibc.pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset)))
+    }
+
+    package func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int {
+        result(Glibc.pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)))
+    }
+
+    package func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+        result(Glibc.write(descriptor, bytes.baseAddress, bytes.count))
+    }
+
+    package func waitUntilWritable(_ descriptor: Int32) -> Int32 {
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return result(poll(&request, 1, -1))
+    }
+
+    package func fdatasync(_ descriptor: Int32) -> Int32 { result(Glibc.fdatasync(descriptor)) }
+    package func fsync(_ descriptor: Int32) -> Int32 { result(Glibc.fsync(descriptor)) }
+    package func syncfs(_ descriptor: Int32) -> Int32 { towline_syncfs(descriptor) }
+    package func waitForWriteback(_ descriptor: Int32) -> Int32 { towline_wait_for_writeback(descriptor) }
+
+    package func ftruncate(_ descriptor: Int32, _ length: Int64) -> Int32 {
+        result(Glibc.ftruncate(descriptor, off_t(length)))
+    }
+
+    package func fallocate(_ descriptor: Int32, _ offset: Int64, _ length: Int64) -> Int32 {
+        towline_fallocate(descriptor, 0, offset, length)
+    }
+
+    package func status(_ directory: Int32, _ path: String, _ status: inout FileStatus) -> Int32 {
+        var raw = towline_status()
+        let code = towline_statx(directory, path, &raw)
+        guard code >= 0 else { return code }
+        switch raw.mode & UInt32(S_IFMT) {
+        case UInt32(S_IFREG): status.kind = .regular
+        case UInt32(S_IFDIR): status.kind = .directory
+        case UInt32(S_IFLNK): status.kind = .link
+        default: status.kind = .other
+        }
+        status.identity.device = raw.device
+        status.identity.inode = raw.inode
+        status.identity.birthSeconds = raw.birth_seconds
+        status.identity.birthNanoseconds = raw.birth_nanoseconds
+        status.size = raw.size
+        status.modifiedSeconds = raw.modified_seconds
+        status.links = raw.links
+        return 0
+    }
+
+    package func space(_ descriptor: Int32, _ space: inout FileSystemSpace) -> Int32 {
+        var raw = towline_space()
+        let code = towline_fstatfs(descriptor, &raw)
+        guard code >= 0 else { return code }
+        space.available = raw.available
+        space.type = raw.type
+        return 0
+    }
+
+    package func lock(_ descriptor: Int32) -> Int32 { result(flock(descriptor, LOCK_EX | LOCK_NB)) }
+
+    package func rename(_ directory: Int32, _ from: String, _ to: String, keeps: Bool) -> Int32 {
+        towline_rename(directory, from, to, keeps ? 1 : 0)
+    }
+
+    package func link(_ directory: Int32, _ from: String, _ to: String) -> Int32 {
+        result(linkat(directory, from, directory, to, 0))
+    }
+
+    package func unlink(_ directory: Int32, _ path: String) -> Int32 { result(unlinkat(directory, path, 0)) }
+
+    package func setAttribute(_ descriptor: Int32, _ name: String, _ value: UnsafeRawBufferPointer) -> Int32 {
+        towline_fsetxattr(descriptor, name, value.baseAddress, value.count)
+    }
+
+    package func getAttribute(_ descriptor: Int32, _ name: String, _ value: UnsafeMutableRawBufferPointer) -> Int {
+        Int(towline_fgetxattr(descriptor, name, value.baseAddress, value.count))
+    }
+
+    package func seek(_ descriptor: Int32, _ offset: Int64, toHole: Bool) -> Int64 {
+        towline_seek(descriptor, offset, toHole ? 1 : 0)
+    }
+
+    package func setModified(_ descriptor: Int32, _ seconds: Int64) -> Int32 {
+        // UTIME_OMIT of <sys/stat.h>: the access time stays.
+        let times = [timespec(tv_sec: 0, tv_nsec: (1 << 30) - 2), timespec(tv_sec: Int(seconds), tv_nsec: 0)]
+        return result(futimens(descriptor, times))
+    }
+
+    package func names(_ directory: Int32, _ names: inout [String]) -> Int32 {
+        // A descriptor of its own: reading moves the position, and closedir(3) closes.
+        let own = Glibc.openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard own >= 0 else { return -errno }
+        guard let stream = fdopendir(own) else {
+            let code = -errno
+            _ = Glibc.close(own)
+            return code
+        }
+        defer { closedir(stream) }
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            names.append(name)
+        }
+        return 0
+    }
+}

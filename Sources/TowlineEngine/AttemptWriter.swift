@@ -1,0 +1,219 @@
+internal import TowlineCore
+import Synchronization
+
+/// The way of a byte: takes one attempt's answer from the transport and writes it at its place.
+///
+/// Judges the head on the engine thread (a pure function), compares the overlap with what is held, cuts at the
+/// segment's end, writes, marks. Copies nothing, allocates nothing per call and shares no lock: what other threads
+/// read are atomics.
+///
+/// `@unchecked Sendable`: everything that is not atomic or constant is used by callbacks alone, which come from one
+/// thread at a time (contract of `Transport`); `attach` happens before `Transport.proceed`, which orders them.
+final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
+    /// What happens rarely and concerns the runner.
+    enum Report: Sendable {
+        case answered(AttemptID, ResponseVerdict)
+        case ended(AttemptID, AttemptResult)
+    }
+
+    /// Bytes between two marks at most; what a SIGKILL costs beyond what the socket holds.
+    static let markInterval: Int64 = 128 << 10
+
+    let plan: AttemptPlan
+    private let limiters: [RateLimiter]
+    private let report: @Sendable (Report) -> Void
+
+    /// Next offset to write; everything from the lease's start to here is written.
+    private let position: Atomic<Int64>
+    private let received = Atomic<Int64>(0)
+    /// The attempt stops here; other threads lower it when a part of the segment is given away.
+    private let limit: Atomic<Int64>
+
+    private var sink: (any Sink)?
+    private var slot: (any JournalSlot)?
+    /// First offset to write; what comes before it is compared.
+    private var start: Int64
+    private var marked: Int64
+    private var markedAt = Duration.zero
+    /// Next offset of the body; behind `position` while the overlap is compared.
+    private var cursor: Int64
+    private var isWanted = false
+    private var drainable: Int64 = 0
+    private var result: AttemptResult?
+    private var digest: (any ContentHasher)?
+    /// Where the response's own body ends.
+    private var responseEnd = Int64.max
+    private let makeHasher: @Sendable (Checksum) -> any ContentHasher
+
+    init(
+        plan: AttemptPlan, sink: (any Sink)?, slot: (any JournalSlot)?, limiters: [RateLimiter],
+        makeHasher: @escaping @Sendable (Checksum) -> any ContentHasher, report: @escaping @Sendable (Report) -> Void
+    ) {
+        self.makeHasher = makeHasher
+        self.plan = plan
+        self.sink = sink
+        self.slot = slot
+        self.limiters = limiters
+        self.report = report
+        position = Atomic(plan.lease.lowerBound)
+        limit = Atomic(plan.lease.upperBound)
+        start = plan.lease.lowerBound
+        marked = plan.lease.lowerBound
+        cursor = plan.lease.lowerBound - plan.overlap
+    }
+
+    // MARK: From other threads
+
+    /// How far it is.
+    var progress: AttemptProgress {
+        AttemptProgress(
+            position: position.load(ordering: .acquiring), received: received.load(ordering: .relaxed))
+    }
+
+    /// Stop at `end`; bytes already written beyond it are right and stay.
+    func shrink(to end: Int64) {
+        limit.store(min(end, limit.load(ordering: .relaxed)), ordering: .relaxed)
+    }
+
+    /// Gives a paused answer its sink. Before `Transport.proceed`.
+    func attach(sink: any Sink, slot: (any JournalSlot)?, lease: ByteRange) {
+        self.sink = sink
+        self.slot = slot
+        start = lease.lowerBound
+        cursor = lease.lowerBound
+        marked = lease.lowerBound
+        position.store(lease.lowerBound, ordering: .releasing)
+        limit.store(lease.upperBound, ordering: .relaxed)
+        isWanted = true
+    }
+
+    // MARK: AttemptReceiver
+
+    func receivedHead(_ head: ResponseHead) -> HeadDisposition {
+        let verdict = ResponseEvaluator.verdict(on: head, to: plan.question)
+        var disposition = HeadDisposition.pause
+        switch verdict {
+        case .partial(let range, let facts):
+            limit.store(min(range.upperBound, limit.load(ordering: .relaxed)), ordering: .relaxed)
+            responseEnd = range.upperBound
+            digest = facts.contentDigests.first.map(makeHasher)
+            if plan.joinsDirectly {
+                isWanted = true
+                disposition = .proceed
+            }
+        case .whole(let facts), .changed(_, .some(let facts)), .rangeIgnored(let facts):
+            responseEnd = facts.representation.completeLength ?? .max
+            digest = facts.contentDigests.first.map(makeHasher)
+        default: disposition = unwanted(head)
+        }
+        report(.answered(plan.id, verdict))
+        return disposition
+    }
+
+    /// A small body is read to its end, so that the connection can be used again; a large one is not worth it.
+    private func unwanted(_ head: ResponseHead) -> HeadDisposition {
+        guard case .length(let length) = ContentLength.parse(head.fields), length <= 16 << 10 else { return .stop }
+        drainable = length
+        return .proceed
+    }
+
+    func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
+        guard isWanted else {
+            drainable -= Int64(bytes.count)
+            return drainable < 0 ? .stop : .consumed
+        }
+        for (index, limiter) in limiters.enumerated() {
+            guard let wait = limiter.take(bytes.count) else { continue }
+            for earlier in limiters[..<index] { earlier.giveBack(bytes.count) }
+            return .pauseFor(wait)
+        }
+        received.wrappingAdd(Int64(bytes.count), ordering: .relaxed)
+        return take(bytes)
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
+        guard let sink else { return stop(with: .cancelled) }
+        do throws(TowlineError) {
+            digest?.update(bytes)
+            var rest = bytes
+            if cursor < start {
+                let count = Int(min(Int64(rest.count), start - cursor))
+                let seam = UnsafeRawBufferPointer(rebasing: rest[..<count])
+                guard try isHeld(seam, in: sink) else { return stop(with: .overlapDiffers) }
+                cursor += Int64(count)
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+            let end = limit.load(ordering: .relaxed)
+            let count = Int(min(Int64(rest.count), max(0, end - cursor)))
+            if count > 0 {
+                try sink.write(UnsafeRawBufferPointer(rebasing: rest[..<count]), at: cursor)
+                cursor += Int64(count)
+                position.store(cursor, ordering: .releasing)
+                try mark()
+            }
+            // Where the response ends with the segment, its own end comes by itself and the connection lives on.
+            let isOver = cursor >= end && (end < responseEnd || count < rest.count)
+            return isOver ? stop(with: .stopped) : .consumed
+        } catch {
+            return stop(with: .sinkFailed(error))
+        }
+    }
+
+    private func stop(with result: AttemptResult) -> BodyDisposition {
+        self.result = result
+        return .stop
+    }
+
+    private func isHeld(_ bytes: UnsafeRawBufferPointer, in sink: any Sink) throws(TowlineError) -> Bool {
+        var offset = 0
+        var isEqual = true
+        var failure: TowlineError?
+        withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 16) { held in
+            while offset < bytes.count, isEqual, failure == nil {
+                let count = min(held.count, bytes.count - offset)
+                let window = UnsafeMutableRawBufferPointer(rebasing: held[..<count])
+                do throws(TowlineError) {
+                    let read = try sink.read(into: window, at: cursor + Int64(offset))
+                    isEqual = read == count && window.elementsEqual(bytes[offset..<(offset + count)])
+                } catch {
+                    failure = error
+                }
+                offset += count
+            }
+        }
+        if let failure { throw failure }
+        return isEqual
+    }
+
+    /// Marks what is written, every `markInterval` bytes and every quarter of a second.
+    private func mark(always: Bool = false) throws(TowlineError) {
+        guard let slot, cursor > marked else { return }
+        if !always, cursor - marked < Self.markInterval {
+            let now = MonotonicClock.now
+            guard now - markedAt >= .milliseconds(250) else { return }
+            markedAt = now
+        }
+        try slot.mark(upTo: cursor)
+        marked = cursor
+    }
+
+    func ended(_ end: AttemptEnd) {
+        var result = self.result ?? Self.result(of: end)
+        do throws(TowlineError) {
+            try mark(always: true)
+        } catch {
+            result = .sinkFailed(error)
+        }
+        if case .complete = result, let digest, !digest.matches() { result = .digestDiffers(from: start) }
+        report(.ended(plan.id, result))
+    }
+
+    private static func result(of end: AttemptEnd) -> AttemptResult {
+        switch end {
+        case .complete(let framing): .complete(framing)
+        case .stopped: .stopped
+        case .cancelled: .cancelled
+        case .failed(let failure): .failed(failure)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+package import TowlineCore
+import Synchronization
+
+/// Runs many downloads, some at once, as they are read.
+package actor BatchRunner {
+    private let options: BatchOptions
+    private let services: TransferServices
+    private let observer: any BatchObserver
+    private let running = Mutex<[Int: TransferRunner]>([:])
+    private let isStopped = Atomic<Bool>(false)
+
+    /// Prepares a batch; nothing happens before `run`.
+    package init(
+        options: BatchOptions, transport: any Transport, storage: any Storage, observer: any BatchObserver
+    ) {
+        self.options = options
+        self.observer = observer
+        services = TransferServices(
+            transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit))
+    }
+
+    /// Runs what `next` gives, `nil` being the end, at most `concurrency` at once; returns when all have ended.
+    ///
+    /// A failure that `next` gives is a download that failed before it began. `next` is asked only when there is room
+    /// for one more, so that a list of any length costs no memory.
+    package func run(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {
+        await withTaskGroup(of: Void.self) { group in
+            var number = 0
+            var active = 0
+            while !isStopped.load(ordering: .relaxed) {
+                if active >= max(1, options.concurrency) {
+                    await group.next()
+                    active -= 1
+                    continue
+                }
+                guard let item = await next() else { break }
+                number += 1
+                switch item {
+                case .failure(let error): observer.ended(number, .failure(error))
+                case .success(let download):
+                    active += 1
+                    group.addTask { [number] in await self.transfer(download, number) }
+                }
+            }
+        }
+    }
+
+    private nonisolated func transfer(_ download: DownloadOptions, _ number: Int) async {
+        let relay = BatchRelay(number: number, observer: observer)
+        let runner = TransferRunner(options: download, services: services, observer: relay)
+        running.withLock { $0[number] = runner }
+        if isStopped.load(ordering: .relaxed) { runner.stop() }
+        observer.started(number, download)
+        do throws(TowlineError) {
+            let completed = try await runner.run()
+            observer.ended(number, .success(completed))
+        } catch {
+            observer.ended(number, .failure(error))
+        }
+        running.withLock { $0[number] = nil }
+        // The runner holds its observer weakly.
+        withExtendedLifetime(relay) {}
+    }
+
+    /// Ends every transfer soon, with everything kept; `run` returns when they have ended.
+    package nonisolated func stop() {
+        isStopped.store(true, ordering: .relaxed)
+        for runner in running.withLock({ Array($0.values) }) { runner.stop() }
+    }
+}
+
+/// Puts a download's number to what its transfer tells.
+private final class BatchRelay: TransferObserver {
+    private let number: Int
+    private let observer: any BatchObserver
+
+    init(number: Int, observer: any BatchObserver) {
+        self.number = number
+        self.observer = observer
+    }
+
+    func progressed(_ snapshot: TransferSnapshot) { observer.progressed(number, snapshot) }
+    func noticed(_ notice: TransferNotice) { observer.noticed(number, notice) }
+}

@@ -1,0 +1,36 @@
+package import TowlineCore
+import Synchronization
+
+/// What all downloads of a process know of a host: until when it wants to be left alone, and how many connections
+/// it allows (DESIGN.md §5). Shared by every transfer of an assembly.
+package final class HostBoard: Sendable {
+    private struct Entry {
+        var notBefore: Duration?
+        var ceiling: Int?
+    }
+
+    private let entries = Mutex<[HTTPURL.Origin: Entry]>([:])
+
+    /// An empty board.
+    package init() {}
+
+    /// Writes down what a transfer found out.
+    package func record(_ report: HostReport, of origin: HTTPURL.Origin) {
+        entries.withLock { entries in
+            var entry = entries[origin] ?? Entry()
+            switch report {
+            case .leaveAlone(let duration):
+                entry.notBefore = max(entry.notBefore ?? .zero, MonotonicClock.now + duration)
+            case .connections(let count):
+                entry.ceiling = max(1, min(entry.ceiling ?? count, count))
+            }
+            entries[origin] = entry
+        }
+    }
+
+    /// Until when the host wants to be left alone.
+    func notBefore(_ origin: HTTPURL.Origin) -> Duration? { entries.withLock { $0[origin]?.notBefore } }
+
+    /// The connections it allows, where that is known.
+    func ceiling(_ origin: HTTPURL.Origin) -> Int? { entries.withLock { $0[origin]?.ceiling } }
+}

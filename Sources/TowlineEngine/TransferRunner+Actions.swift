@@ -1,0 +1,99 @@
+internal import TowlineCore
+
+/// Doing what the machine says.
+extension TransferRunner {
+    func perform(_ actions: [TransferAction]) {
+        for action in actions { perform(action) }
+    }
+
+    private func perform(_ action: TransferAction) {
+        switch action {
+        case .start(let plan): start(plan)
+        case .cancel(let id): services.transport.cancel(id)
+        case .shrink(let id, let end): writers[id]?.shrink(to: end)
+        case .proceed(let id): proceed(id)
+        case .prepare(let plan): prepare(plan)
+        case .learn(let representation, let checksums): learn(representation, checksums)
+        case .withdraw(let range): storing { () throws(TowlineError) in try part?.journal?.withdraw(range) }
+        case .verify(let checksums, let length): verify(checksums, length)
+        case .setAside: storing { () throws(TowlineError) in try part?.sink.setAside() }
+        case .publish(let length, let modified): publish(length, modified)
+        case .notice(let notice): observer?.noticed(notice)
+        case .report(let report): services.board.record(report, of: machine.origin)
+        case .finish(let ending): self.ending = ending
+        }
+    }
+
+    private func storing(_ body: () throws(TowlineError) -> Void) {
+        do throws(TowlineError) { try body() } catch { continuation.yield(.storage(.storageFailed(error))) }
+    }
+
+    // MARK: Attempts
+
+    private func start(_ plan: AttemptPlan) {
+        var slot: (any JournalSlot)?
+        if plan.joinsDirectly {
+            storing { () throws(TowlineError) in slot = try part?.journal?.claimSlot(at: plan.lease.lowerBound) }
+        }
+        slots[plan.id] = slot
+        let continuation = continuation
+        let storage = services.storage
+        let writer = AttemptWriter(
+            plan: plan, sink: plan.joinsDirectly ? part?.sink : nil, slot: slot,
+            limiters: [limiter, services.limiter], makeHasher: { storage.hasher(for: $0) },
+            report: { continuation.yield(.attempt($0)) })
+        writers[plan.id] = writer
+        services.transport.start(
+            AttemptRequest(
+                id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
+                connection: options.connection), receiver: writer)
+    }
+
+    private func proceed(_ id: AttemptID) {
+        guard let writer = writers[id], let part, let lease = machine.lease(of: id) else { return }
+        var slot: (any JournalSlot)?
+        storing { () throws(TowlineError) in slot = try part.journal?.claimSlot(at: lease.lowerBound) }
+        slots[id] = slot
+        writer.attach(sink: part.sink, slot: slot, lease: lease)
+        services.transport.proceed(id)
+    }
+
+    // MARK: Finishing
+
+    private func verify(_ checksums: [Checksum], _ length: Int64) {
+        guard let sink = part?.sink else { return }
+        let continuation = continuation
+        storageTask = Task {
+            do throws(TowlineError) {
+                let mismatches = try await sink.verify(checksums, length: length)
+                continuation.yield(.storage(.verified(mismatches: mismatches)))
+            } catch {
+                continuation.yield(.storage(.storageFailed(error)))
+            }
+        }
+    }
+
+    private func publish(_ length: Int64, _ modified: HTTPDate?) {
+        guard let sink = part?.sink else { return }
+        let terms = PublishTerms(
+            existing: options.existing, durable: options.durable, length: length,
+            modified: modified?.secondsSince1970)
+        storageTask = Task {
+            do throws(TowlineError) {
+                let file = try await sink.publish(terms)
+                self.published = file
+                continuation.yield(.storage(.published))
+            } catch {
+                continuation.yield(.storage(.storageFailed(error)))
+            }
+        }
+    }
+
+    private func learn(_ representation: Representation, _ checksums: [Checksum]) {
+        guard var record else { return }
+        record.representation = representation
+        record.checksums = checksums
+        self.record = record
+        storing { () throws(TowlineError) in try part?.journal?.update(record) }
+    }
+}

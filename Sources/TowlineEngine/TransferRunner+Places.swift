@@ -1,0 +1,186 @@
+internal import TowlineCore
+
+/// Where the bytes go: what is there already, and what is to be created.
+extension TransferRunner {
+    private var source: String { options.url.withoutSecrets }
+
+    /// Looks at what is known before the first request.
+    func begin() throws(TowlineError) -> [TransferAction] {
+        try checkFields()
+        var held: HeldDownload?
+        if case .file(let directory, let name) = options.target {
+            held = try lookBefore(directory, name)
+            if early != nil {
+                ending = .finished
+                return []
+            }
+        } else {
+            part = services.storage.standardOutput(digesting: options.checksum.map { [$0.algorithm] } ?? [])
+        }
+        return machine.handle(.begin(held), TransferContext(now: MonotonicClock.now))
+    }
+
+    private func checkFields() throws(TowlineError) {
+        for line in options.userFields.lines {
+            let isReserved = TransferStateMachine.reservedFields.contains { HTTPFields.equalNames($0, line.name) }
+            guard isReserved else { continue }
+            throw TowlineError(
+                .unusableHeader, "the header \(line.name) decides which bytes come; it is set by towline alone")
+        }
+    }
+
+    private func lookBefore(_ directory: String, _ name: String?) throws(TowlineError) -> HeldDownload? {
+        let known = name.map { Place(directory: directory, name: $0) }
+        let guess = Place(
+            directory: directory, name: SafeFileName.forDownload(fields: HTTPFields(), url: options.url))
+        let candidate = known ?? services.storage.find(source: source, inDirectory: directory) ?? guess
+        switch try services.storage.survey(candidate) {
+        case .nothing(let notices):
+            tell(notices)
+            return nil
+        case .unfinished(let part):
+            guard known != nil || part.journal?.record.source == source else {
+                // Somebody else's: the name is not decided yet, and this one is not ours to touch.
+                part.sink.close()
+                return nil
+            }
+            return take(part, at: candidate)
+        case .finished(let file, let origin):
+            if origin == source { early = .alreadyThere(file) } else if known != nil { try decideOccupied(candidate) }
+            return nil
+        case .occupied:
+            if known != nil { try decideOccupied(candidate) }
+            return nil
+        }
+    }
+
+    private func tell(_ notices: [String]) {
+        for text in notices { observer?.noticed(TransferNotice(.warning, .disk, text)) }
+    }
+
+    /// Goes on with an unfinished download that this process now holds.
+    private func take(_ part: OpenPart, at place: Place) -> HeldDownload? {
+        occupy(place, part)
+        tell(part.notices)
+        guard let journal = part.journal else {
+            return HeldDownload(representation: Representation(), written: ByteRangeSet())
+        }
+        record = journal.record
+        if journal.record.source != source {
+            let text = "\(place.name) was begun from another URL; going on if it is the same file"
+            observer?.noticed(TransferNotice(.info, .resumed, text))
+        }
+        return HeldDownload(
+            representation: journal.record.representation, written: part.claims, durable: journal.durable,
+            isDoubtful: part.isDoubtful, checksums: journal.record.checksums)
+    }
+
+    private func occupy(_ place: Place, _ part: OpenPart) {
+        self.part = part
+        self.place = place
+        services.places.occupy(place, by: source)
+    }
+
+    /// Something else has the name.
+    private func decideOccupied(_ place: Place) throws(TowlineError) {
+        switch options.existing {
+        case .skip: early = .skipped(path: place.path)
+        case .overwrite, .rename: break
+        case .fail:
+            throw TowlineError(
+                .destinationExists,
+                "\(place.path) exists and is not known to be this download; --if-exists says what to do with it")
+        }
+    }
+
+    // MARK: The first answer
+
+    /// Creates part file and journal, or finds that they are there.
+    func prepare(_ plan: PreparePlan) {
+        do throws(TowlineError) {
+            if case .standardOutput = options.target { return step(.prepared) }
+            if plan.isReplacement, let old = part, let place {
+                try replace(old, at: place, plan)
+                return step(.prepared)
+            }
+            guard case .file(let directory, let name) = options.target else { return }
+            if let name {
+                try open(Place(directory: directory, name: name), plan)
+            } else {
+                try openNumbered(directory, plan)
+            }
+        } catch {
+            step(.storageFailed(error))
+        }
+    }
+
+    /// The server chose the name: where another download has it, the next free number is taken.
+    private func openNumbered(_ directory: String, _ plan: PreparePlan) throws(TowlineError) {
+        for number in 0..<1000 {
+            let name = number == 0 ? plan.fileName : SafeFileName.numbered(plan.fileName, number)
+            let place = Place(directory: directory, name: name)
+            // Another transfer of this process may be at it: two URLs, one name, two files.
+            if let other = services.places.user(of: place), other != source { continue }
+            if try open(place, plan, mayYield: true) { return }
+        }
+        throw TowlineError(.destinationExists, "\(directory)/\(plan.fileName) and 999 numbered names are taken")
+    }
+
+    /// - Returns: `false` if the place belongs to another download and `mayYield` allows to leave it.
+    @discardableResult
+    private func open(_ place: Place, _ plan: PreparePlan, mayYield: Bool = false) throws(TowlineError) -> Bool {
+        switch try services.storage.survey(place) {
+        case .nothing(let notices):
+            tell(notices)
+        case .unfinished(let part):
+            if mayYield, let journal = part.journal, journal.record.source != source {
+                part.sink.close()
+                return false
+            }
+            let held = take(part, at: place)
+            step(.begin(held))
+            return true
+        case .finished(let file, let origin):
+            if origin == source { return leaveAlone(.alreadyThere(file)) }
+            if mayYield { return false }
+            try decideOccupied(place)
+        case .occupied:
+            try decideOccupied(place)
+        }
+        if let early { return leaveAlone(early) }
+        try create(place, plan)
+        step(.prepared)
+        return true
+    }
+
+    private func leaveAlone(_ outcome: CompletedTransfer.Outcome) -> Bool {
+        early = outcome
+        step(.stop)
+        return true
+    }
+
+    private func create(_ place: Place, _ plan: PreparePlan) throws(TowlineError) {
+        let fresh = DownloadRecord(
+            source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
+            representation: plan.representation, checksums: plan.checksums, generation: 1)
+        occupy(place, try services.storage.create(place, record: fresh, terms: terms(plan)))
+        record = fresh
+        createdPart = true
+        tell(part?.notices ?? [])
+    }
+
+    private func replace(_ old: OpenPart, at place: Place, _ plan: PreparePlan) throws(TowlineError) {
+        let next = DownloadRecord(
+            source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
+            representation: plan.representation, checksums: plan.checksums,
+            generation: (record?.generation ?? 0) + 1)
+        part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
+        record = next
+        checkpoints = CheckpointPolicy(now: MonotonicClock.now)
+    }
+
+    private func terms(_ plan: PreparePlan) -> CreateTerms {
+        let isSmall = (plan.representation.completeLength ?? .max) < 1 << 20
+        return CreateTerms(journaled: !isSmall, reservesSpace: options.reservesSpace)
+    }
+}

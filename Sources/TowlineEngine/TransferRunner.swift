@@ -1,0 +1,237 @@
+package import TowlineCore
+import Synchronization
+
+/// Runs one transfer: feeds what happens to the `TransferStateMachine` and does what it says.
+///
+/// An actor: everything rare comes together here. Bytes never do (see `AttemptWriter`).
+package actor TransferRunner {
+    /// What the runner waits for.
+    enum Event: Sendable {
+        case attempt(AttemptWriter.Report)
+        case storage(TransferEvent)
+        case checkpoint(TransferEvent, start: Duration, bytes: Int64)
+        case tick
+        case stop
+    }
+
+    let options: DownloadOptions
+    let services: TransferServices
+    weak var observer: (any TransferObserver)?
+    var machine: TransferStateMachine
+    var writers: [AttemptID: AttemptWriter] = [:]
+    var slots: [AttemptID: any JournalSlot] = [:]
+    var part: OpenPart?
+    var record: DownloadRecord?
+    var place: Place?
+    /// This transfer created the part file: if nothing ever comes, it goes.
+    var createdPart = false
+    var checkpoints = CheckpointPolicy(now: MonotonicClock.now)
+    var isCheckpointing = false
+    var storageTask: Task<Void, Never>?
+    var published: PublishedFile?
+    var ending: TransferEnding?
+    /// Ends the transfer well without publishing: the file was there.
+    var early: CompletedTransfer.Outcome?
+    var lastIntact = MonotonicClock.now
+    let limiter: RateLimiter
+    nonisolated let events: AsyncStream<Event>
+    nonisolated let continuation: AsyncStream<Event>.Continuation
+    private nonisolated let isTicking = Atomic<Bool>(false)
+    private static let nextBlock = Atomic<UInt64>(1)
+
+    /// Prepares a transfer; nothing happens before `run`.
+    package init(options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?) {
+        var options = options
+        if options.connection.user == nil { options.connection.user = options.url.userInfo }
+        self.options = options
+        self.services = services
+        self.observer = observer
+        limiter = RateLimiter(rate: options.rateLimit ?? 0)
+        let block = Self.nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue
+        machine = TransferStateMachine(
+            terms: TransferTerms(options), firstID: block << 32,
+            hostCeiling: services.board.ceiling(options.url.origin))
+        (events, continuation) = AsyncStream.makeStream()
+    }
+
+    /// Ends the transfer soon, with everything kept; `run` then throws `cancelled`.
+    package nonisolated func stop() { continuation.yield(.stop) }
+
+    /// Runs to the end.
+    ///
+    /// - Throws: `cancelled` after `stop`; otherwise what went wrong. The part file and its journal stay wherever
+    ///   another run could go on with them.
+    package func run() async throws(TowlineError) -> CompletedTransfer {
+        do throws(TowlineError) {
+            try perform(begin())
+        } catch {
+            continuation.finish()
+            close()
+            throw error
+        }
+        let ticker = Task { await tick() }
+        defer { ticker.cancel() }
+        if ending == nil {
+            for await event in events {
+                handle(event)
+                if ending != nil { break }
+            }
+        }
+        continuation.finish()
+        return try finished()
+    }
+
+    private nonisolated func tick() async {
+        while !Task.isCancelled {
+            let pause = await sleepTime
+            do { try await Task.sleep(for: pause) } catch { return }
+            // One tick at a time: a busy runner does not collect a backlog of them.
+            if !isTicking.exchange(true, ordering: .relaxed) { continuation.yield(.tick) }
+        }
+    }
+
+    private var sleepTime: Duration {
+        let regular = Duration.milliseconds(100)
+        guard let wake = machine.wakeAt else { return regular }
+        return min(regular, max(.milliseconds(1), wake - MonotonicClock.now))
+    }
+
+    private func handle(_ event: Event) {
+        switch event {
+        case .attempt(.answered(let id, let verdict)): step(.answered(id, verdict))
+        case .attempt(.ended(let id, let result)): attemptEnded(id, result)
+        case .storage(let event): step(event)
+        case .checkpoint(let event, let start, let bytes):
+            isCheckpointing = false
+            checkpoints.completed(start: start, now: MonotonicClock.now, bytes: bytes)
+            step(event)
+        case .tick:
+            isTicking.store(false, ordering: .relaxed)
+            checkPart()
+            step(.tick)
+            checkpointIfDue()
+        case .stop: step(.stop)
+        }
+        observer?.progressed(machine.snapshot(now: MonotonicClock.now))
+    }
+
+    private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
+        step(.ended(id, result))
+        writers[id] = nil
+        if let slot = slots.removeValue(forKey: id) { part?.journal?.release(slot) }
+    }
+
+    /// One event through the machine, and its actions out of it.
+    func step(_ event: TransferEvent) {
+        perform(machine.handle(event, context()))
+    }
+
+    private func context() -> TransferContext {
+        var progress: [AttemptID: AttemptProgress] = [:]
+        for (id, writer) in writers { progress[id] = writer.progress }
+        let origin = machine.origin
+        return TransferContext(
+            now: MonotonicClock.now, progress: progress, hostNotBefore: services.board.notBefore(origin),
+            hostCeiling: services.board.ceiling(origin), jitter: Double.random(in: 0..<1))
+    }
+
+    private func checkPart() {
+        guard let part, MonotonicClock.now - lastIntact > .seconds(1) else { return }
+        lastIntact = MonotonicClock.now
+        do throws(TowlineError) { try part.sink.checkIntact() } catch { step(.partLost(reason: error.message)) }
+    }
+
+    private func checkpointIfDue() {
+        guard let part, let journal = part.journal, !isCheckpointing, ending == nil, options.durable else { return }
+        let start = MonotonicClock.now
+        let bytes = machine.receivedBytes
+        guard checkpoints.isDue(now: start, bytes: bytes) else { return }
+        isCheckpointing = true
+        let continuation = continuation
+        Task {
+            let event: TransferEvent
+            do throws(TowlineError) {
+                try await journal.checkpoint(part.sink)
+                event = .checkpointed(journal.durable)
+            } catch {
+                event = .checkpointFailed(journal.durable, error)
+            }
+            continuation.yield(.checkpoint(event, start: start, bytes: bytes))
+        }
+    }
+
+    private func finished() throws(TowlineError) -> CompletedTransfer {
+        close()
+        let received = machine.receivedBytes
+        if let early { return CompletedTransfer(outcome: early, receivedBytes: received) }
+        switch ending {
+        case .finished?:
+            guard let published else { break }
+            if case .standardOutput = options.target {
+                return CompletedTransfer(outcome: .streamed(length: published.length), receivedBytes: received)
+            }
+            return CompletedTransfer(outcome: .published(published), receivedBytes: received)
+        case .failed(let error)?: throw error
+        case .stopped?, nil: break
+        }
+        throw TowlineError(.cancelled, "\(options.url): stopped; everything that came is kept")
+    }
+
+    /// Lets go of the part file; one that holds nothing and was made by this transfer disappears.
+    private func close() {
+        guard let part else { return }
+        self.part = nil
+        if let place { services.places.leave(place) }
+        if ending != .finished, createdPart, machine.holdsNothing, part.journal?.written.isEmpty ?? true {
+            part.sink.discard()
+            return
+        }
+        guard let storageTask else { return part.sink.close() }
+        // A checksum may still be read from the file; its descriptor stays until that notices.
+        storageTask.cancel()
+        Task {
+            await storageTask.value
+            part.sink.close()
+        }
+    }
+}
+
+/// What transfers of one assembly share.
+package struct TransferServices: Sendable {
+    /// The wire.
+    package let transport: any Transport
+    /// The disk.
+    package let storage: any Storage
+    /// What is known of hosts.
+    package let board: HostBoard
+    /// The limit for all transfers together.
+    package let limiter: RateLimiter
+    /// Which places this process's transfers are at.
+    let places = PlaceBoard()
+
+    /// Assembles them.
+    package init(transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter) {
+        self.transport = transport
+        self.storage = storage
+        self.board = board
+        self.limiter = limiter
+    }
+}
+
+extension TransferTerms {
+    /// The part of the options that decisions depend on.
+    init(_ options: DownloadOptions) {
+        self.init(source: options.url)
+        connections = options.connections
+        sequential = options.sequential
+        isStream = options.target == .standardOutput
+        retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
+        stallTimeout = options.stallTimeout
+        maxRedirects = options.maxRedirects
+        allowsDowngrade = options.allowsDowngrade
+        unsafeResume = options.unsafeResume
+        restartsChanged = options.restartsChanged
+        checksum = options.checksum
+        userFields = options.userFields
+    }
+}

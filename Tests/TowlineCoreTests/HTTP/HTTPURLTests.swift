@@ -1,0 +1,281 @@
+import Testing
+
+@testable import TowlineCore
+
+@Suite("URLs")
+struct HTTPURLTests {
+    @Test(
+        "What goes out",
+        arguments: [
+            ("http://example.com", "http://example.com/"),
+            ("HTTP://Example.COM:80/a", "http://example.com/a"),
+            ("https://example.com:443?x=1", "https://example.com/?x=1"),
+            ("http://example.com:8080/a#part", "http://example.com:8080/a"),
+            ("http://example.com:/a", "http://example.com/a"),
+            ("http://example.com:0080/a", "http://example.com/a"),
+            ("  http://example.com/a b  ", "http://example.com/a%20b"),
+            ("http://example.com/\"<>\\^`{|}", "http://example.com/%22%3C%3E%5C%5E%60%7B%7C%7D"),
+            ("http://example.com/?\"<>\\^`{|} ", "http://example.com/?%22%3C%3E%5C%5E%60%7B%7C%7D"),
+            ("http://example.com/é?ü", "http://example.com/%C3%A9?%C3%BC"),
+            ("http://example.com/a%2fb%2Fc%", "http://example.com/a%2fb%2Fc%"),
+            ("http://example.com/[]'!$&()*+,;=:@", "http://example.com/[]'!$&()*+,;=:@"),
+            ("http://example.com/a/./b/../c", "http://example.com/a/c"),
+            ("http://example.com/../../etc/passwd", "http://example.com/etc/passwd"),
+            ("http://example.com/a/..", "http://example.com/"),
+            ("http://example.com//a//..", "http://example.com//a/"),
+            ("http://example.com/?a/../b", "http://example.com/?a/../b"),
+            ("http://user:secret@example.com/a", "http://example.com/a"),
+            ("http://[::1]:8080/a", "http://[::1]:8080/a"),
+            ("http://[2001:DB8::192.0.2.1]/", "http://[2001:db8::192.0.2.1]/"),
+            ("http://0x7f000001/", "http://0x7f000001/"),
+            ("http://127.1/", "http://127.1/"),
+            ("http://example.com./", "http://example.com./"),
+            ("http://under_score.example/", "http://under_score.example/"),
+            ("http://bücher.example/", "http://bücher.example/"),
+            ("http://BÜCHER.example/", "http://bücher.example/"),
+            ("http://日本語.example/", "http://日本語.example/"),
+            ("http://straße.example/", "http://straße.example/"),
+            ("http://xn--bcher-kva.example/", "http://xn--bcher-kva.example/"),
+        ])
+    func requestText(text: String, expected: String) throws {
+        let url = try HTTPURL(parsing: text)
+        #expect(url.requestText == expected)
+        #expect(try HTTPURL(parsing: url.requestText).requestText == expected)
+    }
+
+    @Test(
+        "What is refused",
+        arguments: [
+            "", " ", "example.com", "//example.com/", "http:", "http:/", "http://", "http:///a", "http:example.com",
+            "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "data:,x", "httpx://example.com/",
+            " \thttp://example.com/",
+            "http://example.com/\r\nX: y", "http://example.com/\n", "http://example.com/\r", "http://example.com/\u{0}",
+            "http://example.com/\u{1B}[2J", "http://example.com/\t", "http://example.com/\u{7F}",
+            "http://exam\nple.com/", "http://example.com/#\u{0}", "http://u\r\n@example.com/",
+            "http://u%0d%0a@example.com/", "http://u:%00@example.com/", "http://%ff@example.com/",
+            "http://example.com:0/", "http://example.com:65536/", "http://example.com:99999/", "http://example.com:-1/",
+            "http://example.com:+80/", "http://example.com:8a/", "http://example.com: 80/", "http://example.com:80:80/",
+            "http://example.com:99999999999999999999/",
+            "http://good.example\\@evil.example/", "http://evil.example\\.good.example/", "http://a\\b/",
+            "http://@/", "http://user@/", "http://:80/", "http://user:pass@:80/",
+            "http://exa mple.com/", "http://exa%6dple.com/", "http://exa<mple.com/", "http://a|b/", "http://a^b/",
+            "http://a,b/", "http://a;b/", "http://a=b/", "http://a!b/", "http://a'b/", "http://a\"b/", "http://a(b/",
+            "http://a*b/", "http://a~b/", "http://a{b/", "http://a]b/", "http://a[b/",
+            "http://.", "http://./", "http://..", "http://.example.com/", "http://a..b/",
+            // These turn into / . : @ a/c under IDNA's mapping.
+            "http://good.example／evil.example/", "http://evil。example/", "http://evil．example/", "http://a：80/",
+            "http://a＠b/", "http://℀.example/", "http://ａ.example/", "http://⑴.example/", "http://a\u{AD}b/",
+            "http://a\u{200D}b/", "http://a\u{202E}b/", "http://\u{FFFD}/", "http://😀.example/",
+            "http://[::1/", "http://[]/", "http://[:::]/", "http://[1::2::3]/", "http://[1:2:3:4:5:6:7]/",
+            "http://[1:2:3:4:5:6:7:8:9]/", "http://[12345::]/", "http://[::g]/", "http://[::1%25eth0]/",
+            "http://[::1%eth0]/", "http://[::1.2.3]/", "http://[::1.2.3.256]/", "http://[::1.2.3.04]/",
+            "http://[1.2.3.4::]/", "http://[::1]x/", "http://[::1]80/", "http://x[::1]/", "http://[1:2:3:4:5:6:7::8]/",
+            "http://[1:]/", "http://[:1]/", "http://[v1.a]/",
+        ])
+    func refused(text: String) {
+        let error = #expect(throws: TowlineError.self) { try HTTPURL(parsing: text) }
+        #expect(error?.code == .unusableURL)
+    }
+
+    @Test(
+        "Addresses of version 6",
+        arguments: [
+            "::", "::1", "1::", "1:2:3:4:5:6:7:8", "1::8", "::ffff:192.0.2.1", "1:2:3:4:5:6:192.0.2.1", "fe80::1:0:0",
+            "1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8",
+        ])
+    func addressLiterals(address: String) throws {
+        #expect(try HTTPURL(parsing: "http://[\(address)]/").host == "[\(address)]")
+    }
+
+    @Test("A URL is at most 16 KiB, escapes included")
+    func length() throws {
+        let room = HTTPURL.maximumByteCount - "http://h/".utf8.count
+        #expect(try HTTPURL(parsing: "http://h/" + String(repeating: "a", count: room)).path.utf8.count == room + 1)
+        #expect(throws: TowlineError.self) {
+            try HTTPURL(parsing: "http://h/" + String(repeating: "a", count: room + 1))
+        }
+        #expect(throws: TowlineError.self) {
+            try HTTPURL(parsing: "http://h/" + String(repeating: " ", count: room - 1) + "x")
+        }
+        #expect(throws: TowlineError.self) {
+            try HTTPURL(parsing: "http://h/" + String(repeating: "a", count: 1_000_000))
+        }
+    }
+
+    @Test(
+        "User information",
+        arguments: [
+            ("http://example.com/", nil), ("http://@example.com/", nil), ("http://u@example.com/", "u"),
+            ("http://u:p@example.com/", "u:p"), ("http://:p@example.com/", ":p"), ("http://u:@example.com/", "u:"),
+            ("http://u%40x:p%3Aq%25@example.com/", "u@x:p:q%"), ("http://u@x:p@example.com/", "u@x:p"),
+            ("http://u:100%@example.com/", "u:100%"), ("http://ü:%C3%A9@example.com/", "ü:é"),
+        ] as [(String, String?)])
+    func userInfo(text: String, expected: String?) throws {
+        let url = try HTTPURL(parsing: text)
+        #expect(url.userInfo == expected)
+        #expect(url.host == "example.com")
+    }
+
+    @Test("The host is what stands before the path, whatever tries to look like it")
+    func hostConfusion() throws {
+        #expect(try HTTPURL(parsing: "http://good.example@evil.example/").host == "evil.example")
+        #expect(try HTTPURL(parsing: "http://a:b@c@d.example/").host == "d.example")
+        #expect(try HTTPURL(parsing: "http://good.example?@evil.example/").host == "good.example")
+        #expect(try HTTPURL(parsing: "http://good.example#@evil.example/").host == "good.example")
+        #expect(try HTTPURL(parsing: "http://good.example/@evil.example/").host == "good.example")
+        #expect(try HTTPURL(parsing: "http://good.example/\\@evil.example/").host == "good.example")
+    }
+
+    @Test("Origins differ in scheme, host or port and in nothing else")
+    func origins() throws {
+        func origin(_ text: String) throws -> HTTPURL.Origin { try HTTPURL(parsing: text).origin }
+        let base = try origin("https://example.com/a")
+        #expect(try origin("HTTPS://u:p@EXAMPLE.com:443/b?c") == base)
+        for other in [
+            "http://example.com", "http://example.com:443", "https://example.com:8443", "https://example.org",
+        ] {
+            #expect(try origin(other) != base)
+        }
+        #expect("\(base)" == "https://example.com")
+        #expect(try "\(origin("https://example.com:80"))" == "https://example.com:80")
+    }
+
+    @Test("Equality compares everything")
+    func equality() throws {
+        let url = try HTTPURL(parsing: "http://u:p@example.com/a?b")
+        #expect(try url == HTTPURL(parsing: "HTTP://u:p@example.com:80/a?b#c"))
+        for other in ["http://u:q@example.com/a?b", "http://example.com/a?b", "http://u:p@example.com/a?c"] {
+            #expect(try url != HTTPURL(parsing: other))
+        }
+    }
+
+    @Test(
+        "The last path component",
+        arguments: [
+            ("/", nil), ("/a/", nil), ("/a", "a"), ("/a/b.zip?c=/d", "b.zip"), ("/a%20b", "a b"), ("/a%2Fb", "a/b"),
+            ("/%252e%252e", "%2e%2e"), ("/%ff", "%ff"), ("/100%", "100%"), ("/é", "é"), ("?x", nil), ("/a/..", nil),
+        ] as [(String, String?)])
+    func lastPathComponent(path: String, expected: String?) throws {
+        #expect(try HTTPURL(parsing: "http://h" + path).lastPathComponent == expected)
+    }
+}
+
+@Suite("Secrets in URLs")
+struct HTTPURLSecretTests {
+    @Test(
+        "Values that grant access are taken out",
+        arguments: [
+            ("https://u:canary@h/a", "https://h/a"),
+            (
+                "https://h/a?X-Amz-Signature=canary&X-Amz-Date=20260101",
+                "https://h/a?X-Amz-Signature=&X-Amz-Date=20260101"
+            ),
+            (
+                "https://h/a?x-amz-credential=canary&X-AMZ-SECURITY-TOKEN=canary",
+                "https://h/a?x-amz-credential=&X-AMZ-SECURITY-TOKEN="
+            ),
+            (
+                "https://h/a?Policy=canary&Signature=canary&Key-Pair-Id=canary",
+                "https://h/a?Policy=&Signature=&Key-Pair-Id="
+            ),
+            ("https://h/a?sv=1&se=2&sp=r&sig=canary", "https://h/a?sv=1&se=2&sp=r&sig="),
+            ("https://h/a?X-Goog-Signature=canary", "https://h/a?X-Goog-Signature="),
+            ("https://h/a?hdnea=st=1~exp=2~hmac=canary&x=1", "https://h/a?hdnea=&x=1"),
+            ("https://h/a?%74oken=canary", "https://h/a?%74oken="),
+            ("https://h/a?a=1;token=canary;canary&b=2", "https://h/a?a=1;token=&b=2"),
+            ("https://h/a?token=canary#canary", "https://h/a?token="),
+            ("https://h/a?token", "https://h/a?token"), ("https://h/a?", "https://h/a?"),
+            ("https://h/a?&&", "https://h/a?&&"),
+            (
+                "https://h/a?access_token=canary&jwt=canary&__token__=canary",
+                "https://h/a?access_token=&jwt=&__token__="
+            ),
+            ("https://h/a?tokens=3&monkey=4", "https://h/a?tokens=3&monkey=4"),
+        ])
+    func redaction(text: String, expected: String) throws {
+        let url = try HTTPURL(parsing: text)
+        #expect(url.withoutSecrets == expected)
+        #expect(try HTTPURL(parsing: expected).withoutSecrets == expected)
+        var dumped = ""
+        dump(url, to: &dumped)
+        for printed in ["\(url)", String(reflecting: url), String(describing: Optional(url)), dumped, "\([url])"] {
+            #expect(!printed.contains("canary"))
+        }
+    }
+
+    @Test(
+        "Nor does an error show them",
+        arguments: [
+            "http://u:canary@/", "http://u:canary@h:99999/a?token=canary", "ftp://u:canary@h/?token=canary",
+            "http://u:ca\u{1B}nary@h/", "u:canary@h", "http://u:can/ary@h\n/canary@", "http://h\n?canary",
+            "http://h\u{0}#canary",
+        ])
+    func errors(text: String) {
+        let error = #expect(throws: TowlineError.self) { try HTTPURL(parsing: text) }
+        let message = error?.message ?? ""
+        #expect(!message.contains("canary"))
+        #expect(!message.contains("nary"))
+        #expect(!message.utf8.contains { ASCII.isControl($0) })
+        #expect(throws: TowlineError.self) {
+            try HTTPURL(parsing: "http://h/" + String(repeating: "a", count: 16_384) + "?token=canary")
+        }
+    }
+}
+
+@Suite("References")
+struct HTTPURLReferenceTests {
+    /// RFC 3986 §5.4.1 and §5.4.2, less those that are not http. Fragments are dropped.
+    @Test(
+        "RFC 3986 §5.4",
+        arguments: [
+            ("g", "/b/c/g"), ("./g", "/b/c/g"), ("g/", "/b/c/g/"), ("/g", "/g"), ("?y", "/b/c/d;p?y"),
+            ("g?y", "/b/c/g?y"),
+            ("#s", "/b/c/d;p?q"), ("g#s", "/b/c/g"), ("g?y#s", "/b/c/g?y"), (";x", "/b/c/;x"), ("g;x", "/b/c/g;x"),
+            ("g;x?y#s", "/b/c/g;x?y"), (".", "/b/c/"), ("./", "/b/c/"), ("..", "/b/"), ("../", "/b/"), ("../g", "/b/g"),
+            ("../..", "/"), ("../../", "/"), ("../../g", "/g"), ("../../../g", "/g"), ("../../../../g", "/g"),
+            ("/./g", "/g"), ("/../g", "/g"), ("g.", "/b/c/g."), (".g", "/b/c/.g"), ("g..", "/b/c/g.."),
+            ("..g", "/b/c/..g"),
+            ("./../g", "/b/g"), ("./g/.", "/b/c/g/"), ("g/./h", "/b/c/g/h"), ("g/../h", "/b/c/h"),
+            ("g;x=1/./y", "/b/c/g;x=1/y"), ("g;x=1/../y", "/b/c/y"), ("g?y/./x", "/b/c/g?y/./x"),
+            ("g?y/../x", "/b/c/g?y/../x"), ("g#s/../x", "/b/c/g"),
+            ("/\\evil.example", "/%5Cevil.example"), (" g ", "/b/c/g"), ("g h", "/b/c/g%20h"), ("é", "/b/c/%C3%A9"),
+        ])
+    func examples(reference: String, expected: String) throws {
+        let base = try HTTPURL(parsing: "http://u:p@a/b/c/d;p?q")
+        let resolved = try base.resolving(reference)
+        #expect(resolved.pathAndQuery == expected)
+        #expect(resolved.origin == base.origin)
+        #expect(resolved.userInfo == "u:p")
+    }
+
+    @Test(
+        "References with an authority",
+        arguments: [
+            ("//g", "http://g/"), ("//g:8080/x/../y", "http://g:8080/y"), ("https://g/x", "https://g/x"),
+            ("HTTP://G/x", "http://g/x"), ("//u2:p2@g/", "http://g/"), ("//[::1]/", "http://[::1]/"),
+        ])
+    func authorities(reference: String, expected: String) throws {
+        let resolved = try HTTPURL(parsing: "http://u:p@a/b").resolving(reference)
+        #expect(resolved.requestText == expected)
+        #expect(resolved.userInfo != "u:p")
+    }
+
+    @Test(
+        "Refused",
+        arguments: [
+            "", "  ", "file:///etc/passwd", "ftp://h/", "javascript:alert(1)", "data:,x", "mailto:a@b", "http:g",
+            "http:/g",
+            "http://", "//", "///x", "g\r\nSet-Cookie: x", "g\u{0}", "//h:0/", "//h\\x/", "a:b", "h2+x.y-z:x",
+        ])
+    func refused(reference: String) throws {
+        let base = try HTTPURL(parsing: "http://a/b")
+        let error = #expect(throws: TowlineError.self) { try base.resolving(reference) }
+        #expect(error?.code == .redirectRefused)
+    }
+
+    @Test("A resolved reference is bounded too")
+    func length() throws {
+        let base = try HTTPURL(parsing: "http://a/" + String(repeating: "b", count: 9000) + "/")
+        #expect(throws: TowlineError.self) { try base.resolving(String(repeating: "c", count: 9000)) }
+    }
+}

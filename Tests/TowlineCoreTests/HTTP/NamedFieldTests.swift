@@ -1,0 +1,139 @@
+import Testing
+
+@testable import TowlineCore
+
+@Suite("Content-Disposition")
+struct ContentDispositionTests {
+    @Test(
+        "File names",
+        arguments: [
+            // RFC 6266 §5.
+            ("Attachment; filename=example.html", "example.html"),
+            ("INLINE; FILENAME= \"an example.html\"", "an example.html"),
+            ("attachment; filename*= UTF-8''%e2%82%ac%20rates", "€ rates"),
+            ("attachment; filename=\"EURO rates\"; filename*=utf-8''%e2%82%ac%20rates", "€ rates"),
+            // RFC 8187 §3.2.3.
+            ("attachment; filename*=iso-8859-1'en'%A3%20rates", "£ rates"),
+            ("attachment; filename*=UTF-8''%c2%a3%20and%20%e2%82%ac%20rates", "£ and € rates"),
+            ("attachment; filename*=UTF-8''a; filename=b", "a"), ("attachment;filename=\"a;b.txt\"", "a;b.txt"),
+            ("attachment; filename=\"a\\\"b\\\\c.txt\"", "a\"b\\c.txt"),
+            ("attachment; filename=\"%41.txt\"", "%41.txt"),
+            ("attachment; filename=%41.txt", "%41.txt"), ("attachment; filename=a b.zip ; x=y", "a b.zip"),
+            ("filename=a", "a"), ("attachment; filename = a", "a"), ("attachment;;; filename=a;", "a"),
+            ("attachment; x=\"; filename=z\"; filename=a", "a"), ("attachment; filename=\"é\"", "é"),
+            ("attachment; filename=../../.ssh/authorized_keys", "../../.ssh/authorized_keys"),
+            // A filename* that cannot be read leaves filename.
+            ("attachment; filename*=UTF-8''%zz; filename=b", "b"),
+            ("attachment; filename*=UTF-8''%ff; filename=b", "b"),
+            ("attachment; filename*=KOI8-R''%c1; filename=b", "b"), ("attachment; filename*=b; filename=c", "c"),
+            ("attachment", nil), ("", nil), ("attachment; filename=", nil), ("attachment; filename=\"\"", nil),
+            ("attachment; filename=\"open", nil), ("attachment; filename=\"open\\", nil),
+            ("attachment; filename=a; filename=b", nil), ("attachment; filename*=UTF-8''a; filename*=UTF-8''b", nil),
+            ("attachment; xfilename=a", nil), ("attachment; filename", nil), ("attachment; filename*0=a", nil),
+        ] as [(String, String?)])
+    func fileName(value: String, expected: String?) {
+        #expect(ContentDisposition.fileName(HTTPFields([("content-disposition", value)])) == expected)
+    }
+
+    @Test("Lines that contradict each other count as none")
+    func contradiction() {
+        let name = "Content-Disposition"
+        #expect(ContentDisposition.fileName(HTTPFields([(name, "a; filename=x"), (name, "a; filename=y")])) == nil)
+        #expect(ContentDisposition.fileName(HTTPFields([(name, "a; filename=x"), (name, "a; filename=x")])) == "x")
+        #expect(ContentDisposition.fileName(HTTPFields()) == nil)
+    }
+}
+
+@Suite("Link")
+struct LinkHeaderTests {
+    private func links(_ values: String...) -> LinkHeader { LinkHeader(HTTPFields(values.map { ("Link", $0) })) }
+
+    @Test("RFC 6249 §3: mirrors by priority, then in order")
+    func duplicates() {
+        let header = links(
+            "<http://www2.example.com/example.ext>; rel=duplicate; pri=1; pref",
+            "<ftp://ftp.example.com/example.ext>; rel=duplicate; pri=2; geo=gb; depth=1",
+            "<http://example.com/c>; rel=duplicate, <http://example.com/d>; rel=\"other DUPLICATE\"; pri=0",
+            "<http://example.com/e>; rel=duplicate; pri=1; depth=3; anchor=\"#x\"")
+        #expect(
+            header.duplicates.map(\.target) == [
+                "http://www2.example.com/example.ext", "ftp://ftp.example.com/example.ext", "http://example.com/c",
+                "http://example.com/d",
+            ])
+        #expect(header.duplicates.map(\.priority) == [1, 2, 999_999, 999_999])
+        #expect(header.duplicates[1].value(named: "GEO") == "gb")
+        #expect(header.duplicates[0].value(named: "pref") == "")
+        #expect(header.links.count == 5)
+    }
+
+    @Test("RFC 6249 §4: descriptions")
+    func descriptions() {
+        let header = links(
+            "<http://example.com/e.asc>; rel=describedby; type=\"application/pgp-signature\"",
+            "</e.meta4>; rel=describedby; type=\"application/metalink4+xml\"")
+        #expect(header.descriptions.map(\.target) == ["http://example.com/e.asc", "/e.meta4"])
+        #expect(header.descriptions[1].value(named: "type") == "application/metalink4+xml")
+        #expect(header.duplicates.isEmpty)
+    }
+
+    @Test("Commas, semicolons and quotes inside targets and values")
+    func delimiters() {
+        let header = links("<http://a/,;\">; title=\"a,b;c\\\"<d>\"; rel=next , <b>;rel = x ;; y , <c>")
+        #expect(header.links.map(\.target) == ["http://a/,;\"", "b", "c"])
+        #expect(header.links[0].value(named: "title") == "a,b;c\"<d>")
+        #expect(header.links[1].parameters.map(\.name) == ["rel", "y"])
+    }
+
+    @Test("The first rel counts (RFC 8288 §3.3)")
+    func firstRelation() {
+        #expect(links("<a>; rel=next; rel=duplicate").duplicates.isEmpty)
+    }
+
+    @Test(
+        "What makes no sense is skipped",
+        arguments: [
+            ("", []), (",,", []), ("a", []), ("<a", []), ("<a>; rel=\"open", []), ("x, <a>", ["a"]),
+            ("<a>x, <b>", ["a", "b"]),
+            ("<a>; =x, <b>", ["a", "b"]), ("<>", [""]),
+        ])
+    func garbage(value: String, targets: [String]) {
+        #expect(links(value).links.map(\.target) == targets)
+    }
+
+    @Test("Priorities out of range count as last", arguments: ["0", "1000000", "-1", "x", "", "99999999999999999999"])
+    func priority(text: String) {
+        #expect(links("<a>; rel=duplicate; pri=\(text)").links[0].priority == 999_999)
+    }
+}
+
+@Suite("Headers a user gives")
+struct FieldValidationTests {
+    @Test(
+        "Accepted",
+        arguments: [
+            ("X-Test: value", "X-Test", "value"), ("a:b", "a", "b"), ("a:  b\t", "a", "b"), ("a: b: c", "a", "b: c"),
+            ("a:", "a", ""), ("Authorization: Bearer x.y", "Authorization", "Bearer x.y"), ("a: b\tc", "a", "b\tc"),
+            ("a: é", "a", "é"), ("!#$%&'*+-.^_`|~09: x", "!#$%&'*+-.^_`|~09", "x"),
+        ])
+    func accepted(text: String, name: String, value: String) throws {
+        #expect(try FieldValidation.parseUserHeader(text) == HTTPFields.Field(name: name, value: value))
+    }
+
+    @Test(
+        "Refused, without showing the value",
+        arguments: [
+            "", "canary", ":canary", " : canary", "a b: canary", "a : canary", " a: canary", "a\u{0}: canary",
+            "é: canary",
+            "a: canary\r\nX: y", "a: canary\n", "a: canary\r", "a: can\u{0}canary", "a: canary\u{1B}",
+            "a: \u{7F}canary",
+            "a\r\n: canary", "a(b): canary", ":authority: canary", "\u{1B}[2J: canary",
+            "Range: canary", "if-range: canary", "If-None-Match: canary", "CONTENT-LENGTH: canary",
+            "Transfer-Encoding: canary", "Connection: canary", "Expect: canary",
+        ])
+    func refused(text: String) {
+        let error = #expect(throws: TowlineError.self) { try FieldValidation.parseUserHeader(text) }
+        #expect(error?.code == .unusableHeader)
+        #expect(error?.message.contains("canary") == false)
+        #expect(error?.message.utf8.contains { ASCII.isControl($0) } == false)
+    }
+}

@@ -1,0 +1,71 @@
+import Testing
+
+@testable import TowlineCore
+
+@Suite("Safe file names")
+struct SafeFileNameTests {
+    @Test(
+        "Made safe",
+        arguments: [
+            ("a.zip", "a.zip"), ("Grüße 日本.tar.gz", "Grüße 日本.tar.gz"), ("a b-c_d.e", "a b-c_d.e"),
+            ("../../.ssh/authorized_keys", "authorized_keys"), ("..\\x", "x"), ("/etc/passwd", "passwd"),
+            ("C:\\x", "x"),
+            ("C:x", "x"), ("c:.bashrc", "bashrc"), ("C:D:x", "D_x"), (".bashrc", "bashrc"), ("...a", "a"),
+            ("-rf", "rf"),
+            ("--output=x", "output=x"), (". -.- a", "a"), ("a/b\\c/d", "d"), ("a/..\\b", "b"), ("a.", "a"),
+            ("a . . ", "a"),
+            ("a\u{3000}", "a"), ("\u{A0}a", "a"), ("CON", "_CON"), ("con.txt", "_con.txt"), ("Nul .x", "_Nul .x"),
+            ("COM1", "_COM1"), ("lpt9.tar.gz", "_lpt9.tar.gz"), ("COM¹.x", "_COM¹.x"), ("CONIN$", "_CONIN$"),
+            ("COM10", "COM10"),
+            ("CONSOLE", "CONSOLE"), ("COMA", "COMA"), ("a<b>c:d\"e|f?g*h", "a_b_c_d_e_f_g_h"), ("?", "_"),
+            ("photo\u{202E}gpj.exe", "photogpj.exe"), ("a\u{200B}\u{2066}\u{2069}\u{200F}\u{FEFF}b", "ab"),
+            ("a\u{1B}[31mb", "a[31mb"),
+            ("a\u{9B}b\u{7F}c\u{0}d\r\ne", "abcde"), ("a\u{2028}b\u{2029}c", "abc"), ("\u{200E}.bashrc", "bashrc"),
+            ("a\u{E0041}b", "ab"),
+            ("%2e%2e%2fx", "%2e%2e%2fx"), ("a.tow", "a_tow"), ("a.tow-journal", "a_tow-journal"),
+            ("a.TOW-bad", "a_TOW-bad"),
+            ("a.tow.zip", "a.tow.zip"), ("a.town", "a.town"), ("a.tow\u{200B}", "a_tow"), ("a.tow.", "a_tow"),
+            ("tow", "tow"),
+            ("e\u{301}", "e\u{301}"), ("C:", nil), ("", nil), (".", nil), ("..", nil), ("/", nil), ("a/", nil),
+            ("\\", nil),
+            ("-", nil), ("   ", nil), ("\u{202E}", nil), ("\u{0}", nil), (". . -", nil), ("\u{3164}", nil),
+        ] as [(String, String?)])
+    func make(suggestion: String, expected: String?) {
+        let name = SafeFileName.make(suggestion)
+        #expect(name == expected)
+        #expect(name.map { $0.utf8.elementsEqual((expected ?? "").utf8) } ?? true)
+    }
+
+    @Test("At most 239 bytes, the extension kept, cut between characters")
+    func length() throws {
+        let long = String(repeating: "a", count: 5000)
+        #expect(SafeFileName.make(long) == String(repeating: "a", count: 239))
+        #expect(SafeFileName.make(long + ".zip") == String(repeating: "a", count: 235) + ".zip")
+        #expect(SafeFileName.make("x." + long) == "x." + String(repeating: "a", count: 237))
+        let flags = String(repeating: "🇩🇪", count: 100)
+        #expect(SafeFileName.make(flags + ".zip") == String(repeating: "🇩🇪", count: 29) + ".zip")
+        let marks = "e" + String(repeating: "\u{301}", count: 500)
+        #expect(SafeFileName.make(marks)?.utf8.count == 239)
+        let dots = String(repeating: "a", count: 230) + String(repeating: ".", count: 20) + "b.zip"
+        #expect(SafeFileName.make(dots) == String(repeating: "a", count: 230) + ".zip")
+        let cutToOwn = String(repeating: "a", count: 235) + ".tow" + String(repeating: "b", count: 30)
+        #expect(SafeFileName.make(cutToOwn) == String(repeating: "a", count: 235) + "_tow")
+    }
+
+    @Test("Content-Disposition, else the URL, else a fixed name")
+    func forDownload() throws {
+        func name(_ disposition: String?, _ url: String) throws -> String {
+            let fields = HTTPFields(disposition.map { [("Content-Disposition", $0)] } ?? [])
+            return SafeFileName.forDownload(fields: fields, url: try HTTPURL(parsing: url))
+        }
+        #expect(try name("attachment; filename=\"../a.zip\"", "http://h/b.zip") == "a.zip")
+        #expect(try name("attachment; filename=\"..\"", "http://h/b.zip") == "b.zip")
+        #expect(try name(nil, "http://h/x/b%20c.zip?d=/e") == "b c.zip")
+        #expect(try name(nil, "http://h/..%2f..%2f.ssh%2fid_rsa") == "id_rsa")
+        #expect(try name(nil, "http://h/%252e%252e%252fx") == "%2e%2e%2fx")
+        #expect(try name(nil, "http://h/%2e%2e") == "download")
+        #expect(try name(nil, "http://h/") == "download")
+        #expect(try name("attachment; filename*=UTF-8''%2e%2e%2f%2e%2e%2fevil", "http://h/") == "evil")
+        #expect(try name("attachment; filename*=UTF-8''%252e%252e%252fx", "http://h/") == "%2e%2e%2fx")
+    }
+}
