@@ -1,16 +1,13 @@
 import TowlineCore
+import TowlineCurl
+import TowlineDisk
 import TowlineEngine
 
 /// Puts the parts together: the engine, the disk below it and the wire.
 enum Assembly {
-    /// PLACEHOLDER until the engine is merged.
-    final class Runner: Sendable {
-        func run(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {}
-        func stop() {}
-    }
-
-    static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) throws(TowlineError) -> Runner {
-        Runner()
+    /// What runs downloads.
+    static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {
+        BatchRunner(options: options, transport: CurlTransport(), storage: FileStorage(), observer: observer)
     }
 
     static func partStatus(path: String) throws(TowlineError) -> PartStatus {
