@@ -1,4 +1,5 @@
 import Synchronization
+package import TowlineCore
 package import TowlineEngine
 
 /// The `Transport` over libcurl's multi interface (7.88.1 or newer).

@@ -5,7 +5,10 @@ internal import TowlineCore
 internal import TowlineEngine
 
 /// A message digest in progress: libcrypto's, or CRC-32C.
-final class MessageDigest {
+///
+/// `@unchecked Sendable`: whoever holds it uses it from one thread at a time (a sink under its lock, an attempt's
+/// callbacks one after another).
+final class MessageDigest: @unchecked Sendable {
     private let context: OpaquePointer?
     private var crc: UInt32 = 0
 

@@ -152,3 +152,12 @@ package final class FileStorage: Storage {
         }
     }
 }
+
+extension FileStorage {
+    package func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {
+        OpenPart(
+            sink: StandardOutputSink(syscall: syscall, digesting: algorithms), journal: nil, claims: ByteRangeSet())
+    }
+
+    package func hasher(for checksum: Checksum) -> any ContentHasher { DigestContentHasher(checksum) }
+}

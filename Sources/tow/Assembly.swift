@@ -5,8 +5,7 @@ import TowlineEngine
 
 /// Puts the parts together: the engine, the disk below it and the wire.
 enum Assembly {
-    /// What runs downloads.
-    static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {
+    static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) throws(TowlineError) -> BatchRunner {
         BatchRunner(options: options, transport: CurlTransport(), storage: FileStorage(), observer: observer)
     }
 
