@@ -5,7 +5,8 @@ import TowlineEngine
 
 /// Puts the parts together: the engine, the disk below it and the wire.
 enum Assembly {
-    static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) throws(TowlineError) -> BatchRunner {
+    /// What runs downloads.
+    static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {
         BatchRunner(options: options, transport: CurlTransport(), storage: FileStorage(), observer: observer)
     }
 

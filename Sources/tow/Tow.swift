@@ -5,6 +5,9 @@ import TowlineCore
 /// The way in: arguments to a command, errors to an exit status.
 @main
 enum Tow {
+    /// On the main actor, so that this is the first thread and the only one: without it, the main function would be
+    /// moved to a thread of the pool at once, and what it blocks would stay unblocked here.
+    @MainActor
     static func main() async {
         ProcessSetup.occupyStandardDescriptors()
         ProcessSetup.ignoreWriteSignals()

@@ -13,7 +13,7 @@ struct GetRun {
         let queue = try DownloadQueue(urls: plan.urls, settings: plan.settings, listPath: plan.listPath)
         let reporter = makeReporter()
         let observer = TallyingObserver(next: reporter)
-        let runner = try Assembly.batchRunner(plan.batch, observer: observer)
+        let runner = Assembly.batchRunner(plan.batch, observer: observer)
         let signals = SignalWatcher()
         signals.watch(grace: 2) {
             queue.stop()

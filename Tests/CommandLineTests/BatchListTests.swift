@@ -1,0 +1,82 @@
+import Testing
+
+@testable import tow
+
+/// Lists of URLs, by value.
+struct BatchListTests {
+    private func entries(_ text: String) -> [BatchEntry] {
+        var splitter = BatchLineSplitter()
+        var parser = BatchListParser()
+        var bytes = Array(text.utf8)[...]
+        var entries: [BatchEntry] = []
+        while let line = splitter.take(from: &bytes) {
+            if let entry = parser.take(line) { entries.append(entry) }
+        }
+        if let line = splitter.finish(), let entry = parser.take(line) { entries.append(entry) }
+        if let entry = parser.finish() { entries.append(entry) }
+        return entries
+    }
+
+    @Test func aURLALine() {
+        #expect(
+            entries("http://a/1\nhttp://a/2\n")
+                == [BatchEntry(url: "http://a/1", number: 1), BatchEntry(url: "http://a/2", number: 2)])
+    }
+
+    @Test func theLastLineNeedsNoEnd() { #expect(entries("http://a/1").map(\.url) == ["http://a/1"]) }
+
+    @Test func nothingComesOfNothing() {
+        #expect(entries("") == [])
+        #expect(entries("\n\n  \n# note\n   # indented note\n") == [])
+    }
+
+    @Test func commentsAndBlankLinesCountForNothing() {
+        let found = entries("# first\n\nhttp://a/1\n\n# between\n  output=x\nhttp://a/2#fragment\n")
+        #expect(found.map(\.url) == ["http://a/1", "http://a/2#fragment"])
+        #expect(found[0].options == [.init(name: "output", value: "x", number: 6)])
+    }
+
+    @Test(arguments: [
+        ("  output=a b", "output", "a b"), ("\toutput a b", "output", "a b"), ("  output = a", "output", "a"),
+        ("  --output=a", "output", "a"), ("  header=X: y=z", "header", "X: y=z"), ("  insecure", "insecure", ""),
+        ("  header Authorization: Bearer a=b", "header", "Authorization: Bearer a=b"),
+    ])
+    func optionsBelowAURL(_ line: String, _ name: String, _ value: String) {
+        let found = entries("http://a/1\n\(line)\n")
+        #expect(
+            found == [BatchEntry(url: "http://a/1", number: 1, options: [.init(name: name, value: value, number: 2)])])
+    }
+
+    @Test func endsOfLinesFromWindowsAndAByteOrderMark() {
+        #expect(
+            entries("\u{FEFF}http://a/1\r\n  output=x\r\nhttp://a/2\r\n").map(\.url) == ["http://a/1", "http://a/2"])
+        #expect(entries("http://a/1\r\n  output=x\r\n")[0].options[0].value == "x")
+    }
+
+    @Test func anOptionBeforeAnyURLIsAProblem() {
+        #expect(entries("  output=x\nhttp://a/1\n").map(\.problem) == [.optionWithoutURL, nil])
+    }
+
+    @Test func aLineThatIsTooLongIsAProblemOfItsOwn() {
+        let long = String(repeating: "a", count: BatchLineSplitter.maximumLength + 1)
+        #expect(
+            entries("http://a/1\nhttp://\(long)\nhttp://a/3\n").map(\.problem) == [nil, .lineTooLong(number: 2), nil])
+        // An option that is lost would be a download that nobody asked for.
+        #expect(
+            entries("http://a/1\n  header=\(long)\nhttp://a/3\n").map(\.problem) == [.lineTooLong(number: 2), nil])
+    }
+
+    @Test(arguments: [1, 2, 3, 7, 100])
+    func whereTheBytesAreCutDoesNotMatter(_ size: Int) {
+        let text = "http://a/1\r\n  output=é\nhttp://a/2"
+        var splitter = BatchLineSplitter()
+        var lines: [BatchLineSplitter.Line] = []
+        let bytes = Array(text.utf8)
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            var piece = bytes[start..<min(bytes.count, start + size)]
+            while let line = splitter.take(from: &piece) { lines.append(line) }
+        }
+        if let line = splitter.finish() { lines.append(line) }
+        #expect(lines == [.text("http://a/1"), .text("  output=é"), .text("http://a/2")])
+    }
+}

@@ -1,0 +1,111 @@
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import tow
+
+/// From options as text to what the engine is asked.
+struct DownloadSettingsTests {
+    private func options(
+        _ given: KeyValuePairs<Setting, String>, url: String = "http://a.test/f"
+    ) throws -> DownloadOptions {
+        var settings = DownloadSettings()
+        for (setting, value) in given { try settings.apply(setting, value) }
+        return try settings.options(for: HTTPURL(parsing: url))
+    }
+
+    @Test func defaultsAreTheEngines() throws {
+        let ours = try options([:])
+        let engines = try DownloadOptions(
+            url: HTTPURL(parsing: "http://a.test/f"), target: .file(directory: ".", name: nil))
+        #expect("\(ours)" == "\(engines)")
+    }
+
+    @Test(arguments: [
+        ("f", nil, ".", "f"), ("d/f", nil, "d", "f"), ("/f", nil, "/", "f"), ("/d/f", nil, "/d", "f"),
+        ("f", "dir", "dir", "f"), ("d/f", "dir", "dir/d", "f"), ("/d/f", "dir", "/d", "f"),
+        ("../f", nil, "..", "f"), ("-f", nil, ".", "-f"),
+    ])
+    func whereTheFileGoes(_ output: String, _ directory: String?, _ inDirectory: String, _ name: String) throws {
+        var settings = DownloadSettings()
+        if let directory { try settings.apply(.directory, directory) }
+        try settings.apply(.output, output)
+        #expect(
+            try settings.options(for: HTTPURL(parsing: "http://a.test/")).target
+                == .file(directory: inDirectory, name: name))
+    }
+
+    @Test func aHyphenIsStandardOutput() throws { #expect(try options([.output: "-"]).target == .standardOutput) }
+
+    @Test(arguments: ["", "d/", "/", ".", "..", "a/.."])
+    func whatNamesNoFileIsRefused(_ output: String) {
+        #expect(throws: TowlineError.self) { try options([.output: output]) }
+    }
+
+    @Test func everyFlagDoesWhatItSays() throws {
+        #expect(try options([.noSync: ""]).durable == false)
+        #expect(try options([.noPreallocate: ""]).reservesSpace == false)
+        #expect(try options([.unsafeResume: ""]).unsafeResume)
+        #expect(try options([.sequential: ""]).sequential)
+        #expect(try options([.netrc: ""]).connection.netrc == .userFile)
+        #expect(try options([.insecure: ""]).connection.allowsInsecure)
+        #expect(try options([.http1: ""]).connection.httpProtocol == .http1)
+        #expect(try options([.allowDowngrade: ""]).allowsDowngrade)
+    }
+
+    @Test func everyValueArrives() throws {
+        let made = try options([
+            .ifExists: "rename", .ifChanged: "fail", .connections: "7", .limitRate: "1.5K", .maxTries: "0",
+            .retryWait: "0.25", .stallTimeout: "90s", .connectTimeout: "5", .maxRedirects: "3", .header: "A: b",
+            .proxy: "socks5h://p:1080",
+        ])
+        #expect(made.existing == .rename)
+        #expect(!made.restartsChanged)
+        #expect(made.connections == 7)
+        #expect(made.rateLimit == 1536)
+        #expect(made.maxTries == 0)
+        #expect(made.retryWait == .milliseconds(250))
+        #expect(made.stallTimeout == .seconds(90))
+        #expect(made.connection.connectTimeout == .seconds(5))
+        #expect(made.maxRedirects == 3)
+        #expect(made.userFields.value(named: "a") == "b")
+        #expect(made.connection.proxy == "socks5h://p:1080")
+    }
+
+    @Test func everySettingIsApplied() throws {
+        // A setting that `apply` forgets would change nothing.
+        let values: [Setting: String] = [
+            .output: "f", .directory: "d", .ifExists: "skip", .ifChanged: "fail", .connections: "1",
+            .checksum: "crc32c:00000000", .limitRate: "1", .header: "A: b", .user: "a:b", .userFile: "/proc/self/comm",
+            .bearerFile: "/proc/self/comm", .netrcFile: "/dev/null", .cookies: "/dev/null", .proxy: "http://p",
+            .cacert: "/dev/null", .connectTimeout: "1", .stallTimeout: "1", .maxTries: "1", .retryWait: "2",
+            .maxRedirects: "1",
+        ]
+        for setting in Setting.allCases where setting != .userFile {
+            var settings = DownloadSettings()
+            try settings.apply(setting, values[setting] ?? "")
+            #expect("\(settings)" != "\(DownloadSettings())", "\(setting) changes nothing")
+        }
+    }
+
+    @Test func theURLsUserInfoIsUsedUnlessAnotherIsGiven() throws {
+        #expect(try options([:], url: "http://n:p%40@a.test/").connection.user == "n:p@")
+        #expect(try options([:], url: "http://n@a.test/").connection.user == "n:")
+        #expect(try options([.user: "x:y"], url: "http://n:p@a.test/").connection.user == "x:y")
+    }
+
+    @Test(arguments: ["0", "-1", "1e3", "nan", "inf", "", "s", "86401", "0x10", "1.2.3"])
+    func secondsThatAreNone(_ text: String) {
+        #expect(throws: TowlineError.self) { try OptionValue.seconds(text) }
+    }
+
+    @Test func manyPasswordsInArgumentsAreBlanked() {
+        let arguments = [
+            "tow", "get", "--user", "n:p", "--user=n:p", "-H", "Authorization: x", "-H", "Accept: y",
+            "http://n:p@a.test/b@c", "http://a.test/?x@y", "--header=cookie: z", "--proxy", "http://u:v@p:1",
+        ].map { Array($0.utf8) }
+        let all = arguments.joined(separator: [0])
+        let hidden = ArgumentSecrets.secretRanges(in: arguments).map { String(decoding: Array(all)[$0], as: UTF8.self) }
+        #expect(hidden == ["n:p", "n:p", " x", "n:p", " z", "u:v"])
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+
+/// One run of the built `tow`, its output in files: no pipe can fill up.
+final class CommandRun {
+    /// How it ended.
+    struct Result {
+        let status: Int32
+        let stdout: Data
+        let stderr: String
+
+        var text: String { String(decoding: stdout, as: UTF8.self) }
+        /// The JSON objects on standard output, a line each.
+        var objects: [[String: Any]] {
+            get throws {
+                try text.split(separator: "\n").map { line in
+                    let value = try JSONSerialization.jsonObject(with: Data(line.utf8))
+                    return try (value as? [String: Any]) ?? { throw NotAnObject(line: String(line)) }()
+                }
+            }
+        }
+    }
+
+    struct NotAnObject: Error { let line: String }
+
+    /// The products of the build, where the test bundle is too.
+    static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+
+    let process = Process()
+    private let output: URL
+    private let errors: URL
+    private let ended: AsyncStream<Void>
+
+    /// Starts it.
+    init(
+        _ arguments: [String], input: FileHandle? = nil, directory: URL? = nil, environment: [String: String] = [:]
+    ) throws {
+        let name = UUID().uuidString
+        let place = FileManager.default.temporaryDirectory
+        output = place.appendingPathComponent(name + ".out")
+        errors = place.appendingPathComponent(name + ".err")
+        for file in [output, errors] { FileManager.default.createFile(atPath: file.path, contents: nil) }
+        process.executableURL = Self.products.appendingPathComponent("tow")
+        process.arguments = arguments
+        process.standardInput = input ?? FileHandle.nullDevice
+        process.standardOutput = try FileHandle(forWritingTo: output)
+        process.standardError = try FileHandle(forWritingTo: errors)
+        process.currentDirectoryURL = directory
+        var variables = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", "COLUMNS": "80"]
+        variables.merge(environment) { $1 }
+        process.environment = variables
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        ended = stream
+        process.terminationHandler = { _ in continuation.finish() }
+        try process.run()
+    }
+
+    deinit {
+        for file in [output, errors] { try? FileManager.default.removeItem(at: file) }
+    }
+
+    /// What is on standard error by now.
+    var stderrSoFar: String { (try? String(contentsOf: errors, encoding: .utf8)) ?? "" }
+
+    /// What is on standard output by now.
+    var stdoutSoFar: String { (try? String(contentsOf: output, encoding: .utf8)) ?? "" }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+    /// Returns when it has ended.
+    func finish() async throws -> Result {
+        for await _ in ended {}
+        process.waitUntilExit()
+        // A process that a signal ended has the status that a shell gives it.
+        let bySignal = process.terminationReason == .uncaughtSignal
+        return Result(
+            status: process.terminationStatus + (bySignal ? 128 : 0), stdout: try Data(contentsOf: output),
+            stderr: try String(contentsOf: errors, encoding: .utf8))
+    }
+
+    /// Runs it to its end.
+    static func run(
+        _ arguments: [String], input: String? = nil, directory: URL? = nil, environment: [String: String] = [:]
+    ) async throws -> Result {
+        guard let input else {
+            return try await CommandRun(arguments, directory: directory, environment: environment).finish()
+        }
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".in")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(input.utf8).write(to: file)
+        let handle = try FileHandle(forReadingFrom: file)
+        return try await CommandRun(arguments, input: handle, directory: directory, environment: environment).finish()
+    }
+}
+
+/// A directory for one test, gone with it.
+final class TestDirectory {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent("tow-test-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    func file(_ name: String) -> URL { url.appendingPathComponent(name) }
+
+    func path(_ name: String) -> String { file(name).path }
+
+    var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: url.path))?.sorted() ?? [] }
+}

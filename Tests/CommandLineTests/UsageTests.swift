@@ -1,0 +1,121 @@
+import Foundation
+import Testing
+
+/// What the command says of itself, and of command lines that make no sense.
+struct UsageTests {
+    @Test(arguments: [["--version"], ["get", "--version"]])
+    func versionIsOneLine(_ arguments: [String]) async throws {
+        let result = try await CommandRun.run(arguments)
+        #expect(result.status == 0)
+        #expect(result.text.wholeMatch(of: /tow \d+\.\d+\.\d+\n/) != nil)
+        #expect(result.stderr == "")
+    }
+
+    @Test(arguments: [[], ["--help"], ["-h"], ["help"]])
+    func helpNamesTheSubcommands(_ arguments: [String]) async throws {
+        let result = try await CommandRun.run(arguments)
+        #expect(result.status == 0)
+        for name in ["get", "status", "probe"] { #expect(result.text.contains("\n  \(name) ")) }
+        #expect(result.stderr == "")
+    }
+
+    /// Every option, in its group: who adds one adds it here and to docs/command-line.md.
+    @Test func helpOfGetHasEveryOptionInItsGroup() async throws {
+        let groups: KeyValuePairs<String, [String]> = [
+            "WHERE IT GOES:": [
+                "-o, --output", "-d, --directory", "--if-exists", "--no-sync", "--no-preallocate",
+            ],
+            "MANY DOWNLOADS:": ["-i, --input-file", "-j, --concurrency"],
+            "SPEED:": ["-x, --connections", "--limit-rate ", "--limit-rate-total", "--sequential"],
+            "PROOF:": ["--checksum", "--if-changed", "--unsafe-resume"],
+            "REQUEST:": [
+                "-H, --header", "--user ", "--user-file", "--bearer-file", "--netrc ", "--netrc-file", "--cookies",
+            ],
+            "CONNECTION:": [
+                "--proxy", "--cacert", "--insecure", "--http1", "--connect-timeout", "--max-redirects",
+                "--allow-downgrade",
+            ],
+            "FAILURES:": ["--max-tries", "--retry-wait", "--stall-timeout"],
+            "REPORT:": ["-q, --quiet", "--json", "--progress"],
+        ]
+        let result = try await CommandRun.run(["get", "--help"])
+        #expect(result.status == 0)
+        var rest = result.text[...]
+        for (title, options) in groups {
+            let start = try #require(rest.range(of: "\n\(title)\n"), "no group \(title)")
+            rest = rest[start.upperBound...]
+            let group = rest.prefix(upTo: rest.range(of: "\n\n")?.lowerBound ?? rest.endIndex)
+            for option in options { #expect(group.contains("  " + option), "\(option) is not in \(title)") }
+        }
+        let tooLong = result.text.split(separator: "\n").filter { $0.count > 80 }
+        #expect(tooLong == [])
+    }
+
+    @Test func theReferenceHasEveryOption() async throws {
+        let help = try await CommandRun.run(["get", "--help"]).text
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let page = try String(contentsOf: root.appendingPathComponent("docs/command-line.md"), encoding: .utf8)
+        for match in help.matches(of: /\n  (?:-\w, )?(--[a-z0-9-]+)/) {
+            #expect(page.contains("`\(match.1)"), "docs/command-line.md does not tell of \(match.1)")
+        }
+    }
+
+    @Test(arguments: [
+        (["get"], "give a URL"),
+        (["get", "--no-such-option", "http://a.test/"], "--no-such-option"),
+        (["nonsense"], "nonsense"),
+        (["get", "ftp://a.test/"], "http:// or https://"),
+        (["get", "http://a.test/\r\nX: y"], "control character"),
+        (["get", "http://a.test:99999/"], "port"),
+        (["get", "-x", "0", "http://a.test/"], "--connections"),
+        (["get", "-x", "129", "http://a.test/"], "--connections"),
+        (["get", "-j", "0", "http://a.test/"], "--concurrency"),
+        (["get", "--limit-rate", "fast", "http://a.test/"], "--limit-rate"),
+        (["get", "--limit-rate", "0", "http://a.test/"], "--limit-rate"),
+        (["get", "--limit-rate-total", "-1", "http://a.test/"], "--limit-rate-total"),
+        (["get", "--checksum", "sha256:abc", "http://a.test/"], "--checksum"),
+        (["get", "-H", "No colon", "http://a.test/"], "--header"),
+        (["get", "-H", "A: b\r\nC: d", "http://a.test/"], "--header"),
+        (["get", "-H", "Range: bytes=0-", "http://a.test/"], "--header"),
+        (["get", "--user", "nameonly", "http://a.test/"], "--user"),
+        (["get", "--cacert", "/nonexistent", "http://a.test/"], "--cacert"),
+        (["get", "--proxy", "gopher://p", "http://a.test/"], "--proxy"),
+        (["get", "--if-exists", "ask", "http://a.test/"], "skip, fail, overwrite, rename"),
+        (["get", "--if-changed", "ask", "http://a.test/"], "restart, fail"),
+        (["get", "--connect-timeout", "0", "http://a.test/"], "--connect-timeout"),
+        (["get", "--connect-timeout", "inf", "http://a.test/"], "--connect-timeout"),
+        (["get", "-o", "a", "http://a.test/", "http://b.test/"], "exactly one URL"),
+        (["get", "-o", "a", "-i", "-", "http://a.test/"], "exactly one URL"),
+        (["get", "-o", "a/", "http://a.test/"], "names no file"),
+        (["get", "-o", "-", "--json", "http://a.test/"], "standard output"),
+        (["get", "-i", "/nonexistent"], "/nonexistent"),
+        (["probe", "nonsense"], "http:// or https://"),
+        (["status"], "file"),
+    ])
+    func aCommandLineThatMakesNoSenseExitsWith2(_ arguments: [String], _ expected: String) async throws {
+        let result = try await CommandRun.run(arguments)
+        #expect(result.status == 2)
+        #expect(result.stderr.contains(expected), "\(result.stderr)")
+        #expect(result.text == "")
+    }
+
+    @Test func noMessageShowsASecret() async throws {
+        for arguments in [
+            ["get", "http://name:canary@a.test:99999/"], ["get", "--user", "canary", "http://a.test/"],
+            ["get", "-H", "Authorization: canary\u{1}", "http://a.test/"],
+            ["get", "--proxy", "gopher://name:canary@p", "http://a.test/"],
+        ] {
+            let result = try await CommandRun.run(arguments)
+            #expect(result.status == 2)
+            #expect(!result.stderr.contains("canary"), "\(result.stderr)")
+        }
+    }
+
+    @Test func aSecretFromAFileIsReadOnce() async throws {
+        // A pipe gives its text once; read twice, the second reader would wait or find nothing.
+        let result = try await CommandRun.run(["get", "--user-file", "/dev/stdin", "ftp://a.test/"], input: "a:b\n")
+        #expect(result.status == 2)
+        #expect(!result.stderr.contains("user-file"))
+    }
+}
