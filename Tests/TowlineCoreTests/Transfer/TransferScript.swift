@@ -39,25 +39,34 @@ struct TransferScript {
 
     /// Answers an attempt with a head, judged as the engine would.
     @discardableResult
-    mutating func answer(
-        _ plan: AttemptPlan? = nil, _ status: Int, _ fields: [(String, String)] = []
-    ) -> [TransferAction] {
-        let plan = plan ?? last
+    mutating func answer(_ plan: AttemptPlan, _ status: Int, _ fields: [(String, String)] = []) -> [TransferAction] {
         let head = ResponseHead(status: status, fields: HTTPFields(fields))
         return feed(.answered(plan.id, ResponseEvaluator.verdict(on: head, to: plan.question)))
     }
 
+    /// The same for the attempt started last.
+    @discardableResult
+    mutating func answer(_ status: Int, _ fields: [(String, String)] = []) -> [TransferAction] {
+        answer(last, status, fields)
+    }
+
     /// An attempt wrote everything up to `position`.
-    mutating func write(_ plan: AttemptPlan? = nil, to position: Int64) {
-        let plan = plan ?? last
+    mutating func write(_ plan: AttemptPlan, to position: Int64) {
         progress[plan.id] = AttemptProgress(position: position, received: position - plan.lease.lowerBound)
     }
 
+    /// The same for the attempt started last.
+    mutating func write(to position: Int64) { write(last, to: position) }
+
     /// Ends an attempt.
     @discardableResult
-    mutating func end(_ plan: AttemptPlan? = nil, _ result: AttemptResult) -> [TransferAction] {
-        feed(.ended((plan ?? last).id, result))
+    mutating func end(_ plan: AttemptPlan, _ result: AttemptResult) -> [TransferAction] {
+        feed(.ended(plan.id, result))
     }
+
+    /// The same for the attempt started last.
+    @discardableResult
+    mutating func end(_ result: AttemptResult) -> [TransferAction] { end(last, result) }
 
     /// Ends what the machine cancelled in the last step.
     mutating func endCancelled() {

@@ -17,7 +17,7 @@ extension AttemptRequest {
     ) -> AttemptRequest {
         let id = AttemptID(lastID.add(1, ordering: .relaxed).newValue)
         return AttemptRequest(
-            id: id, url: HTTPURL(text: url), fields: HTTPFields(fields), sendsCredentials: sendsCredentials,
+            id: id, url: try! HTTPURL(parsing: url), fields: HTTPFields(fields), sendsCredentials: sendsCredentials,
             connection: connection)
     }
 }
