@@ -34,10 +34,26 @@ import Testing
         }
     }
 
+    @Test func streamsShareAConnection() async throws {
+        try await withCertificate { chain, options in
+            var options = options
+            options.http2 = true
+            try await withServer(["/many/*": Resource(length: 300_000)], options: options) { server in
+                let result = await shell(
+                    "curl -sS -m 60 --http2 -Z --cacert \(chain) -o /dev/null '\(server.url("/many/"))[1-20]' 2>/dev/null")
+                #expect(result.status == 0)
+                #expect(server.log.requests.count == 20)
+                #expect(server.log.records.bodyBytesServed == 6_000_000)
+                #expect(server.log.connections.count < 20)
+            }
+        }
+    }
+
     @Test func theEndMayLackItsNotice() async throws {
         try await withCertificate { chain, options in
             try await withFile(.always(.closeWithoutNotify()), options: options) { server in
-                #expect(await curl(server, "--cacert \(chain) 2>/dev/null").status == 56)
+                let result = await curl(server, "--cacert \(chain) 2>/dev/null")
+                #expect(result.status == 56)
             }
             try await withFile(.always(.cutCloseDelimited()), options: options) { server in
                 let result = await curl(server, "--cacert \(chain)")
