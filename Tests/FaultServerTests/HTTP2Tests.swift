@@ -40,17 +40,6 @@ import Testing
         }
     }
 
-    @Test func severalStreamsShareAConnection() async throws {
-        try await withServer(["/many/*": Resource(length: 300_000)], options: options) { server in
-            let result = await shell(
-                "curl -sS -m 60 --http2-prior-knowledge -Z -o /dev/null '\(server.url("/many/"))[1-20]'")
-            #expect(result.status == 0)
-            #expect(server.log.requests.count == 20)
-            #expect(server.log.records.bodyBytesServed == 6_000_000)
-            #expect(server.log.connections.count < 20)
-        }
-    }
-
     @Test func streamsBreak() async throws {
         try await withFile(length: 200_000, .always(.resetStream()), options: options) { server in
             let result = await curl(server)

@@ -87,7 +87,7 @@ final class ChaosConnection: Sendable {
                     try channel.pipeline.syncOperations.addHandler(InboundHandler(intake: intake))
                 }
             }
-            .connect(host: "127.0.0.1", port: target).get()
+            .withConnectedSocket(PrivateSocket.connected(host: "127.0.0.1", port: target)).get()
         state.withLock { $0.server = server }
         await connected.passed()
         guard let fromServer = fromServer.withLock({ $0 }) else { return }

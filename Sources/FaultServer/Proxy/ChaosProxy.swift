@@ -146,7 +146,6 @@ package final class ChaosProxy: Sendable {
     private static func listen(port: Int, _ intake: ConnectionIntake) async throws -> any Channel {
         try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 4096)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.autoRead, value: false)
@@ -156,7 +155,7 @@ package final class ChaosProxy: Sendable {
                     try channel.pipeline.syncOperations.addHandler(InboundHandler(intake: intake))
                 }
             }
-            .bind(host: "127.0.0.1", port: port).get()
+            .withBoundSocket(PrivateSocket.bound(host: "127.0.0.1", port: port)).get()
     }
 }
 

@@ -124,7 +124,6 @@ package final class FaultServer: Sendable {
     ) async throws -> any Channel {
         try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 4096)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
@@ -135,7 +134,7 @@ package final class FaultServer: Sendable {
                     try pipeline.addHandler(InboundHandler(intake: intake))
                 }
             }
-            .bind(host: options.host, port: port).get()
+            .withBoundSocket(PrivateSocket.bound(host: options.host, port: port)).get()
     }
 }
 
