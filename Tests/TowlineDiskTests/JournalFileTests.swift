@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import Testing
 import TowlineCore
 import TowlineEngine
@@ -97,6 +98,64 @@ import TowlineEngine
         #expect(journal.durable == ranges((0, 1000)))
         disk.killProcess()
         #expect(try storage(1).unfinished(Script.place)?.claims == ranges((0, 1000)))
+    }
+
+    /// Two syncs overlap, the first fails: the error was told to that one alone, and the second's success is worthless.
+    @Test func aSyncThatBeganBeforeAnotherFailedIsNoSuccess() async throws {
+        let isSecondWaiting = Atomic<Bool>(false)
+        let faulty = FaultySyscall(disk)
+        let part = try storage(1, faulty).make(Script.place, length: 1 << 19)
+        try part.fill(0..<1000)
+        let calls = faulty.calls.count
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            await confirmation(expectedCount: 1) { isInFirst in
+                faulty.setPlan { call, index in
+                    guard call == .fdatasync, index == calls else { return nil }
+                    isInFirst()
+                    while !isSecondWaiting.load(ordering: .acquiring) { sched_yield() }
+                    return .error(EIO)
+                }
+                group.addTask { (try? await part.sink.synchronize()) != nil }
+                while faulty.calls.count == calls { await Task.yield() }
+            }
+            group.addTask { (try? await part.sink.synchronize()) != nil }
+            let queue = try #require(part.sink as? PartFile).queue
+            while queue.waiting(1) == 0 { await Task.yield() }
+            isSecondWaiting.store(true, ordering: .releasing)
+            for try await isSuccess in group { #expect(!isSuccess) }
+        }
+    }
+
+    /// A write-back error that the process before did not live to hear of.
+    @Test func anErrorNobodyWasToldOfIsToldAtTheNextSurvey() async throws {
+        let part = try storage().make(Script.place, length: 1 << 19)
+        try part.fill(0..<1000)
+        try await part.journal?.checkpoint(part.sink)
+        try part.fill(1000..<3000)
+        disk.killProcess()
+        let faulty = FaultySyscall(disk) { call, _ in call == .fdatasync ? .error(EIO) : nil }
+        let again = try #require(try storage(1, faulty).unfinished(Script.place))
+        #expect(again.claims == ranges((0, 1000)) && again.notices.count == 1)
+    }
+
+    /// An inode's number alone may be another file's by now.
+    @Test func withoutBirthTimesAFinishedFileNeedsItsMark() async throws {
+        for isMarked in [true, false] {
+            var image = DiskImage()
+            image.keepsBirthTimes = false
+            let disk = SimulatedDisk(image)
+            let part = try storage(1, disk).make(Script.place, length: 1 << 10)
+            try part.fill(0..<1024)
+            _ = try await part.sink.publish(.plain(1 << 10))
+            // As if the crash had come before the journal was retired.
+            let log = disk.log
+            let rename = try #require(
+                log.firstIndex { if case .rename(_, "file", _) = $0 { true } else { false } })
+            var crashed = PowerLoss.kill(disk, after: rename + 1, log: log)
+            if !isMarked, let inode = crashed.names["file"] { crashed.inodes[inode]?.attributes = [:] }
+            let survey = try storage(1, SimulatedDisk(crashed)).survey(Script.place)
+            if case .finished = survey { #expect(isMarked) } else { #expect(!isMarked) }
+        }
     }
 
     @Test func aFailedSyncAtPublishTakesBackWhatIsNotDurable() async throws {

@@ -66,6 +66,25 @@ import TowlineEngine
         #expect(try storage.unfinished(directory.place()) != nil)
     }
 
+    /// Between opening and locking another process finished with the file, and a third one began anew.
+    @Test func aFileThatWasExchangedBeforeItsLockIsNotTaken() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        part.sink.close()
+        let directory = directory.path
+        let faulty = FaultySyscall { call, index in
+            if call == .lock, index < 8 {
+                rename(directory + "/file.tow", directory + "/gone")
+                fclose(fopen(directory + "/file.tow", "w"))
+            }
+            return nil
+        }
+        let again = try FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1)).unfinished(
+            Place(directory: directory, name: "file"))
+        #expect(faulty.calls.count { $0 == .lock } == 4)
+        #expect(again?.claims.isEmpty == true)
+    }
+
     @Test(arguments: ["file.tow", "file.tow-journal"])
     func linksPipesAndDirectoriesAreRefused(_ name: String) throws {
         let path = directory.path + "/" + name

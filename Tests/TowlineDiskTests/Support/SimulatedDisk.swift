@@ -32,6 +32,8 @@ struct DiskImage: Sendable {
     var inodes: [Int: SimulatedInode] = [:]
     var names: [String: Int] = [:]
     var lastInode = 0
+    /// Some file systems do not tell when an inode was made.
+    var keepsBirthTimes = true
 
     subscript(name: String) -> [UInt8]? { names[name].flatMap { inodes[$0]?.bytes } }
 
@@ -216,7 +218,7 @@ final class SimulatedDisk: Syscall {
             }
             guard let inode = state.image.inodes[number] else { return -ENOENT }
             status.kind = .regular
-            status.identity.birthSeconds = inode.birth
+            status.identity.birthSeconds = state.image.keepsBirthTimes ? inode.birth : 0
             status.size = Int64(inode.bytes.count)
             status.modifiedSeconds = inode.modified
             status.links = UInt32(state.image.names.values.count { $0 == number })
