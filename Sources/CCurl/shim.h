@@ -1,6 +1,7 @@
 #pragma once
 // libcurl's option calls are variadic, which Swift cannot call: each wrapper below fixes one argument type.
 #include <curl/curl.h>
+#include <openssl/ssl.h>
 
 #if LIBCURL_VERSION_NUM < 0x075801
 #error "libcurl 7.88.1 or newer is needed"
@@ -79,6 +80,31 @@ static inline CURLMcode ccurl_multi_set_timer_callback(CURLM *_Nonnull multi,
 
 static inline CURLSHcode ccurl_share_data(CURLSH *_Nonnull share, curl_lock_data data) {
     return curl_share_setopt(share, CURLSHOPT_SHARE, data);
+}
+
+/// A place of our own in every TLS connection of OpenSSL; -1 if memory ran out.
+static inline int ccurl_new_tls_index(void) { return SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL); }
+
+/// Notes a close_notify that `ccurl_watch_close_notify` waits for; called by OpenSSL with every event.
+static inline void ccurl_note_tls_event(const SSL *_Nonnull connection, int index, int what, int value) {
+    int *flag = SSL_get_ex_data(connection, index);
+    if (flag && what == SSL_CB_READ_ALERT && (value & 0xFF) == SSL_AD_CLOSE_NOTIFY) *flag = 1;
+}
+
+/// Has `callback` called with what happens to the handle's TLS connection, and `flag` kept for it. Call it from a
+/// callback of the handle; `flag` must live as long as the connection.
+///
+/// Returns 0 if the connection has no TLS, or TLS by another library than OpenSSL: there is nothing to watch.
+static inline int ccurl_watch_close_notify(CURL *_Nonnull handle, int index, int *_Nonnull flag,
+                                           void (*_Nonnull callback)(const SSL *_Nullable, int, int)) {
+    if (index < 0) return 0;
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(handle, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return 0;
+    if (session->backend != CURLSSLBACKEND_OPENSSL || !session->internals) return 0;
+    SSL *connection = session->internals;
+    if (!SSL_set_ex_data(connection, index, flag)) return 0;
+    SSL_set_info_callback(connection, callback);
+    return 1;
 }
 
 /// The easy handle that a finished message is about, and its result; `NULL` for any other message.

@@ -94,6 +94,7 @@ final class Attempt {
         case .head(let head, let framing):
             self.framing = framing
             phase = .body
+            if framing == .closed { handle.watchCloseNotify() }
             deadlineDidChange(self)
             switch receiver.receivedHead(head) {
             case .proceed: return line.count

@@ -83,6 +83,8 @@ extension ConnectionOptions {
             handle.set(CURLOPT_HTTPAUTH, ccurl_basic_authentication())
             handle.set(CURLOPT_USERPWD, user)
         }
+        // The cookies are the pool's; an empty file name is what makes a handle use them.
+        if cookieFile != nil { handle.set(CURLOPT_COOKIEFILE, "") }
         switch netrc {
         case .none: handle.set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
         case .userFile: handle.set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))

@@ -9,4 +9,13 @@ extension EasyHandle {
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
         return Int32(CURL_SOCKOPT_OK)
     }
+
+    /// Our place in OpenSSL's connections, the same for all.
+    static let tlsIndex = ccurl_new_tls_index()
+
+    /// Something happened to a TLS connection that is watched.
+    static let tlsEvent: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = { connection, what, value in
+        guard let connection else { return }
+        ccurl_note_tls_event(connection, tlsIndex, what, value)
+    }
 }

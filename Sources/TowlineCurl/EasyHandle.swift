@@ -11,6 +11,9 @@ final class EasyHandle {
     private let errorText: UnsafeMutableBufferPointer<CChar>
     private var fieldList: UnsafeMutablePointer<curl_slist>?
     private var bufferSize = 0
+    /// Set to 1 by OpenSSL's callback.
+    private let closeNotifyFlag: UnsafeMutablePointer<Int32>
+    private var watchesCloseNotify = false
 
     /// `nil` if memory ran out.
     init?() {
@@ -18,6 +21,8 @@ final class EasyHandle {
         self.pointer = pointer
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0)
+        closeNotifyFlag = .allocate(capacity: 1)
+        closeNotifyFlag.initialize(to: 0)
         _ = ccurl_set_pointer(pointer, CURLOPT_ERRORBUFFER, errorText.baseAddress)
         _ = ccurl_set_data_callback(pointer, CURLOPT_HEADERFUNCTION, EasyHandle.header)
         _ = ccurl_set_data_callback(pointer, CURLOPT_WRITEFUNCTION, EasyHandle.body)
@@ -29,6 +34,7 @@ final class EasyHandle {
         curl_easy_cleanup(pointer)
         curl_slist_free_all(fieldList)
         errorText.deallocate()
+        closeNotifyFlag.deallocate()
     }
 
     /// Points the handle at an attempt, which must outlive its stay in the multi handle.
@@ -38,6 +44,8 @@ final class EasyHandle {
         curl_slist_free_all(fieldList)
         fieldList = RequestFields.list(fields)
         errorText[0] = 0
+        closeNotifyFlag.pointee = 0
+        watchesCloseNotify = false
         let context = Unmanaged.passUnretained(attempt).toOpaque()
         if bufferSize != self.bufferSize {
             set(CURLOPT_BUFFERSIZE, bufferSize)
@@ -51,6 +59,18 @@ final class EasyHandle {
             && ccurl_set_pointer(pointer, CURLOPT_PREREQDATA, context) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_PRIVATE, context) == CURLE_OK
     }
+
+    /// Has TLS tell how the connection ends, for a body that ends with it. Call it from a callback of the attempt.
+    ///
+    /// Such a body is whole only if the peer said so by close_notify (RFC 9112 §9.8): otherwise anyone on the way could
+    /// have cut it. libcurl 7.88 takes both ends for the same.
+    func watchCloseNotify() {
+        watchesCloseNotify =
+            ccurl_watch_close_notify(pointer, Self.tlsIndex, closeNotifyFlag, Self.tlsEvent) != 0
+    }
+
+    /// Whether TLS was cut off where `watchCloseNotify` was called for.
+    var wasCutOff: Bool { watchesCloseNotify && closeNotifyFlag.pointee == 0 }
 
     /// Sets a numeric option; one that this libcurl was built without is left alone.
     func set(_ option: CURLoption, _ value: Int) { _ = ccurl_set_long(pointer, option, value) }

@@ -82,6 +82,9 @@ enum FailureTable {
             guard attempt.phase == .body else {
                 return .failed(TransportFailure(.closedBeforeHead, "closed in the midst of the response head"))
             }
+            if attempt.framing == .closed, attempt.handle.wasCutOff {
+                return .failed(TransportFailure(.bodyCut, "TLS ended without close_notify"))
+            }
             return .complete(attempt.framing)
         }
         return .failed(TransportFailure(kind(of: attempt, code), attempt.handle.errorMessage(code)))
@@ -127,7 +130,11 @@ enum FailureTable {
         let status = attempt.handle.number(CURLINFO_HTTP_CONNECTCODE)
         // CONNECT: 5xx tells that the proxy could not get through, anything else that it would not.
         if status >= 300 { return status >= 500 ? .connectFailed : .proxyFailed }
-        if code == CURLE_COULDNT_CONNECT, attempt.pool.options.proxy != nil { return .proxyFailed }
+        // With a proxy it is the proxy alone whose name we resolve and whom we connect to; a name that is resolved here
+        // for SOCKS has a code of its own below.
+        let isProxied = attempt.pool.options.proxy != nil
+        if isProxied, code == CURLE_COULDNT_RESOLVE_HOST { return .proxyFailed }
+        if isProxied, code == CURLE_COULDNT_CONNECT, hasDescriptor() { return .proxyFailed }
         guard code == CURLE_PROXY else { return nil }
         switch CURLproxycode(UInt32(attempt.handle.number(CURLINFO_PROXY_ERROR))) {
         case CURLPX_RESOLVE_HOST: return .hostNotFound

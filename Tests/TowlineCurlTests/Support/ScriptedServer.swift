@@ -52,6 +52,9 @@ final class ScriptedServer: Sendable {
             return true
         }
 
+        /// Says that nothing more comes (FIN), and goes on reading: closing with bytes unread would reset.
+        func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
         /// Waits until the peer closes or resets.
         func waitForPeer() {
             var byte: UInt8 = 0
