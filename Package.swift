@@ -75,6 +75,7 @@ let package = Package(
             name: "CrashTests",
             dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow"],
             swiftSettings: strict),
+        .testTarget(name: "FaultServerTests", dependencies: ["FaultServer"], swiftSettings: strict),
         .testTarget(name: "CommandLineTests", dependencies: ["FaultServer", "tow"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

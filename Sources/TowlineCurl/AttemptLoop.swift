@@ -19,6 +19,8 @@ final class AttemptLoop {
     /// A pool in which nothing runs is closed with its connections after this time, or sooner if there are many.
     private static let idlePoolLife = Duration.seconds(60)
     private static let maximumIdlePools = 32
+    private static let idlePoolCheckInterval = Duration.seconds(1)
+    private var nextIdlePoolCheck = MonotonicTime.now
 
     init(poll: EventPoll, bufferSize: Int, attemptDidEnd: @escaping () -> Void) {
         self.poll = poll
@@ -52,7 +54,9 @@ final class AttemptLoop {
         for pool in poolsByTag.values {
             next = min(next, pool.timer)
             if pool.isTouched { return 0 }
-            if pool.runningCount == 0 { next = min(next, pool.idleSince.advanced(by: Self.idlePoolLife)) }
+            if pool.runningCount == 0 {
+                next = min(next, max(nextIdlePoolCheck, pool.idleSince.advanced(by: Self.idlePoolLife)))
+            }
         }
         guard next < .never else { return -1 }
         return Int32(clamping: MonotonicTime.now.milliseconds(until: next))
@@ -130,8 +134,10 @@ final class AttemptLoop {
     }
 
     private func closeIdlePools(at now: MonotonicTime) {
+        // Not with every turn: turns are as frequent as bytes.
+        guard now >= nextIdlePoolCheck else { return }
+        nextIdlePoolCheck = now.advanced(by: Self.idlePoolCheckInterval)
         var idle = poolsByTag.values.filter { $0.runningCount == 0 }
-        guard !idle.isEmpty else { return }
         idle.sort { $0.idleSince < $1.idleSince }
         let surplus = idle.count - Self.maximumIdlePools
         for (index, pool) in idle.enumerated()

@@ -25,6 +25,7 @@ final class ConnectionPool {
     private let poll: EventPoll
     private let share: UnsafeMutableRawPointer
     private var idleHandles: [EasyHandle] = []
+    private var connectionLimit = 128
 
     /// Idle handles kept for the next attempts: making one costs some 20 µs and 5 KiB.
     private static let maximumIdleHandles = 64
@@ -61,12 +62,20 @@ final class ConnectionPool {
         _ = ccurl_multi_set_timer_callback(multi, Self.timerChanged)
         // Segments over one TCP connection gain nothing: a running attempt has its connection to itself.
         _ = ccurl_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING))
+        limitConnections(connectionLimit)
         // Further connections to a host resume the first one's TLS session. No lock: one thread uses the share.
         _ = ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
         if let cookieFile = options.cookieFile {
             _ = ccurl_share_data(share, CURL_LOCK_DATA_COOKIE)
             loadCookies(cookieFile)
         }
+    }
+
+    /// How many connections stay open, idle ones included. libcurl's own limit follows the attempts that run at the
+    /// moment: it closes good connections whenever there are few for an instant.
+    private func limitConnections(_ limit: Int) {
+        connectionLimit = limit
+        _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, limit)
     }
 
     /// Reads the cookie file once. Named in every handle it would be read for every attempt, and would undo what
@@ -93,6 +102,7 @@ final class ConnectionPool {
         guard code == CURLM_OK else { throw Self.failure(code) }
         runningCount += 1
         isTouched = true
+        if runningCount * 2 > connectionLimit { limitConnections(runningCount * 4) }
     }
 
     /// Takes a handle back, breaking its connection off if it is in the midst of a response.
@@ -101,7 +111,12 @@ final class ConnectionPool {
         runningCount -= 1
         isTouched = true
         if runningCount == 0 { idleSince = .now }
-        if idleHandles.count < Self.maximumIdleHandles { idleHandles.append(handle) }
+        if idleHandles.count < Self.maximumIdleHandles {
+            idleHandles.append(handle)
+        } else {
+            // The handle may outlive the pool, and a share in use cannot be freed.
+            _ = ccurl_set_pointer(handle.pointer, CURLOPT_SHARE, nil)
+        }
     }
 
     /// Tells libcurl that a socket is ready. Throws if the pool is beyond use.

@@ -45,6 +45,8 @@ enum FailureTable {
         CURLE_OPERATION_TIMEDOUT.rawValue: Row(
             .connectTimedOut, .closedBeforeHead, .bodyCut, "the only limit set is the one for connecting"),
         CURLE_SSL_CONNECT_ERROR.rawValue: Row(.tlsFailed, "the handshake broke off"),
+        CURLE_BAD_FUNCTION_ARGUMENT.rawValue: Row(
+            .local, .malformed, .malformed, "a header line that libcurl cannot file, such as a folded first one"),
         CURLE_ABORTED_BY_CALLBACK.rawValue: Row(.local, "a callback of ours was missing its attempt"),
         CURLE_INTERFACE_FAILED.rawValue: Row(.local, "the outgoing address is not ours"),
         CURLE_GOT_NOTHING.rawValue: Row(.closedBeforeHead, "closed without a byte"),

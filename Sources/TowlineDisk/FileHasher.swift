@@ -6,8 +6,7 @@ internal import TowlineEngine
 
 /// A message digest in progress: libcrypto's, or CRC-32C.
 ///
-/// `@unchecked Sendable`: whoever holds it uses it from one thread at a time (a sink under its lock, an attempt's
-/// callbacks one after another).
+/// `@unchecked Sendable`: one owner uses it at a time, the thread that reads a file or the holder of a sink's lock.
 final class MessageDigest: @unchecked Sendable {
     private let context: OpaquePointer?
     private var crc: UInt32 = 0

@@ -103,7 +103,7 @@ extension FileStorage {
     ) throws(TowlineError) -> Survey {
         let journal = JournalFile(
             contents, file: file, folder: scene.folder, name: scene.names.journal, queue: queue)
-        if let (name, length) = try published(scene, part: contents.metadata.part) {
+        if let (name, length) = try published(scene, contents.metadata) {
             // Publishing got as far as the final name; the rest of its steps is done now.
             if scene.part != nil { try scene.folder.remove(scene.names.part) }
             try scene.folder.descriptor.synchronizeAll()
@@ -123,11 +123,22 @@ extension FileStorage {
     }
 
     /// The final name and length of the very file that the journal speaks of, if it has one.
-    private func published(_ scene: Scene, part: FileIdentity) throws(TowlineError) -> (String, Int64)? {
+    ///
+    /// Where the file system keeps no birth times an inode's number alone proves nothing: it may be another file's by
+    /// now. There the mark that publishing leaves must be on it too.
+    private func published(_ scene: Scene, _ metadata: MetadataBlock) throws(TowlineError) -> (String, Int64)? {
         for number in 0..<10_000 {
             let name = scene.names.numbered(number)
             guard let status = try scene.folder.status(of: name) else { return nil }
-            if status.kind == .regular, status.identity.isSameFile(as: part) { return (name, status.size) }
+            guard status.kind == .regular, status.identity.isSameFile(as: metadata.part),
+                status.size == metadata.record.representation.completeLength ?? status.size
+            else { continue }
+            if status.identity.birthSeconds == 0 {
+                guard let file = try scene.folder.open(name, readOnly: true), let mark = FinishedMark(of: file),
+                    mark.isOf(metadata.record.source)
+                else { continue }
+            }
+            return (name, status.size)
         }
         return nil
     }

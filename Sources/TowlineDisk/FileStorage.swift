@@ -78,6 +78,7 @@ package final class FileStorage: Storage {
         // Between creation and lock another process may have taken the file for a leftover, and removed it.
         guard try file.lock(), try folder.names(file, names.part) else { throw LockOwner.busy(file) }
         do throws(TowlineError) {
+            try retireStray(folder, names)
             return try equip(file, folder, names, record, terms)
         } catch {
             // Nothing is in the file yet: nothing is left behind.
@@ -86,6 +87,16 @@ package final class FileStorage: Storage {
             try? folder.remove(names.part)
             throw error
         }
+    }
+
+    /// A journal that lost its part file must not claim the one to come, not even after a power loss.
+    private func retireStray(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) {
+        guard let file = try folder.open(names.journal) else { return }
+        guard try file.lock() else { throw LockOwner.busy(file) }
+        guard case .live(let contents) = try JournalFile.read(file, boot: boot) else {
+            return try folder.remove(names.journal)
+        }
+        try JournalFile(contents, file: file, folder: folder, name: names.journal, queue: queue).retire(as: .void)
     }
 
     /// Gives a new, locked and named part file its journal and its space.
@@ -156,7 +167,7 @@ package final class FileStorage: Storage {
 extension FileStorage {
     package func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {
         OpenPart(
-            sink: StandardOutputSink(syscall: syscall, digesting: algorithms), journal: nil, claims: ByteRangeSet())
+            sink: StandardOutputSink(syscall: syscall, algorithms: Set(algorithms)), journal: nil, claims: ByteRangeSet())
     }
 
     package func hasher(for checksum: Checksum) -> any ContentHasher { DigestContentHasher(checksum) }

@@ -251,6 +251,8 @@ package final class JournalFile: Journal {
                 if let free { state.slots.append(free) }
             }
             try free?.replace(start: range.upperBound, end: run.end, durableEnd: rightDurableEnd)
+            // The old record goes only when the new one is sure to stay: what is not withdrawn is not lost.
+            if rightDurableEnd > range.upperBound { try file.synchronizeData() }
         }
         if keepsLeft {
             try slot.replace(

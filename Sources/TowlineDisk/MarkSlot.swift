@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
@@ -142,12 +143,13 @@ struct MarksSection: Sendable {
         let bytes = try file.read(slotCount * MarksSection.slotSize, at: offset)
         var runs: [MarkSlot.Run] = []
         var damaged = 0
+        let unused = [UInt8](repeating: 0, count: MarksSection.slotSize)
         bytes.withUnsafeBytes { raw in
             for index in 0..<(raw.count / MarksSection.slotSize) {
                 let base = index * MarksSection.slotSize
+                if let first = raw.baseAddress, memcmp(first + base, unused, unused.count) == 0 { continue }
                 let written = MarkRecord(UnsafeRawBufferPointer(rebasing: raw[base...]))
                 let durable = MarkRecord(UnsafeRawBufferPointer(rebasing: raw[(base + MarkRecord.byteCount)...]))
-                if written.isEmpty && durable.isEmpty { continue }
                 while runs.count <= index { runs.append(MarkSlot.Run()) }
                 let (believed, rotten) = run(written, durable, slot: index)
                 runs[index] = believed

@@ -7,10 +7,25 @@ package import TowlineEngine
 package final class StandardOutputSink: Sink {
     private struct Tail {
         var position: Int64 = 0
-        /// The last bytes written, for comparing an overlap; at most `capacity`.
+        /// The last bytes written, for comparing an overlap; at least `capacity` of them, if there are so many.
         var bytes: [UInt8] = []
-        /// Hashes what went out: it cannot be read again.
-        var digests: [Checksum.Algorithm: MessageDigest] = [:]
+        /// What goes by is digested as it goes: it cannot be read again.
+        var digests: [(algorithm: Checksum.Algorithm, digest: MessageDigest)]
+        /// The digests' values, once they were asked for.
+        var values: [Checksum.Algorithm: [UInt8]]?
+
+        mutating func take(_ new: UnsafeRawBufferPointer) {
+            position += Int64(new.count)
+            for entry in digests { entry.digest.update(new) }
+            if new.count >= StandardOutputSink.capacity {
+                bytes = Array(new.suffix(StandardOutputSink.capacity))
+            } else {
+                bytes += new
+                if bytes.count > 2 * StandardOutputSink.capacity {
+                    bytes.removeFirst(bytes.count - StandardOutputSink.capacity)
+                }
+            }
+        }
     }
 
     private static let capacity = 64 * 1024
@@ -18,16 +33,16 @@ package final class StandardOutputSink: Sink {
     private let syscall: any Syscall
     private let number: Int32
     private let name = "standard output"
-    private let tail = Mutex(Tail())
+    private let tail: Mutex<Tail>
 
-    /// Writes to `descriptor`, which stays open, and hashes on the way with the algorithms given.
+    /// Writes to `descriptor`, which stays open; `algorithms` are what `verify` will be asked for.
     package init(
         syscall: any Syscall = SystemCalls(), descriptor: Int32 = STDOUT_FILENO,
-        digesting algorithms: [Checksum.Algorithm] = []
+        algorithms: Set<Checksum.Algorithm> = []
     ) {
         self.syscall = syscall
         number = descriptor
-        for algorithm in algorithms { tail.withLock { $0.digests[algorithm] = MessageDigest(algorithm) } }
+        tail = Mutex(Tail(digests: algorithms.map { ($0, MessageDigest($0)) }))
     }
 
     /// Only the next byte can be written; any other offset is an error.
@@ -43,14 +58,8 @@ package final class StandardOutputSink: Sink {
                     continue
                 }
                 guard count > 0 else { throw .writing(name, count < 0 ? Int32(-count) : EIO) }
-                let written = UnsafeRawBufferPointer(rebasing: bytes[done..<(done + count)])
-                for digest in tail.digests.values { digest.update(written) }
                 done += count
-                tail.position += Int64(count)
-                tail.bytes.append(contentsOf: bytes[(done - count)..<done].suffix(StandardOutputSink.capacity))
-                if tail.bytes.count > 2 * StandardOutputSink.capacity {
-                    tail.bytes.removeFirst(tail.bytes.count - StandardOutputSink.capacity)
-                }
+                tail.take(UnsafeRawBufferPointer(rebasing: bytes[(done - count)..<done]))
             }
         }
     }
@@ -70,12 +79,21 @@ package final class StandardOutputSink: Sink {
 
     package func checkIntact() throws(TowlineError) {}
 
-    /// What went down a pipe cannot be read again: a checksum whose algorithm was not named at the start counts as
-    /// not matching.
+    /// Compares with what went by; the bytes are with the reader already. To be called once, at the end.
     package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum] {
-        tail.withLock { tail in
-            checksums.filter { tail.digests.removeValue(forKey: $0.algorithm)?.finish($0.algorithm) != $0.value }
+        let values = tail.withLock { tail in
+            let values =
+                tail.values
+                ?? Dictionary(uniqueKeysWithValues: tail.digests.map { ($0.algorithm, $0.digest.finish($0.algorithm)) })
+            tail.values = values
+            tail.digests = []
+            return values
         }
+        if let unknown = checksums.first(where: { values[$0.algorithm] == nil }) {
+            throw TowlineError(
+                .unusableOption, "\(name): \(unknown.algorithm.rawValue) was not asked for before the first byte")
+        }
+        return checksums.filter { values[$0.algorithm] != $0.value }
     }
 
     package func truncate(to length: Int64) throws(TowlineError) {

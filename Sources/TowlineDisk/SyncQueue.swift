@@ -50,6 +50,9 @@ package final class SyncQueue: Sendable {
         guard code >= 0 else { throw .synchronizing(file.path, -code) }
     }
 
+    /// How many requests wait for a device, the ones being served not counted.
+    func waiting(_ device: UInt64) -> Int { lanes.withLock { $0[device]?.waiting.count ?? 0 } }
+
     /// Serves a device until nothing waits for it.
     private func serve(_ device: UInt64) {
         while true {

@@ -86,14 +86,13 @@ extension Fault {
 
     /// Row 47: interim responses without end (RFC 9110 §15.2).
     package static let endlessInterim = Fault("endlessInterim") { _ in
-        Reply([.repeated(Array("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".utf8), count: nil)])
+        Reply([.repeatedHead(ReplyHead(103, [("Link", "</a>")]), count: nil)])
     }
 
     /// Row 47: that many interim responses, then the correct reply. A client must bear a few.
     package static func interim(_ count: Int) -> Fault {
         Fault("interim") { context in
-            let line = Array("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".utf8)
-            return Reply([.repeated(line, count: count)] + context.correct.steps)
+            return Reply([.repeatedHead(ReplyHead(103, [("Link", "</a>")]), count: count)] + context.correct.steps)
         }
     }
 

@@ -13,6 +13,9 @@ package final class Gate: Sendable {
     /// A closed gate.
     package init() {}
 
+    /// Whether it is open.
+    package var isOpen: Bool { state.withLock { $0.isOpen } }
+
     /// Opens it, for all who wait and all who come.
     package func open() {
         let waiting = state.withLock { state in

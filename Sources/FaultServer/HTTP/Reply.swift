@@ -30,6 +30,8 @@ package struct Reply: Sendable {
         case raw([UInt8])
         /// The bytes over and over, `count` times; `nil` until the client goes away.
         case repeated([UInt8], count: Int?)
+        /// The head over and over, `count` times; `nil` until the client goes away.
+        case repeatedHead(ReplyHead, count: Int?)
         /// From here on at most so many bytes per second; `nil` for no limit.
         case rate(Int64?)
         /// Waits.

@@ -1,7 +1,111 @@
 import NIOCore
+import NIOHPACK
 
+/// One HTTP/2 connection: reads its frames and answers each request in a task of its own.
 struct HTTP2Connection {
-    let connection: Connection
-    let received: [UInt8]
-    func run(_ buffers: inout AsyncStream<ByteBuffer>.AsyncIterator) async throws {}
+    /// The client broke a rule of RFC 9113 that this server depends on.
+    struct ProtocolError: Error {}
+
+    private let connection: Connection
+    private let windows = FlowControl()
+    private var received: ByteBuffer
+    private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
+    private var streams: [UInt32: HTTP2Stream] = [:]
+    private var fieldBlock = ByteBuffer()
+
+    /// Takes over a connection after the client's preface.
+    init(connection: Connection, received: [UInt8]) {
+        self.connection = connection
+        self.received = ByteBuffer(bytes: received)
+    }
+
+    mutating func run(_ buffers: inout AsyncStream<ByteBuffer>.AsyncIterator) async throws {
+        // At most 100 streams at one time (SETTINGS_MAX_CONCURRENT_STREAMS, RFC 9113 §6.5.2).
+        try await put(HTTP2Frame.bytes(HTTP2Frame.Kind.settings, rest: [0, 3, 0, 0, 0, 100]))
+        try await withThrowingDiscardingTaskGroup { group in
+            defer {
+                windows.closeAll()
+                streams.values.forEach { $0.clientGone.open() }
+            }
+            while true {
+                while let frame = HTTP2Frame.read(from: &received) {
+                    guard let (stream, info) = try await take(frame) else { continue }
+                    let server = connection.server
+                    // A stream that is gone ends its own reply only; the log tells how far it came.
+                    group.addTask { [windows] in
+                        _ = try? await server.answer(info, on: stream)
+                        windows.close(stream.number)
+                    }
+                }
+                guard var buffer = await buffers.next(isolation: nil) else { return }
+                received.writeBuffer(&buffer)
+                received.discardReadBytes()
+            }
+        }
+    }
+
+    /// Acts on a frame; gives the request that it completes, if it does.
+    private mutating func take(_ frame: HTTP2Frame) async throws -> (HTTP2Stream, RequestInfo)? {
+        var payload = frame.payload
+        switch frame.kind {
+        case HTTP2Frame.Kind.headers:
+            fieldBlock = try unpadded(frame)
+        case HTTP2Frame.Kind.continuation:
+            fieldBlock.writeBuffer(&payload)
+        case HTTP2Frame.Kind.resetStream:
+            windows.close(frame.stream)
+            streams.removeValue(forKey: frame.stream)?.clientGone.open()
+            return nil
+        case HTTP2Frame.Kind.settings where frame.flags & HTTP2Frame.Flag.acknowledge == 0:
+            while let setting: UInt16 = payload.readInteger(), let value: UInt32 = payload.readInteger() {
+                // SETTINGS_INITIAL_WINDOW_SIZE is number 4.
+                if setting == 4 { windows.setInitial(Int(value)) }
+            }
+            try await put(HTTP2Frame.bytes(HTTP2Frame.Kind.settings, flags: HTTP2Frame.Flag.acknowledge))
+            return nil
+        case HTTP2Frame.Kind.ping where frame.flags & HTTP2Frame.Flag.acknowledge == 0:
+            let bytes = Array(payload.readableBytesView)
+            try await put(HTTP2Frame.bytes(HTTP2Frame.Kind.ping, flags: HTTP2Frame.Flag.acknowledge, rest: bytes))
+            return nil
+        case HTTP2Frame.Kind.windowUpdate:
+            guard let count: UInt32 = payload.readInteger() else { throw ProtocolError() }
+            windows.grant(Int(count & 0x7FFF_FFFF), stream: frame.stream)
+            return nil
+        default: return nil
+        }
+        guard frame.flags & HTTP2Frame.Flag.endHeaders != 0 else { return nil }
+        return try open(frame.stream)
+    }
+
+    /// A HEADERS payload without its padding and priority (RFC 9113 §6.2).
+    private func unpadded(_ frame: HTTP2Frame) throws -> ByteBuffer {
+        var payload = frame.payload
+        var padding = 0
+        if frame.flags & HTTP2Frame.Flag.padded != 0 {
+            guard let count: UInt8 = payload.readInteger() else { throw ProtocolError() }
+            padding = Int(count)
+        }
+        if frame.flags & HTTP2Frame.Flag.priority != 0 {
+            guard payload.readableBytes >= 5 else { throw ProtocolError() }
+            payload.moveReaderIndex(forwardBy: 5)
+        }
+        guard let block = payload.readSlice(length: payload.readableBytes - padding) else { throw ProtocolError() }
+        return block
+    }
+
+    private mutating func open(_ number: UInt32) throws -> (HTTP2Stream, RequestInfo) {
+        let fields = try decoder.decodeHeaders(from: &fieldBlock)
+        fieldBlock = ByteBuffer()
+        let stream = HTTP2Stream(channel: connection.channel, number: number, windows: windows)
+        windows.open(number)
+        streams[number] = stream
+        let info = RequestInfo(
+            connection: connection.number, index: 0, concurrent: 1, method: fields.first(name: ":method") ?? "",
+            target: fields.first(name: ":path") ?? "",
+            fields: fields.filter { !$0.name.hasPrefix(":") }.map { ($0.name, $0.value) },
+            isTLS: connection.server.options.tls != nil, isHTTP2: true)
+        return (stream, info)
+    }
+
+    private func put(_ frame: ByteBuffer) async throws { try await connection.channel.writeAndFlush(frame) }
 }

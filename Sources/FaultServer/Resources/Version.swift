@@ -7,14 +7,14 @@ package struct Version: Sendable, Hashable {
         /// `W/"text"`.
         case weak(String)
         /// No `ETag` field.
-        case none
+        case absent
 
-        /// The field's value; `nil` for ``none``.
+        /// The field's value; `nil` for ``absent``.
         package var field: String? {
             switch self {
             case .strong(let text): "\"\(text)\""
             case .weak(let text): "W/\"\(text)\""
-            case .none: nil
+            case .absent: nil
             }
         }
     }
@@ -26,7 +26,7 @@ package struct Version: Sendable, Hashable {
         /// Always this time, in seconds since 1970.
         case fixed(Int64)
         /// No `Date` field.
-        case none
+        case absent
     }
 
     /// The seed of the bytes.
@@ -67,7 +67,7 @@ package struct Version: Sendable, Hashable {
         switch date {
         case .now: HTTPDateText.format(now)
         case .fixed(let seconds): HTTPDateText.format(seconds)
-        case .none: nil
+        case .absent: nil
         }
     }
 

@@ -38,7 +38,8 @@ struct Connection {
             if server.options.http2, isFirst, !parser.bytes.isEmpty, parser.mayBeHTTP2 {
                 if parser.isHTTP2 {
                     let rest = Array(parser.bytes.dropFirst(RequestParser.http2Preface.count))
-                    return try await HTTP2Connection(connection: self, received: rest).run(&buffers)
+                    var connection = HTTP2Connection(connection: self, received: rest)
+                    return try await connection.run(&buffers)
                 }
             } else if let head = parser.next() {
                 isFirst = false

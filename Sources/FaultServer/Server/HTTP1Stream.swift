@@ -7,6 +7,7 @@ struct HTTP1Stream: ResponseStream {
 
     let channel: any Channel
     let clientGone: Gate
+    let framesBody = false
 
     func headBytes(_ head: ReplyHead) -> [UInt8] { head.bytes }
 

@@ -38,11 +38,12 @@ struct ReplyPerformer {
             try await send(stream.headBytes(head))
         case .raw(let bytes): try await send(bytes)
         case .repeated(let bytes, let count): try await send(bytes, times: count)
+        case .repeatedHead(let head, let count): try await send(stream.headBytes(head), times: count)
         case .content(let content, let range) where carriesBody: try await sendBody(content, range)
         case .bytes(let bytes) where carriesBody: try await sendBody(bytes)
         case .chunks(let content, let range, let size) where carriesBody:
             try await sendChunks(content, range, size)
-        case .lastChunk where carriesBody: try await send(Array("0\r\n\r\n".utf8))
+        case .lastChunk where carriesBody && !stream.framesBody: try await send(Array("0\r\n\r\n".utf8))
         case .content, .bytes, .chunks, .lastChunk: break
         case .rate(let rate):
             pacer = rate.map(Pacer.init)
@@ -110,6 +111,7 @@ struct ReplyPerformer {
     }
 
     private mutating func sendChunks(_ content: FaultContent, _ range: Range<Int64>, _ size: Int) async throws {
+        guard !stream.framesBody else { return try await sendBody(content, range) }
         var offset = range.lowerBound
         while offset < range.upperBound {
             let end = min(offset + Int64(max(1, size)), range.upperBound)

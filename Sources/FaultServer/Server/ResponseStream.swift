@@ -4,6 +4,8 @@ import NIOCore
 protocol ResponseStream: Sendable {
     /// Open as soon as nobody reads the reply any more.
     var clientGone: Gate { get }
+    /// Whether body bytes are put into frames (HTTP/2), so that the chunked coding does not apply.
+    var framesBody: Bool { get }
     /// The bytes that a head becomes on the wire.
     func headBytes(_ head: ReplyHead) throws -> [UInt8]
     /// Sends bytes that are framed already. The future is complete when the kernel accepted them.

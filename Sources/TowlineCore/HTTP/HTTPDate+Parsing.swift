@@ -21,6 +21,8 @@ extension HTTPDate {
         }
         guard let seconds, scanner.isAtEnd else { return nil }
         self.init(secondsSince1970: seconds)
+        // The leap second after the last day of 9999.
+        guard clamped == self else { return nil }
     }
 
     /// `06 Nov 1994 08:49:37 GMT`

@@ -37,7 +37,7 @@ package struct HTTPFields: Hashable, Sendable {
     /// The value of the only line with that name; `nil` if there is none, or several that differ.
     package func value(named name: String) -> String? {
         let all = values(named: name)
-        guard let first = all.first, all.allSatisfy({ $0 == first }) else { return nil }
+        guard let first = all.first, all.allSatisfy({ $0.utf8.elementsEqual(first.utf8) }) else { return nil }
         return first
     }
 

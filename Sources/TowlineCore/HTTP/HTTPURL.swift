@@ -74,7 +74,8 @@ package struct HTTPURL: Hashable, Sendable {
         self.userInfo = userInfo
         self.pathAndQuery = pathAndQuery
         guard requestText.utf8.count <= Self.maximumByteCount else {
-            throw TowlineError(.unusableURL, "the URL is longer than \(Self.maximumByteCount) bytes: \(self)")
+            let shown = TerminalSafeText.make(withoutSecrets, width: 120)
+            throw TowlineError(.unusableURL, "the URL is longer than \(Self.maximumByteCount) bytes: \(shown)")
         }
     }
 }

@@ -21,8 +21,10 @@ package enum SafeFileName {
         guard !scalars.isEmpty else { return nil }
         var name = ""
         name.unicodeScalars.append(contentsOf: scalars.map { isReserved($0) ? "_" : $0 })
-        if isDeviceName(name) { name = "_" + name }
-        return withoutOwnSuffix(shortened(name))
+        // Shortened first: what is cut off may leave the name of a device.
+        name = shortened(name)
+        if isDeviceName(name) { name = shortened("_" + name) }
+        return withoutOwnSuffix(name)
     }
 
     /// The name for a download: from `Content-Disposition`, else from the URL's last path component, else `download`.
@@ -32,9 +34,10 @@ package enum SafeFileName {
 
     /// Controls, line separators, and what shows nothing or turns the direction of what follows.
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return ASCII.isControl(UInt8(truncatingIfNeeded: scalar.value)) }
         switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: true
-        default: scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.isNoncharacterCodePoint
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: return true
+        default: return scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.isNoncharacterCodePoint
         }
     }
 
@@ -108,11 +111,13 @@ package enum SafeFileName {
     /// A server must not be able to name the part file, journal or `tow-bad` file of another download: `x.tow`
     /// becomes `x_tow`.
     private static func withoutOwnSuffix(_ name: String) -> String {
-        guard let dot = name.utf8.lastIndex(of: 0x2E) else { return name }
-        let fileExtension = ASCII.lowercased(name[dot...])
-        guard fileExtension == ".tow" || fileExtension.hasPrefix(".tow-") else { return name }
-        var renamed = name
-        renamed.unicodeScalars.replaceSubrange(dot...dot, with: CollectionOfOne("_"))
-        return renamed
+        var name = name
+        // What stands before one such ending may be another.
+        while let dot = name.utf8.lastIndex(of: 0x2E) {
+            let fileExtension = ASCII.lowercased(name[dot...])
+            guard fileExtension == ".tow" || fileExtension.hasPrefix(".tow-") else { break }
+            name.unicodeScalars.replaceSubrange(dot...dot, with: CollectionOfOne("_"))
+        }
+        return name
     }
 }

@@ -8,17 +8,17 @@ package enum TerminalSafeText {
     ///
     /// For people, not for programs: the backslash itself stays as it is, so it cannot be undone.
     package static func make(_ text: String, width: Int? = nil) -> String {
+        if text.utf8.count <= width ?? .max, text.utf8.allSatisfy({ $0 < 0x7F && $0 >= 0x20 }) { return text }
         let pieces = text.map { $0.unicodeScalars.map(visible).joined() }
-        guard let width else { return pieces.joined() }
-        let widths = pieces.map { displayWidth($0) }
-        guard widths.reduce(0, +) > width else { return pieces.joined() }
+        let safe = pieces.joined()
+        guard let width, displayWidth(safe) > width else { return safe }
         guard width > 0 else { return "" }
         var cut = ""
-        var used = 1
-        for (piece, cells) in zip(pieces, widths) {
-            used += cells
-            if used > width { break }
-            cut += piece
+        for piece in pieces {
+            // Measured as a whole: a mark may join what stands before it and make that wider.
+            let longer = cut + piece
+            guard displayWidth(longer) < width else { break }
+            cut = longer
         }
         return cut + "…"
     }
@@ -40,9 +40,11 @@ package enum TerminalSafeText {
 
     /// Joiners stay: scripts and emoji need them, and they move nothing.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return ASCII.isControl(UInt8(truncatingIfNeeded: scalar.value)) }
         if scalar == "\u{200C}" || scalar == "\u{200D}" { return false }
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: return true
+        case .unassigned: return scalar.properties.isDefaultIgnorableCodePoint
         default: return false
         }
     }

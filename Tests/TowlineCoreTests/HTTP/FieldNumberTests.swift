@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TowlineCore
+import TowlineCore
 
 @Suite("Content-Range")
 struct ContentRangeTests {
@@ -85,6 +85,7 @@ struct HTTPDateTests {
             "Sun, 06 Nov -994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ", "Xyz, 06 Nov 1994 08:49:37 GMT",
             "Sunday, 06 Nov 1994 08:49:37 GMT", "Sun, 06-Nov-94 08:49:37 GMT", "Sunday Nov  6 08:49:37 1994",
             "Sun Nov 6 08:49:37 1994", "Sun Nov 06 08:49:37 94", "2026-01-01T00:00:00Z",
+            "Fri, 31 Dec 9999 23:59:60 GMT",
             "Sun, 06 Nov 1994 08:49:37 +0000",
         ])
     func refused(text: String) {

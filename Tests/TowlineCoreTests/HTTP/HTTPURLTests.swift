@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TowlineCore
+import TowlineCore
 
 @Suite("URLs")
 struct HTTPURLTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TowlineCore
+import TowlineCore
 
 @Suite("Content-Disposition")
 struct ContentDispositionTests {

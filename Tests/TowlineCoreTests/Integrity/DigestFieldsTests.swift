@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TowlineCore
+import TowlineCore
 
 @Suite("Digests in responses")
 struct DigestFieldsTests {

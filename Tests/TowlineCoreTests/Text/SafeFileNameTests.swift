@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TowlineCore
+import TowlineCore
 
 @Suite("Safe file names")
 struct SafeFileNameTests {
@@ -25,7 +25,7 @@ struct SafeFileNameTests {
             ("%2e%2e%2fx", "%2e%2e%2fx"), ("a.tow", "a_tow"), ("a.tow-journal", "a_tow-journal"),
             ("a.TOW-bad", "a_TOW-bad"),
             ("a.tow.zip", "a.tow.zip"), ("a.town", "a.town"), ("a.tow\u{200B}", "a_tow"), ("a.tow.", "a_tow"),
-            ("tow", "tow"),
+            ("tow", "tow"), ("a.tow-b.tow", "a_tow-b_tow"),
             ("e\u{301}", "e\u{301}"), ("C:", nil), ("", nil), (".", nil), ("..", nil), ("/", nil), ("a/", nil),
             ("\\", nil),
             ("-", nil), ("   ", nil), ("\u{202E}", nil), ("\u{0}", nil), (". . -", nil), ("\u{3164}", nil),
@@ -46,6 +46,7 @@ struct SafeFileNameTests {
         #expect(SafeFileName.make(flags + ".zip") == String(repeating: "🇩🇪", count: 29) + ".zip")
         let marks = "e" + String(repeating: "\u{301}", count: 500)
         #expect(SafeFileName.make(marks)?.utf8.count == 239)
+        #expect(SafeFileName.make("COM¹\u{FFFD}" + String(repeating: "\u{301}", count: 200)) == "_COM¹")
         let dots = String(repeating: "a", count: 230) + String(repeating: ".", count: 20) + "b.zip"
         #expect(SafeFileName.make(dots) == String(repeating: "a", count: 230) + ".zip")
         let cutToOwn = String(repeating: "a", count: 235) + ".tow" + String(repeating: "b", count: 30)

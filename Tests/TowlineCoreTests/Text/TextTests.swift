@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TowlineCore
+import TowlineCore
 
 @Suite("Text for terminals")
 struct TerminalSafeTextTests {
@@ -26,7 +26,8 @@ struct TerminalSafeTextTests {
             ("", 0, ""),
             ("日本語", 6, "日本語"), ("日本語", 5, "日本…"), ("日本語", 4, "日…"), ("日本語", 2, "…"),
             ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"),
-            ("ab\u{1B}cd", 5, "ab…"), ("ab\u{1B}cd", 7, "ab\\x1b…"), ("ab\u{1B}cd", 8, "ab\\x1bcd"),
+            ("a\r\u{FE0F}\nbc", 6, "a\\x0d…"), ("ab\u{1B}cd", 5, "ab…"), ("ab\u{1B}cd", 7, "ab\\x1b…"),
+            ("ab\u{1B}cd", 8, "ab\\x1bcd"),
         ])
     func cut(text: String, width: Int, expected: String) {
         let made = TerminalSafeText.make(text, width: width)

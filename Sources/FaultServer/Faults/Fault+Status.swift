@@ -1,0 +1,97 @@
+// Answers other than the file (RFC 9110 §15): catalogue rows 38–43, 48, 49, 59, 68.
+extension Fault {
+    /// Rows 39, 40, 42: that status with a short text.
+    package static func status(_ status: Int, fields: [(String, String)] = []) -> Fault {
+        Fault("status") { _ in Reply(status, fields, text: "status \(status)\n") }
+    }
+
+    /// Rows 39, 43: 503.
+    package static let unavailable = status(503).named("unavailable")
+
+    /// Row 41: 403, as for a signature that has expired.
+    package static let forbidden = status(403).named("forbidden")
+
+    /// Row 42: 404.
+    package static let notFound = status(404).named("notFound")
+
+    /// Row 42: 410.
+    package static let gone = status(410).named("gone")
+
+    /// Row 24 of the rules: 204 without a body.
+    package static let noContent = Fault("noContent") { _ in Reply(204) }
+
+    /// Row 24 of the rules: 304 that no condition asked for.
+    package static let unaskedNotModified = Fault("unaskedNotModified") { _ in Reply(304) }
+
+    /// Row 38: 429, or another status, with that text for Retry-After.
+    package static func retryAfter(_ value: String, status: Int = 429) -> Fault {
+        Fault("retryAfter") { _ in Reply(status, [("Retry-After", value)], text: "later\n") }
+    }
+
+    /// Row 38: Retry-After as a date so many seconds from now, with a Date field to compare it with.
+    package static func retryAfterDate(secondsFromNow seconds: Int64, status: Int = 429) -> Fault {
+        Fault("retryAfterDate") { _ in
+            let now = HTTPDateText.now
+            let fields = [("Date", HTTPDateText.format(now)), ("Retry-After", HTTPDateText.format(now + seconds))]
+            return Reply(status, fields, text: "later\n")
+        }
+    }
+
+    /// Row 38: Retry-After that is neither number nor date.
+    package static let retryAfterGarbage = retryAfter("soon, I hope").named("retryAfterGarbage")
+
+    /// Row 38: Retry-After of 10¹² seconds.
+    package static let retryAfterHuge = retryAfter("1000000000000").named("retryAfterHuge")
+
+    /// Rows 48, 49: a redirect to that location, which may be anything: empty, `file:///etc/passwd`,
+    /// `javascript:alert(1)`, another scheme, host or port.
+    package static func redirect(_ status: Int = 302, to location: String) -> Fault {
+        Fault("redirect") { _ in Reply(status, [("Location", location)], text: "moved\n") }
+    }
+
+    /// Row 48: a redirect without a Location field.
+    package static let redirectNowhere = status(302).named("redirectNowhere")
+
+    /// Row 48: a redirect to the same target.
+    package static let redirectLoop = Fault("redirectLoop") {
+        Reply(302, [("Location", $0.request.target)], text: "moved\n")
+    }
+
+    /// Row 48: `hops` redirects in a row, `?hop=1`, `?hop=2` …, then the correct reply.
+    package static func redirectChain(hops: Int) -> Fault {
+        Fault("redirectChain") { context in
+            let query = context.request.query ?? ""
+            let hop = query.hasPrefix("hop=") ? Int(query.dropFirst(4)) ?? 0 : 0
+            guard hop < hops else { return context.correct }
+            return Reply(302, [("Location", "\(context.request.path)?hop=\(hop + 1)")], text: "moved\n")
+        }
+    }
+
+    /// Row 48: the redirect's target is different each time, without end.
+    package static let endlessRedirects = redirectChain(hops: .max).named("endlessRedirects")
+
+    /// Row 59: 401 unless the Authorization field has that value; asks for Basic (RFC 7617).
+    package static func authorizationRequired(_ value: String) -> Fault {
+        Fault("authorizationRequired") { context in
+            guard context.request.field("Authorization") != value else { return context.correct }
+            return Reply(401, [("WWW-Authenticate", "Basic realm=\"files\"")], text: "who are you?\n")
+        }
+    }
+
+    /// Row 59: 403 unless the Cookie field holds that pair, such as `id=1`.
+    package static func cookieRequired(_ pair: String) -> Fault {
+        Fault("cookieRequired") { context in
+            let pairs = (context.request.field("Cookie") ?? "").split(separator: ";").map { $0.drop { $0 == " " } }
+            return pairs.contains(Substring(pair)) ? context.correct : Reply(403, text: "no cookie\n")
+        }
+    }
+
+    /// Row 59: sets that cookie with the correct reply.
+    package static func setCookie(_ value: String) -> Fault { fields([("Set-Cookie", value)]).named("setCookie") }
+
+    /// Row 68: 407, as a proxy says it.
+    package static let proxyAuthenticationRequired = status(
+        407, fields: [("Proxy-Authenticate", "Basic realm=\"proxy\"")]
+    )
+    .named("proxyAuthenticationRequired")
+}

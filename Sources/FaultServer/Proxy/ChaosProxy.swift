@@ -1,0 +1,173 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A TCP proxy that makes a bad network of the loopback: latency, rates, silence, resets, refused connections. It
+/// lives until ``stop()``.
+package final class ChaosProxy: Sendable {
+    fileprivate struct State {
+        var listener: (any Channel)?
+        var connections: [Int: (connection: ChaosConnection, task: Task<Void, Never>)] = [:]
+        var options: ChaosOptions
+        var generator: SeededGenerator
+        var accepted = 0
+        var resetsDone = 0
+        var bytes: [Int: Int64] = [:]
+        var silence: Gate?
+    }
+
+    /// The port it listens at, on 127.0.0.1.
+    package let port: Int
+    private let target: Int
+    private let state: Mutex<State>
+
+    /// Starts a proxy to a port of 127.0.0.1. Throws an `IOError` if it cannot listen.
+    package static func start(to target: Int, _ options: ChaosOptions = ChaosOptions()) async throws -> ChaosProxy {
+        let intake = ConnectionIntake()
+        let listener = try await listen(port: 0, intake)
+        guard let port = listener.localAddress?.port else { throw ChannelError.unknownLocalAddress }
+        let proxy = ChaosProxy(port: port, target: target, options: options, listener: listener)
+        intake.begin { proxy.serve($0, $1) }
+        return proxy
+    }
+
+    private init(port: Int, target: Int, options: ChaosOptions, listener: any Channel) {
+        self.port = port
+        self.target = target
+        var seed: UInt64 = 0
+        if case .random(_, let given) = options.reset { seed = given }
+        state = Mutex(State(listener: listener, options: options, generator: SeededGenerator(seed: seed)))
+    }
+
+    /// How many connections were accepted.
+    package var accepted: Int { state.withLock { $0.accepted } }
+
+    /// How many connections the options' rule has reset.
+    package var resets: Int { state.withLock { $0.resetsDone } }
+
+    /// How many connections are open.
+    package var open: Int { state.withLock { $0.connections.count } }
+
+    /// The bytes forwarded towards clients, by the connection's number; the first is 0.
+    package var bytesForwarded: [Int: Int64] { state.withLock { $0.bytes } }
+
+    /// Changes what is done, to connections accepted from now on.
+    package func set(_ options: ChaosOptions) {
+        state.withLock { state in
+            if case .random(_, let seed) = options.reset { state.generator = SeededGenerator(seed: seed) }
+            state.options = options
+        }
+    }
+
+    /// Forwards nothing in either direction any more, and says so to nobody: packets vanish. New connections are
+    /// accepted and silent as well.
+    package func swallow() { state.withLock { state in if state.silence == nil { state.silence = Gate() } } }
+
+    /// Ends ``swallow()``: what was held back is forwarded.
+    package func forward() {
+        let silence = state.withLock { state in
+            defer { state.silence = nil }
+            return state.silence
+        }
+        silence?.open()
+    }
+
+    /// Makes the open connections half-open: the server's side is reset, the client hears nothing, ever. New
+    /// connections work.
+    package func abandonConnections() async {
+        for connection in connections { await connection.abandon() }
+    }
+
+    /// Resets all open connections towards the client.
+    package func resetConnections() async {
+        for connection in connections { await connection.reset() }
+    }
+
+    /// Stops listening, so that the system refuses connections, and resets those that are open: the network is down.
+    package func refuseConnections() async {
+        let listener = state.withLock { state in
+            defer { state.listener = nil }
+            return state.listener
+        }
+        try? await listener?.close()
+        await resetConnections()
+    }
+
+    /// Listens again at the same port. Throws an `IOError` if the port was taken.
+    package func acceptConnections() async throws {
+        let intake = ConnectionIntake()
+        let listener = try await ChaosProxy.listen(port: port, intake)
+        state.withLock { $0.listener = listener }
+        intake.begin { self.serve($0, $1) }
+    }
+
+    /// Closes everything. Returns when nothing runs any more.
+    package func stop() async {
+        await refuseConnections()
+        forward()
+        let tasks = state.withLock { $0.connections.values.map(\.task) }
+        for task in tasks {
+            task.cancel()
+            await task.value
+        }
+    }
+
+    private var connections: [ChaosConnection] { state.withLock { $0.connections.values.map(\.connection) } }
+
+    private func serve(_ channel: any Channel, _ inbound: Inbound) {
+        state.withLock { state in
+            let number = state.accepted
+            state.accepted += 1
+            let connection = ChaosConnection(
+                proxy: self, number: number, client: channel, fromClient: inbound, options: state.options,
+                resetAfter: state.nextReset())
+            let task = Task {
+                await connection.run(target: self.target)
+                _ = self.state.withLock { $0.connections.removeValue(forKey: number) }
+            }
+            state.connections[number] = (connection, task)
+        }
+    }
+
+    /// Returns when forwarding is allowed.
+    func passage() async {
+        while let silence = state.withLock({ $0.silence }) {
+            await silence.passed()
+            if Task.isCancelled { return }
+        }
+    }
+
+    func forwarded(_ count: Int, connection: Int) {
+        state.withLock { $0.bytes[connection, default: 0] += Int64(count) }
+    }
+
+    func didReset() { state.withLock { $0.resetsDone += 1 } }
+
+    private static func listen(port: Int, _ intake: ConnectionIntake) async throws -> any Channel {
+        try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 4096)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.autoRead, value: false)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(SocketEnd())
+                    try channel.pipeline.syncOperations.addHandler(InboundHandler(intake: intake))
+                }
+            }
+            .bind(host: "127.0.0.1", port: port).get()
+    }
+}
+
+extension ChaosProxy.State {
+    /// The bytes after which the connection just accepted is reset; `nil` if it is not.
+    fileprivate mutating func nextReset() -> Int64? {
+        guard accepted <= options.resets else { return nil }
+        switch options.reset {
+        case .never: return nil
+        case .after(let count): return count
+        case .random(let range, _): return Int64.random(in: range, using: &generator)
+        }
+    }
+}

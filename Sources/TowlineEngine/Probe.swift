@@ -1,0 +1,125 @@
+package import TowlineCore
+
+/// What a server says of a URL, found with the same question a download begins with.
+package struct ProbeReport: Sendable {
+    /// The URL that answered.
+    package var finalURL: HTTPURL
+    /// The URLs that led there, in order.
+    package var redirects: [HTTPURL]
+    /// The head that answered.
+    package var head: ResponseHead
+    /// The same, parsed.
+    package var facts: ResponseFacts
+    /// Whether a 206 came: ranges work.
+    package var givesRanges: Bool
+
+    /// By what proof an interrupted download of it could go on, in words.
+    package var resumption: String {
+        guard givesRanges || facts.acceptsRanges == true, facts.contentCoding == nil else {
+            return "no: the server gives no ranges; an interrupted download starts over"
+        }
+        switch facts.representation.validator {
+        case .strong: return "yes, proven by a strong validator"
+        case .weak where !facts.wholeDigests.isEmpty, .none where !facts.wholeDigests.isEmpty:
+            return "yes, proven by the server's checksum at the end"
+        case .weak: return "yes, with one connection: a weak validator and 64 KiB compared"
+        case .none: return "only with --checksum or --unsafe-resume: the server gives no validator"
+        }
+    }
+}
+
+/// Asks as a download would, reads the head, and closes.
+package enum Probe {
+    private enum Event: Sendable {
+        case answered(AttemptID, ResponseVerdict, ResponseHead)
+        case ended(AttemptID, AttemptResult)
+    }
+
+    /// - Throws: what a download would fail with before its first byte. Nothing is tried twice.
+    package static func run(
+        _ options: DownloadOptions, transport: any Transport
+    ) async throws(TowlineError) -> ProbeReport {
+        var options = options
+        options.maxTries = 1
+        if options.connection.user == nil { options.connection.user = options.url.userInfo }
+        let (events, continuation) = AsyncStream<Event>.makeStream()
+        var machine = TransferStateMachine(terms: TransferTerms(options))
+        var plans: [AttemptID: AttemptPlan] = [:]
+        var pending = machine.handle(.begin(nil), TransferContext(now: MonotonicClock.now))
+        var iterator = events.makeAsyncIterator()
+        var last: (AttemptPlan, ResponseVerdict, ResponseHead)?
+        while true {
+            for action in pending {
+                switch action {
+                case .start(let plan):
+                    plans[plan.id] = plan
+                    let receiver = HeadReceiver(plan.question) { verdict, head in
+                        continuation.yield(.answered(plan.id, verdict, head))
+                    } ended: { result in
+                        continuation.yield(.ended(plan.id, result))
+                    }
+                    transport.start(
+                        AttemptRequest(
+                            id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
+                            connection: options.connection), receiver: receiver)
+                case .cancel(let id): transport.cancel(id)
+                case .prepare: if let report = report(last, options) { return report }
+                case .finish(.failed(let error)): throw error
+                default: break
+                }
+            }
+            guard let event = await iterator.next() else { break }
+            switch event {
+            case .answered(let id, let verdict, let head):
+                if let plan = plans[id] { last = (plan, verdict, head) }
+                pending = machine.handle(.answered(id, verdict), TransferContext(now: MonotonicClock.now))
+            case .ended(let id, let result):
+                pending = machine.handle(.ended(id, result), TransferContext(now: MonotonicClock.now))
+            }
+        }
+        throw TowlineError(.transient, "\(options.url): no answer")
+    }
+
+    private static func report(
+        _ last: (AttemptPlan, ResponseVerdict, ResponseHead)?, _ options: DownloadOptions
+    ) -> ProbeReport? {
+        guard let (plan, verdict, head) = last else { return nil }
+        var givesRanges = false
+        if case .partial = verdict { givesRanges = true }
+        return ProbeReport(
+            finalURL: plan.url, redirects: plan.chain, head: head, facts: ResponseFacts(head, url: options.url),
+            givesRanges: givesRanges)
+    }
+}
+
+/// Judges a head and closes.
+private final class HeadReceiver: AttemptReceiver {
+    private let question: ResponseQuestion
+    private let answered: @Sendable (ResponseVerdict, ResponseHead) -> Void
+    private let finished: @Sendable (AttemptResult) -> Void
+
+    init(
+        _ question: ResponseQuestion, answered: @escaping @Sendable (ResponseVerdict, ResponseHead) -> Void,
+        ended: @escaping @Sendable (AttemptResult) -> Void
+    ) {
+        self.question = question
+        self.answered = answered
+        finished = ended
+    }
+
+    func receivedHead(_ head: ResponseHead) -> HeadDisposition {
+        answered(ResponseEvaluator.verdict(on: head, to: question), head)
+        return .stop
+    }
+
+    func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition { .stop }
+
+    func ended(_ end: AttemptEnd) {
+        switch end {
+        case .failed(let failure): finished(.failed(failure))
+        case .complete(let framing): finished(.complete(framing))
+        case .stopped: finished(.stopped)
+        case .cancelled: finished(.cancelled)
+        }
+    }
+}

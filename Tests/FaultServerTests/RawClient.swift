@@ -1,0 +1,142 @@
+import FaultServer
+import Foundation
+import Testing
+
+/// How a connection came to its end, seen by a client that reads to it.
+enum Ending: Equatable {
+    case closed
+    case reset
+    /// Nothing came for the time given.
+    case silent
+    /// The client had read as much as it wanted.
+    case enough
+    /// The connection was refused.
+    case refused
+}
+
+/// Everything that came over a connection.
+struct Received {
+    var bytes: [UInt8]
+    var ending: Ending
+
+    /// The bytes up to the first empty line.
+    var head: String { String(decoding: bytes[..<headEnd], as: UTF8.self) }
+    /// The bytes after it.
+    var body: [UInt8] { Array(bytes[min(bytes.count, headEnd + 4)...]) }
+    var status: Int? { head.split(separator: " ").dropFirst().first.flatMap { Int($0) } }
+
+    func field(_ name: String) -> String? {
+        head.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name.lowercased() + ": ") }
+            .map { String($0.dropFirst(name.count + 2)) }
+    }
+
+    private var headEnd: Int {
+        bytes.indices.first { bytes[$0...].starts(with: [13, 10, 13, 10]) } ?? bytes.count
+    }
+}
+
+/// A client of plain blocking sockets, each on a thread of its own: the server's tasks need the threads of Swift's pool.
+enum RawClient {
+    /// Sends a GET with `Connection: close` and reads to the end.
+    static func get(
+        _ server: FaultServer, _ target: String = "/file", _ fields: [String] = [], silence: Double = 5,
+        limit: Int = 1 << 24
+    ) async -> Received {
+        let lines = ["GET \(target) HTTP/1.1", "Host: test", "Connection: close"] + fields
+        return await exchange(
+            port: server.port, lines.joined(separator: "\r\n") + "\r\n\r\n", silence: silence, limit: limit)
+    }
+
+    /// Sends text and reads until the end, `limit` bytes, or `silence` seconds without a byte.
+    static func exchange(port: Int, _ text: String, silence: Double = 5, limit: Int = 1 << 24) async -> Received {
+        await blocking {
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            defer { close(descriptor) }
+            var time = timeval(tv_sec: Int(silence), tv_usec: Int(silence.truncatingRemainder(dividingBy: 1) * 1e6))
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(UInt16(port).bigEndian)
+            address.sin_addr.s_addr = inet_addr("127.0.0.1")
+            let connected = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            guard connected == 0 else { return Received(bytes: [], ending: .refused) }
+            let request = Array(text.utf8)
+            _ = send(descriptor, request, request.count, Int32(MSG_NOSIGNAL))
+            return read(descriptor, limit)
+        }
+    }
+
+    private static func read(_ descriptor: Int32, _ limit: Int) -> Received {
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while bytes.count < limit {
+            let count = recv(descriptor, &piece, piece.count, 0)
+            if count == 0 { return Received(bytes: bytes, ending: .closed) }
+            if count < 0 { return Received(bytes: bytes, ending: errno == EAGAIN ? .silent : .reset) }
+            bytes += piece[..<count]
+        }
+        return Received(bytes: bytes, ending: .enough)
+    }
+}
+
+/// Runs a shell command; gives its exit status and what it wrote to standard output.
+func shell(_ command: String) async -> (status: Int32, output: String) {
+    await blocking {
+        guard let pipe = popen(command, "r") else { return (-1, "") }
+        var output: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while case let count = fread(&piece, 1, piece.count, pipe), count > 0 { output += piece[..<count] }
+        return (pclose(pipe) >> 8 & 0xFF, String(decoding: output, as: UTF8.self))
+    }
+}
+
+/// Runs what blocks on a thread of its own.
+func blocking<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(returning: body()) }
+    }
+}
+
+/// Starts a server, hands it to the body, and stops it.
+func withServer<Result>(
+    _ resources: [String: Resource], options: ServerOptions = ServerOptions(),
+    _ body: (FaultServer) async throws -> Result
+) async throws -> Result {
+    let server = try await FaultServer.start(resources, options: options)
+    do {
+        let result = try await body(server)
+        await server.stop()
+        return result
+    } catch {
+        await server.stop()
+        throw error
+    }
+}
+
+/// Starts a server of one file at `/file`.
+func withFile<Result>(
+    length: Int64 = 100_000, rate: Int64? = nil, _ behaviour: Behaviour = .correct,
+    options: ServerOptions = ServerOptions(), _ body: (FaultServer) async throws -> Result
+) async throws -> Result {
+    try await withServer(
+        ["/file": Resource(length: length, rate: rate, behaviour: behaviour)], options: options, body)
+}
+
+/// A new empty directory, removed after the body.
+func withDirectory<Result>(_ body: (String) async throws -> Result) async throws -> Result {
+    let path = NSTemporaryDirectory() + "fault-server-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    return try await body(path)
+}
+
+extension Received {
+    /// Whether the body is that range of the content with that seed.
+    func isContent(_ range: Range<Int64>, seed: UInt64 = 1) -> Bool {
+        body == FaultContent(seed: seed).bytes(in: range)
+    }
+}

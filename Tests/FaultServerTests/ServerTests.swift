@@ -1,0 +1,111 @@
+import FaultServer
+import Foundation
+import Testing
+
+@Suite struct ServerTests {
+    @Test func aFileChangesAtTheNthRequest() async throws {
+        let old = Version(seed: 1, length: 1000)
+        let resource = Resource(old, switches: [ContentSwitch(.atRequest(1), to: old.replaced(seed: 2))])
+        try await withServer(["/file": resource]) { server in
+            #expect(await RawClient.get(server).isContent(0..<1000, seed: 1))
+            let changed = await RawClient.get(server)
+            #expect(changed.isContent(0..<1000, seed: 2))
+            #expect(changed.field("ETag") == "\"2-1000\"")
+            server.replace("/file", with: Version(seed: 3, length: 5, etag: .absent))
+            #expect(await RawClient.get(server).isContent(0..<5, seed: 3))
+            #expect(server.version("/file")?.seed == 3)
+        }
+    }
+
+    @Test func aFileChangesAfterSomeBytesButNotWithinAResponse() async throws {
+        let old = Version(seed: 1, length: 1_000_000)
+        let resource = Resource(old, switches: [ContentSwitch(.afterBodyBytes(500_000), to: old.replaced(seed: 2))])
+        try await withServer(["/file": resource]) { server in
+            #expect(await RawClient.get(server, "/file", ["Range: bytes=0-99"]).isContent(0..<100))
+            #expect(await RawClient.get(server).isContent(0..<1_000_000, seed: 1))
+            #expect(await RawClient.get(server).isContent(0..<1_000_000, seed: 2))
+        }
+    }
+
+    @Test func aRateIsKept() async throws {
+        try await withFile(length: 100_000, rate: 200_000) { server in
+            let start = ContinuousClock.now
+            #expect(await RawClient.get(server).isContent(0..<100_000))
+            let time = ContinuousClock.now - start
+            #expect(time > .milliseconds(450))
+        }
+    }
+
+    @Test func onlySoManyRequestsAtOneTime() async throws {
+        let gate = Gate()
+        let behaviour = Behaviour { context in
+            let limited = Fault.connectionLimit(1).make(context)
+            return limited.status == 503 ? limited : Fault.wait(after: 10, for: gate).make(context)
+        }
+        try await withFile(length: 1000, behaviour) { server in
+            async let first = RawClient.get(server)
+            await server.log.wait { $0.bodyBytesServed("/file") == 10 }
+            #expect(await RawClient.get(server).status == 503)
+            gate.open()
+            #expect(await first.isContent(0..<1000))
+            await server.log.wait { $0.requests.allSatisfy { $0.ended != nil } }
+            #expect(await RawClient.get(server).isContent(0..<1000))
+        }
+    }
+
+    @Test func aConnectionCanBeTurnedAwayOnArrival() async throws {
+        var options = ServerOptions()
+        options.onAccept = { $0.number == 0 ? [.reset] : nil }
+        try await withFile(length: 10, options: options) { server in
+            #expect(await RawClient.get(server).ending == .reset)
+            #expect(await RawClient.get(server).status == 200)
+        }
+    }
+
+    @Test func connectionsAreRefusedForAWhile() async throws {
+        try await withFile(length: 10) { server in
+            await server.refuseConnections()
+            #expect(await RawClient.get(server).ending == .refused)
+            try await server.acceptConnections()
+            #expect(await RawClient.get(server).status == 200)
+        }
+    }
+
+    @Test func aSignedLinkExpires() async throws {
+        let link = SignedLink(to: "/signed", uses: 2)
+        let resources = [
+            "/file": Resource(length: 10, behaviour: link.entrance),
+            "/signed": Resource(length: 10, behaviour: link.exit),
+        ]
+        try await withServer(resources) { server in
+            let first = try #require(await RawClient.get(server).field("Location"))
+            #expect(await RawClient.get(server, first).status == 200)
+            #expect(await RawClient.get(server, first).status == 200)
+            #expect(await RawClient.get(server, first).status == 403)
+            let second = try #require(await RawClient.get(server).field("Location"))
+            #expect(second != first)
+            #expect(await RawClient.get(server, second).status == 200)
+            link.expire()
+            #expect(await RawClient.get(server, second).status == 403)
+        }
+    }
+
+    @Test func theLogIsWrittenAsJSONLines() async throws {
+        try await withDirectory { directory in
+            var options = ServerOptions()
+            options.logFile = LogFile(path: directory + "/log")
+            #expect(options.logFile != nil)
+            try await withFile(length: 1000, options: options) { server in
+                _ = await RawClient.get(server, "/file?a=\"b\\", ["Range: bytes=0-9"])
+            }
+            let text = try String(contentsOfFile: directory + "/log", encoding: .utf8)
+            let events = try text.split(separator: "\n").map {
+                try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+            }
+            #expect(events.map { $0["event"] as? String } == ["connection", "request", "end", "closed"])
+            #expect(events[1]["target"] as? String == "/file?a=\"b\\")
+            #expect(events[2]["bodyBytes"] as? Int == 10)
+            #expect(events[2]["status"] as? Int == 206)
+        }
+    }
+}

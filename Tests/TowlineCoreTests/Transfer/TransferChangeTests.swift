@@ -1,0 +1,229 @@
+import Testing
+import TowlineCore
+
+@Suite("A file that changes on the server")
+struct TransferChangeTests {
+    private let other = [("Content-Length", "1000000"), ("ETag", "\"b\"")]
+
+    /// An interrupted download of 1,000,000 bytes whose next attempt has just been sent.
+    private func interrupted(_ change: (inout TransferTerms) -> Void = { _ in }) throws -> TransferScript {
+        var script = try TransferScript(change)
+        script.begin(length: 1_000_000, position: 400_000)
+        script.end(cut())
+        return script
+    }
+
+    @Test("is asked about once more, without caches, before anything is thrown away")
+    func confirms() throws {
+        var script = try interrupted()
+        script.answer(200, other)
+        script.endCancelled()
+        #expect(script.notices(.restarted).isEmpty)
+        #expect(script.last.field("Cache-Control") == "no-cache")
+        #expect(script.last.isConfirmation)
+        // It was one broken cache: the download goes on.
+        script.answer(206, [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\"")])
+        #expect(script.prepares.count == 1)
+        #expect(script.notices(.restarted).isEmpty)
+    }
+
+    @Test("is fetched anew into a new part file, from the very answer that told")
+    func restarts() throws {
+        var script = try interrupted()
+        script.answer(200, other)
+        script.endCancelled()
+        let confirmation = script.last
+        script.answer(200, other)
+        #expect(script.notices(.restarted).count == 1)
+        #expect(script.prepares.last?.isReplacement == true)
+        #expect(script.prepares.last?.representation.entityTag?.fieldValue == "\"b\"")
+        script.feed(.prepared)
+        #expect(script.fresh.contains(.proceed(confirmation.id)))
+        #expect(script.machine.lease(of: confirmation.id) == ByteRange(0, 1_000_000))
+    }
+
+    @Test("is refused with its own error when the user asked not to start over")
+    func refuses() throws {
+        var script = try interrupted { $0.restartsChanged = false }
+        script.answer(200, other)
+        script.endCancelled()
+        script.answer(200, other)
+        script.endCancelled()
+        #expect(script.failure?.code == .changedOnServer)
+        #expect(script.prepares.count == 1)
+    }
+
+    @Test(
+        "is noticed in every 206, also one that answers If-Range",
+        arguments: [
+            [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"b\"")],
+            [("Content-Range", "bytes 383616-999998/999999"), ("ETag", "\"a\"")],
+        ])
+    func contradictingRange(_ fields: [(String, String)]) throws {
+        var script = try interrupted()
+        script.answer(206, fields)
+        script.endCancelled()
+        #expect(script.last.isConfirmation)
+        script.answer(206, fields)
+        script.endCancelled()
+        #expect(script.last.lease == ByteRange(0, .max))
+        #expect(script.last.field("Range") == "bytes=0-")
+    }
+
+    @Test("that never stops changing is given up after a few restarts")
+    func neverStops() throws {
+        var script = try interrupted()
+        for round in 0..<40 where script.ending == nil {
+            script.answer(206, [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"\(round)\"")])
+            script.endCancelled()
+            if script.last.lease.lowerBound == 0 {
+                script.answer(206, [("Content-Range", "bytes 0-999999/1000000"), ("ETag", "\"x\(round)\"")])
+                script.feed(.prepared)
+                script.write(to: 400_000)
+                script.end(cut())
+            }
+        }
+        #expect(script.failure?.code == .changedOnServer)
+    }
+
+    @Test("a web page in place of the file is no change: it is waited out")
+    func captivePortal() throws {
+        var script = try interrupted()
+        script.answer(200, [("Content-Length", "512"), ("Content-Type", "text/html; charset=utf-8")])
+        script.endCancelled()
+        #expect(script.notices(.restarted).isEmpty)
+        #expect(script.plans.count == 2)
+        script.now += .seconds(5)
+        script.feed(.tick)
+        #expect(script.plans.count == 3)
+        #expect(script.last.lease.lowerBound == 400_000)
+    }
+
+    @Test(
+        "ranges that are not what was asked for are refused, then given up for one stream",
+        arguments: [
+            [("Content-Range", "bytes 0-616383/1000000"), ("ETag", "\"a\"")],
+            [("Content-Range", "bytes 383616-1000000/1000001"), ("ETag", "\"a\"")],
+            [("ETag", "\"a\"")],
+            [("Content-Range", "rows 1-2/3"), ("ETag", "\"a\"")],
+            [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\""), ("Content-Encoding", "gzip")],
+            [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\""), ("Content-Length", "5")],
+            [("Content-Type", "multipart/byteranges; boundary=x"), ("ETag", "\"a\"")],
+        ])
+    func refusedRanges(_ fields: [(String, String)]) throws {
+        var script = try interrupted()
+        for _ in 0..<2 {
+            script.answer(206, fields)
+            script.endCancelled()
+        }
+        // Length contradictions are changes, everything else ends in one stream from the start.
+        #expect(script.last.lease == ByteRange(0, .max))
+        #expect(script.actions.allSatisfy { if case .proceed(let id) = $0 { id == script.plans[0].id } else { true } })
+    }
+}
+
+@Suite("Redirects, expiry and refusals")
+struct TransferElsewhereTests {
+    @Test("credentials and the user's own fields stay at the first origin, and come back to it")
+    func origins() throws {
+        var script = try TransferScript { $0.userFields = HTTPFields([("Authorization", "Bearer secret")]) }
+        script.feed(.begin(nil))
+        #expect(script.last.field("Authorization") == "Bearer secret")
+        #expect(script.last.sendsCredentials)
+        for (target, isOurs) in [
+            ("https://cdn.example.net/x", false), ("https://example.org:8443/x", false),
+            ("https://example.org/y", true),
+        ] {
+            script.answer(302, [("Location", target)])
+            script.endCancelled()
+            #expect(script.last.url.description == target)
+            #expect(script.last.sendsCredentials == isOurs)
+            #expect(script.last.fields.has("Authorization") == isOurs)
+        }
+    }
+
+    @Test(
+        "redirects that loop, downgrade or lead to another scheme are refused",
+        arguments: [
+            TransferScript.url, "http://example.org/file.iso", "file:///etc/passwd", "javascript:alert(1)", "",
+        ])
+    func refused(_ target: String) throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(302, [("Location", target)])
+        script.endCancelled()
+        #expect(script.failure?.code == .redirectRefused)
+        #expect(script.plans.count == 1)
+    }
+
+    @Test("more than ten redirects in a row are refused")
+    func tooMany() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        for number in 0..<11 {
+            script.answer(302, [("Location", "/\(number)")])
+            script.endCancelled()
+        }
+        #expect(script.plans.count == 11)
+        #expect(script.failure?.code == .redirectRefused)
+    }
+
+    @Test("a link that expired is asked for again at the first URL, keeping the bytes")
+    func expiredLink() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(302, [("Location", "https://cdn.example.net/signed?one")])
+        script.endCancelled()
+        script.answer(206, [("Content-Range", "bytes 0-999999/1000000"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        script.write(to: 400_000)
+        script.end(cut())
+        #expect(script.last.url.host == "cdn.example.net")
+        script.answer(403)
+        script.endCancelled()
+        #expect(script.last.url.description == TransferScript.url)
+        #expect(script.last.lease.lowerBound == 400_000)
+    }
+
+    @Test("404 before a byte came is final; so is 403 at the first URL", arguments: [(404, "notFound"), (403, "refusedByServer")])
+    func permanent(_ status: Int, _ code: String) throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(status)
+        script.endCancelled()
+        #expect(script.failure?.code.description == code)
+        #expect(script.failure?.status == status)
+    }
+
+    @Test("Retry-After is obeyed for the whole host")
+    func retryAfter() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(503, [("Retry-After", "7")])
+        script.endCancelled()
+        #expect(script.actions.contains(.report(.leaveAlone(.seconds(7)))))
+        script.now = .seconds(6)
+        script.feed(.tick)
+        #expect(script.plans.count == 1)
+        script.now = .seconds(7)
+        script.feed(.tick)
+        #expect(script.plans.count == 2)
+    }
+
+    @Test("transient failures end with the user's limit, permanent ones at once")
+    func limits() throws {
+        var script = try TransferScript { $0.retry.maxTries = 3 }
+        script.feed(.begin(nil))
+        for _ in 0..<3 {
+            script.end(cut(.connectFailed))
+            script.now += .seconds(100)
+            script.feed(.tick)
+        }
+        #expect(script.plans.count == 3)
+        #expect(script.failure?.code == .transient)
+        var untrusted = try TransferScript()
+        untrusted.feed(.begin(nil))
+        untrusted.end(cut(.certificateRefused))
+        #expect(untrusted.failure?.code == .untrustedServer)
+    }
+}

@@ -1,0 +1,179 @@
+import Testing
+import TowlineCore
+
+@Suite("A transfer that is interrupted")
+struct TransferResumeTests {
+    @Test("asks for everything first, learns, prepares, and publishes what came")
+    func wholeWay() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        #expect(script.last.field("Range") == "bytes=0-")
+        #expect(script.last.field("Accept-Encoding") == "identity")
+        #expect(script.last.field("If-Range") == nil)
+        script.answer(206, [("Content-Range", "bytes 0-999/1000"), ("ETag", "\"a\"")])
+        #expect(script.prepares.count == 1)
+        #expect(script.prepares.first?.isReplacement == false)
+        #expect(script.feed(.prepared).contains(.proceed(script.last.id)))
+        script.write(to: 1000)
+        let actions = script.end(.complete(.delimited))
+        #expect(actions.contains(.publish(length: 1000, modified: nil)))
+        script.feed(.published)
+        #expect(script.ending == .finished)
+    }
+
+    @Test("goes on where it stopped, with If-Range and 16 KiB of overlap")
+    func resumesWithProof() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000)
+        script.end(cut())
+        #expect(script.plans.count == 2)
+        #expect(script.last.field("Range") == "bytes=\(400_000 - 16_384)-999999")
+        #expect(script.last.field("If-Range") == "\"a\"")
+        #expect(script.last.overlap == 16_384)
+        #expect(script.last.lease == ByteRange(400_000, 1_000_000))
+        #expect(script.last.joinsDirectly)
+    }
+
+    @Test("goes on from the journal of an earlier process without asking for what is there")
+    func resumesFromJournal() throws {
+        var script = try TransferScript()
+        let held = HeldDownload(
+            representation: Representation(completeLength: 1_000_000, entityTag: EntityTag(fieldValue: "\"a\"")),
+            written: ByteRangeSet([ByteRange(0, 500_000), ByteRange(600_000, 1_000_000)]))
+        script.feed(.begin(held))
+        #expect(script.last.lease == ByteRange(500_000, 600_000))
+        #expect(script.last.field("Range") == "bytes=\(500_000 - 16_384)-599999")
+    }
+
+    @Test("sends no request when everything is there")
+    func nothingMissing() throws {
+        var script = try TransferScript()
+        let held = HeldDownload(
+            representation: Representation(completeLength: 1000, entityTag: EntityTag(fieldValue: "\"a\"")),
+            written: ByteRangeSet([ByteRange(0, 1000)]))
+        script.feed(.begin(held))
+        #expect(script.plans.isEmpty)
+        #expect(script.fresh.contains(.publish(length: 1000, modified: nil)))
+    }
+
+    @Test("starts over where nothing proves that it is the same file")
+    func noValidator() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000, tag: nil)
+        script.end(cut())
+        #expect(script.last.field("Range") == "bytes=0-")
+        #expect(script.notices(.restarted).count == 1)
+        script.answer(206, [("Content-Range", "bytes 0-999999/1000000")])
+        #expect(script.prepares.last?.isReplacement == true)
+    }
+
+    @Test("goes on without a validator when the user takes the risk, or a checksum will tell")
+    func unsafeOrChecksum() throws {
+        let sum = try #require(Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]))
+        for change: (inout TransferTerms) -> Void in [{ $0.unsafeResume = true }, { $0.checksum = sum }] {
+            var script = try TransferScript(change)
+            script.begin(length: 1_000_000, position: 400_000, tag: nil)
+            script.end(cut())
+            #expect(script.last.lease.lowerBound == 400_000)
+            #expect(script.last.field("If-Range") == nil)
+            #expect(script.last.overlap == 65_536)
+        }
+    }
+
+    @Test("goes on with a weak tag only after comparing 64 KiB")
+    func weakTag() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000, tag: "W/\"a\"")
+        script.end(cut())
+        #expect(script.last.field("Range") == "bytes=\(400_000 - 65_536)-999999")
+        #expect(script.last.field("If-Range") == nil)
+        script.answer(206, [("Content-Range", "bytes 334464-999999/1000000"), ("ETag", "W/\"a\"")])
+        #expect(script.fresh.allSatisfy { if case .cancel = $0 { false } else { true } })
+    }
+
+    @Test("climbs to a plain range where the server dislikes If-Range, then gives ranges up")
+    func ladder() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000)
+        script.end(cut())
+        let whole = [("Content-Length", "1000000"), ("ETag", "\"a\"")]
+        script.answer(200, whole)
+        script.endCancelled()
+        #expect(script.last.field("If-Range") == nil)
+        #expect(script.last.field("Range") == "bytes=\(400_000 - 16_384)-999999")
+        script.answer(200, whole)
+        // The whole is there again: that answer itself becomes the new part file.
+        #expect(script.prepares.last?.isReplacement == true)
+        #expect(script.notices(.restarted).count == 1)
+        script.feed(.prepared)
+        #expect(script.fresh.contains(.proceed(script.last.id)))
+        script.write(to: 1_000_000)
+        script.end(.complete(.delimited))
+        #expect(script.fresh.contains(.publish(length: 1_000_000, modified: nil)))
+    }
+
+    @Test("starts over when the bytes before the seam differ, and never believes them again")
+    func seamDiffers() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000)
+        script.end(cut())
+        script.answer(206, [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\"")])
+        script.end(.overlapDiffers)
+        #expect(script.last.lease == ByteRange(0, .max))
+        script.answer(206, [("Content-Range", "bytes 0-999999/1000000"), ("ETag", "\"a\"")])
+        #expect(script.prepares.last?.isReplacement == true)
+    }
+
+    @Test("a body that ends early although its length is known is no success")
+    func shortBody() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(200, [("Content-Length", "1000"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        script.write(to: 600)
+        script.end(.complete(.closed))
+        #expect(script.ending == nil)
+        #expect(!script.actions.contains(.publish(length: 1000, modified: nil)))
+        #expect(script.last.field("Range") == "bytes=0-999")
+    }
+
+    @Test("a length that nobody gave ends with the connection, and the user is told")
+    func unknownLength() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(200, [])
+        script.feed(.prepared)
+        script.write(to: 777)
+        script.end(.complete(.closed))
+        #expect(script.fresh.contains(.publish(length: 777, modified: nil)))
+        #expect(script.notices(.unverified).count == 1)
+    }
+
+    @Test("a total of * is found out by asking for what follows the end")
+    func unknownTotal() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(206, [("Content-Range", "bytes 0-999/*"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        script.write(to: 1000)
+        script.end(.complete(.delimited))
+        #expect(script.last.field("Range") == "bytes=1000-")
+        script.answer(416, [("Content-Range", "bytes */1000"), ("ETag", "\"a\"")])
+        script.endCancelled()
+        #expect(script.actions.contains(.publish(length: 1000, modified: nil)))
+    }
+
+    @Test("after a failed sync only durable bytes count, and what was not is fetched again")
+    func failedSync() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000)
+        let error = TowlineError(.diskFailure, "syncing failed")
+        script.feed(.checkpointFailed(ByteRangeSet([ByteRange(0, 100_000)]), error))
+        script.write(to: 450_000)
+        script.endCancelled()
+        #expect(script.last.lease == ByteRange(100_000, 1_000_000))
+        script.feed(.checkpointFailed(ByteRangeSet([ByteRange(0, 100_000)]), error))
+        script.endCancelled()
+        #expect(script.failure?.code == .diskFailure)
+    }
+}

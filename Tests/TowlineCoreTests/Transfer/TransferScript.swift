@@ -1,0 +1,110 @@
+import Testing
+import TowlineCore
+
+/// Drives a state machine by value: what the server answers, and what the machine then does.
+struct TransferScript {
+    static let url = "https://example.org/file.iso"
+    var machine: TransferStateMachine
+    var now = Duration.zero
+    var progress: [AttemptID: AttemptProgress] = [:]
+    /// Attempts that were started, in order.
+    var plans: [AttemptPlan] = []
+    /// Everything the machine ever said.
+    var actions: [TransferAction] = []
+    /// What the last event led to.
+    var fresh: [TransferAction] = []
+
+    init(_ change: (inout TransferTerms) -> Void = { _ in }) throws {
+        var terms = TransferTerms(source: try HTTPURL(parsing: Self.url))
+        terms.connections = 1
+        change(&terms)
+        machine = TransferStateMachine(terms: terms)
+    }
+
+    /// Feeds an event; parts that the runner does at once (preparing) are done by hand in the tests.
+    @discardableResult
+    mutating func feed(_ event: TransferEvent) -> [TransferAction] {
+        fresh = machine.handle(event, TransferContext(now: now, progress: progress))
+        actions += fresh
+        for case .start(let plan) in fresh {
+            plans.append(plan)
+            progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: 0)
+        }
+        if case .ended(let id, _) = event { progress[id] = nil }
+        return fresh
+    }
+
+    /// The last attempt that was started.
+    var last: AttemptPlan { plans[plans.count - 1] }
+
+    /// Answers an attempt with a head, judged as the engine would.
+    @discardableResult
+    mutating func answer(
+        _ plan: AttemptPlan? = nil, _ status: Int, _ fields: [(String, String)] = []
+    ) -> [TransferAction] {
+        let plan = plan ?? last
+        let head = ResponseHead(status: status, fields: HTTPFields(fields))
+        return feed(.answered(plan.id, ResponseEvaluator.verdict(on: head, to: plan.question)))
+    }
+
+    /// An attempt wrote everything up to `position`.
+    mutating func write(_ plan: AttemptPlan? = nil, to position: Int64) {
+        let plan = plan ?? last
+        progress[plan.id] = AttemptProgress(position: position, received: position - plan.lease.lowerBound)
+    }
+
+    /// Ends an attempt.
+    @discardableResult
+    mutating func end(_ plan: AttemptPlan? = nil, _ result: AttemptResult) -> [TransferAction] {
+        feed(.ended((plan ?? last).id, result))
+    }
+
+    /// Ends what the machine cancelled in the last step.
+    mutating func endCancelled() {
+        for case .cancel(let id) in fresh { feed(.ended(id, .cancelled)) }
+    }
+
+    /// A download of `length` bytes with a strong tag is under way, `position` of them written.
+    mutating func begin(length: Int64, position: Int64, tag: String? = "\"a\"") {
+        feed(.begin(nil))
+        var fields = [("Content-Range", "bytes 0-\(length - 1)/\(length)")]
+        if let tag { fields.append(("ETag", tag)) }
+        answer(206, fields)
+        feed(.prepared)
+        write(to: position)
+    }
+
+    var ending: TransferEnding? {
+        for case .finish(let ending) in actions { return ending }
+        return nil
+    }
+
+    var failure: TowlineError? {
+        if case .failed(let error) = ending { return error }
+        return nil
+    }
+
+    var prepares: [PreparePlan] {
+        actions.compactMap { if case .prepare(let plan) = $0 { plan } else { nil } }
+    }
+
+    func started(in actions: [TransferAction]) -> [AttemptPlan] {
+        actions.compactMap { if case .start(let plan) = $0 { plan } else { nil } }
+    }
+
+    func notices(_ kind: TransferNotice.Kind) -> [TransferNotice] {
+        actions.compactMap { action in
+            if case .notice(let notice) = action, notice.kind == kind { notice } else { nil }
+        }
+    }
+}
+
+extension AttemptPlan {
+    /// The value of a field that is sent.
+    func field(_ name: String) -> String? { fields.value(named: name) }
+}
+
+/// A failure on the wire.
+func cut(_ kind: TransportFailure.Kind = .bodyCut) -> AttemptResult {
+    .failed(TransportFailure(kind, "connection reset"))
+}

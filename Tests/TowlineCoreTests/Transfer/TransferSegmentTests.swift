@@ -1,0 +1,179 @@
+import Testing
+import TowlineCore
+
+@Suite("A transfer over several connections")
+struct TransferSegmentTests {
+    private static let length: Int64 = 64 << 20
+
+    /// 4 connections under way, each of them accepted.
+    private func spread(_ count: Int = 4) throws -> TransferScript {
+        var script = try TransferScript { $0.connections = count }
+        script.feed(.begin(nil))
+        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        for plan in script.plans.dropFirst() { accept(plan, in: &script) }
+        return script
+    }
+
+    private func accept(_ plan: AttemptPlan, in script: inout TransferScript) {
+        let upper = min(plan.lease.upperBound, Self.length) - 1
+        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(upper)/\(Self.length)"
+        script.answer(plan, 206, [("Content-Range", range), ("ETag", "\"a\"")])
+    }
+
+    @Test("shares the file without gaps and without overlaps")
+    func shares() throws {
+        let script = try spread()
+        #expect(script.plans.count == 4)
+        let leases = script.plans.compactMap { script.machine.lease(of: $0.id) }
+        #expect(ByteRangeSet(leases).ranges == [ByteRange(0, Self.length)])
+        #expect(leases.reduce(0) { $0 + $1.count } == Self.length)
+        #expect(script.plans.dropFirst().allSatisfy { $0.field("If-Range") == "\"a\"" })
+    }
+
+    @Test("gives the rest of a slow segment to a connection that is done")
+    func steals() throws {
+        var script = try spread(2)
+        let done = script.plans[1]
+        script.now += .seconds(1)
+        script.write(script.plans[0], to: 8 << 20)
+        script.write(done, to: done.lease.upperBound)
+        script.feed(.tick)
+        script.now += .seconds(1)
+        script.end(done, .complete(.delimited))
+        #expect(script.plans.count == 3)
+        let shrinks = script.fresh.compactMap { if case .shrink(let id, let end) = $0 { (id, end) } else { nil } }
+        #expect(shrinks.first?.0 == script.plans[0].id)
+        #expect(shrinks.first?.1 == script.last.lease.lowerBound)
+        #expect(script.last.lease.upperBound == done.lease.lowerBound)
+    }
+
+    @Test("503 for one connection too many lowers the number and disturbs nobody")
+    func tooManyConnections() throws {
+        var script = try TransferScript { $0.connections = 4 }
+        script.feed(.begin(nil))
+        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        accept(script.plans[1], in: &script)
+        script.answer(script.plans[2], 503)
+        script.endCancelled()
+        script.answer(script.plans[3], 503)
+        script.endCancelled()
+        #expect(script.actions.contains(.report(.connections(2))))
+        #expect(script.plans.count == 4)
+        #expect(script.ending == nil)
+    }
+
+    @Test("a page with 200 in one segment is refused, and nothing is thrown away")
+    func pageInSegment() throws {
+        var script = try TransferScript { $0.connections = 3 }
+        script.feed(.begin(nil))
+        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        accept(script.plans[1], in: &script)
+        script.answer(script.plans[2], 200, [("Content-Type", "text/html"), ("Content-Length", "99")])
+        #expect(script.fresh.contains(.cancel(script.plans[2].id)))
+        #expect(script.notices(.restarted).isEmpty)
+        #expect(script.prepares.count == 1)
+    }
+
+    @Test("a connection that stands still is replaced and the others go on")
+    func stall() throws {
+        var script = try spread(2)
+        let stuck = script.plans[1]
+        for second in 1...31 {
+            script.now = .seconds(second)
+            script.write(script.plans[0], to: Int64(second) << 17)
+            script.feed(.tick)
+            if script.fresh.contains(.cancel(stuck.id)) { break }
+        }
+        #expect(script.fresh.contains(.cancel(stuck.id)))
+        #expect(script.machine.lease(of: script.plans[0].id) != nil)
+        #expect(script.last.lease == stuck.lease)
+    }
+
+    @Test("races the slowest remainder at the end, and the first to finish ends it")
+    func races() throws {
+        var script = try spread(2)
+        let fast = script.plans[1]
+        let slow = script.plans[0]
+        let rest: Int64 = 100 << 10
+        for second in 1...4 {
+            script.now = .seconds(second)
+            script.write(fast, to: fast.lease.lowerBound + (fast.lease.count / 4) * Int64(second))
+            script.write(slow, to: fast.lease.lowerBound - rest + Int64(second))
+            script.feed(.tick)
+        }
+        // The estimate of the slow one settles over a few quiet seconds.
+        for second in 5...12 {
+            script.now = .seconds(second)
+            script.write(slow, to: fast.lease.lowerBound - rest + Int64(second))
+            script.feed(.tick)
+        }
+        script.end(fast, .complete(.delimited))
+        script.feed(.tick)
+        let rival = script.last
+        #expect(rival.isRace)
+        #expect(rival.lease.upperBound == fast.lease.lowerBound)
+        accept(rival, in: &script)
+        script.write(rival, to: rival.lease.upperBound)
+        script.end(rival, .complete(.delimited))
+        #expect(script.fresh.contains(.cancel(slow.id)))
+        script.end(slow, .cancelled)
+        #expect(script.fresh.contains(.publish(length: Self.length, modified: nil)))
+    }
+
+    @Test("nothing is published before every attempt has ended")
+    func waitsForWriters() throws {
+        var script = try spread(2)
+        script.write(script.plans[0], to: Self.length)
+        script.feed(.tick)
+        #expect(!script.actions.contains(.publish(length: Self.length, modified: nil)))
+        script.endCancelled()
+        script.end(script.plans[0], .cancelled)
+        script.end(script.plans[1], .cancelled)
+        #expect(script.actions.contains(.publish(length: Self.length, modified: nil)))
+    }
+
+    @Test("one connection alone with a weak validator: nothing proves that two belong together")
+    func weakStaysSingle() throws {
+        var script = try TransferScript { $0.connections = 8 }
+        script.feed(.begin(nil))
+        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "W/\"a\"")])
+        script.feed(.prepared)
+        script.feed(.tick)
+        #expect(script.plans.count == 1)
+    }
+
+    @Test("a Content-Digest that does not match costs that segment alone")
+    func contentDigest() throws {
+        var script = try spread(2)
+        let wrong = script.plans[1]
+        script.write(wrong, to: wrong.lease.upperBound)
+        script.end(wrong, .digestDiffers(from: wrong.lease.lowerBound))
+        #expect(script.fresh.contains(.withdraw(wrong.lease)))
+        #expect(script.last.lease == wrong.lease)
+    }
+
+    @Test("a checksum that does not match never publishes")
+    func checksum() throws {
+        let sum = try #require(Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]))
+        var script = try TransferScript { $0.checksum = sum }
+        script.begin(length: 1000, position: 1000)
+        script.end(.complete(.delimited))
+        #expect(script.fresh.contains(.verify([sum], length: 1000)))
+        script.feed(.verified(mismatches: [sum]))
+        #expect(script.failure?.code == .checksumMismatch)
+        #expect(script.actions.contains(.setAside))
+        #expect(!script.actions.contains(.publish(length: 1000, modified: nil)))
+    }
+
+    @Test("stopping keeps everything and waits for the writers")
+    func stops() throws {
+        var script = try spread()
+        script.feed(.stop)
+        #expect(script.ending == nil)
+        for plan in script.plans { script.end(plan, .cancelled) }
+        #expect(script.ending == .stopped)
+    }
+}

@@ -1,0 +1,133 @@
+import Glibc
+import Testing
+import TowlineCore
+import TowlineCurl
+import TowlineEngine
+
+extension CurlTransportTests {
+    /// Limits of heads and of time.
+    @Suite struct LimitTests {
+        @Test(
+            "A head has at most 100 fields, 64 KiB and 20 interim heads before it",
+            arguments: [
+                (fields: 99, size: 1, interim: 0, isTaken: true), (fields: 100, size: 1, interim: 0, isTaken: false),
+                (fields: 20, size: 3000, interim: 0, isTaken: true),
+                (fields: 22, size: 3000, interim: 0, isTaken: false),
+                (fields: 1, size: 60_000, interim: 0, isTaken: true),
+                (fields: 1, size: 70_000, interim: 0, isTaken: false),
+                (fields: 1, size: 200_000, interim: 0, isTaken: false),
+                (fields: 1, size: 1, interim: 20, isTaken: true), (fields: 1, size: 1, interim: 21, isTaken: false),
+            ])
+        func headLimits(fields: Int, size: Int, interim: Int, isTaken: Bool) async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                for _ in 0..<interim { connection.send("HTTP/1.1 102 Processing\r\n\r\n") }
+                let field = "X: " + String(repeating: "x", count: size) + "\r\n"
+                connection.send(response("body", fields: String(repeating: field, count: fields)))
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let record = await run(.make(server.url()))
+            #expect(describe(record.end) == (isTaken ? "delimited" : "headTooLarge"))
+            #expect(record.heads.count == (isTaken ? 1 : 0))
+        }
+
+        @Test("Fields of interim heads count, and endless interim heads end")
+        func endlessInterimHeads() async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                while connection.send(
+                    "HTTP/1.1 103 Early Hints\r\n" + String(repeating: "Link: </a>\r\n", count: 9) + "\r\n")
+                {}
+            }
+            defer { server.close() }
+            let record = await run(.make(server.url()))
+            #expect(record.end?.failureKind == .headTooLarge)
+        }
+
+        @Test("Endless trailers end, and trailers are no fields of the head")
+        func endlessTrailers() async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n")
+                while connection.send("X-Trailer: 1\r\n") {}
+            }
+            defer { server.close() }
+            let record = await run(.make(server.url()))
+            #expect(record.end?.failureKind == .headTooLarge)
+            #expect(record.heads.first?.fields.has("X-Trailer") == false)
+        }
+
+        @Test("A head that trickles is timed as a whole", arguments: [true, false])
+        func headTimeout(trickles: Bool) async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send("HTTP/1.1 200 OK\r\nX: ")
+                // A byte every 50 ms: the pace is the fault under test.
+                while trickles, connection.send("x") { usleep(50_000) }
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let clock = ContinuousClock.now
+            let options = ConnectionOptions.with { $0.headTimeout = .milliseconds(400) }
+            let record = await run(.make(server.url(), connection: options))
+            #expect(record.end?.failureKind == .headTimedOut)
+            #expect(clock.duration(to: .now) >= .milliseconds(400))
+            #expect(clock.duration(to: .now) < .seconds(5))
+        }
+
+        @Test("The head's deadline is over once the head is there")
+        func slowBody() async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nbody")
+                usleep(600_000)
+                connection.send("body")
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let options = ConnectionOptions.with { $0.headTimeout = .milliseconds(200) }
+            let record = await run(.make(server.url(), connection: options))
+            #expect(record.end?.framing == .delimited)
+        }
+
+        @Test("A TLS handshake that nobody answers falls under connectTimeout")
+        func connectTimeout() async {
+            let server = ScriptedServer { connection, _ in connection.waitForPeer() }
+            defer { server.close() }
+            let options = ConnectionOptions.with { $0.connectTimeout = .milliseconds(300) }
+            let record = await run(.make("https://127.0.0.1:\(server.port)/", connection: options))
+            #expect(record.end?.failureKind == .connectTimedOut)
+        }
+
+        @Test("Refused connections, unknown names and broken handshakes have names of their own")
+        func connectFailures() async {
+            #expect(await run(.make("http://127.0.0.1:\(Loopback.freePort())/")).end?.failureKind == .connectFailed)
+            #expect(await run(.make("http://no-such-host.invalid/")).end?.failureKind == .hostNotFound)
+            let server = ScriptedServer { connection, _ in connection.send("HTTP/1.1 400 Bad\r\n\r\n") }
+            defer { server.close() }
+            #expect(await run(.make("https://127.0.0.1:\(server.port)/")).end?.failureKind == .tlsFailed)
+        }
+
+        @Test(
+            "Requests that could break out of their line never reach the wire",
+            arguments: [
+                ("/a b", "X", "1"), ("/a\r\nX: 1", "X", "1"), ("/a\0", "X", "1"), ("/", "X\r\nY", "1"),
+                ("/", "X Y", "1"),
+                ("/", "", "1"), ("/", "X:", "1"), ("/", "X", "1\r\nY: 2"), ("/", "X", "1\n"), ("/", "X", "1\u{0}2"),
+                ("/", "X", "1\u{7F}"),
+            ])
+        func injection(path: String, name: String, value: String) async {
+            let server = ScriptedServer(responses: { _ in response("body") })
+            defer { server.close() }
+            let record = await run(.make(server.url(path), [(name, value)]))
+            #expect(record.end?.failureKind == .local)
+            #expect(server.connectionCount == 0)
+        }
+
+        @Test("Only http and https", arguments: ["ftp://127.0.0.1/", "file:///etc/passwd", "127.0.0.1", ""])
+        func schemes(url: String) async {
+            #expect(await run(.make(url)).end?.failureKind == .local)
+        }
+    }
+}

@@ -1,0 +1,192 @@
+import Testing
+import TowlineCore
+import TowlineCurl
+import TowlineEngine
+
+extension CurlTransportTests {
+    @Suite struct ResponseTests {
+        @Test("A plain response arrives whole, with its fields in order")
+        func plainResponse() async throws {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send(response("hello", fields: "ETag: \"a\"\r\nX-One:  1 \r\nx-one: 2\r\n"))
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let record = await run(.make(server.url("/a?b=c"), [("Range", "bytes=0-"), ("X-Empty", "")]))
+            #expect(record.end?.framing == .delimited)
+            #expect(record.body == Array("hello".utf8))
+            let head = try #require(record.heads.first)
+            #expect(head.status == 200)
+            #expect(head.version == .http1_1)
+            #expect(head.fields.lines.map(\.name) == ["ETag", "X-One", "x-one", "Content-Length"])
+            #expect(head.fields.values(named: "X-One") == ["1", "2"])
+            let expected =
+                "GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\nRange: bytes=0-\r\nX-Empty:\r\n\r\n"
+            #expect(server.requestHeads == [expected])
+        }
+
+        @Test(
+            "How a response ends tells whether it is whole",
+            arguments: [
+                ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", "body", "delimited"),
+                ("HTTP/1.1 200 OK\r\nContent-Length: 4, 4\r\n\r\nbody", "body", "delimited"),
+                ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nbody", "body", "delimited"),
+                ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody and more", "body", "delimited"),
+                ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", "body", "delimited"),
+                (
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4;x=y\r\nbody\r\n0\r\nX-Sum: 1\r\n\r\n",
+                    "body",
+                    "delimited"
+                ),
+                ("HTTP/1.1 204 No Content\r\n\r\n", "", "delimited"),
+                ("HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\n", "", "delimited"),
+                ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "", "delimited"),
+                ("HTTP/1.1 200 OK\r\n\r\nbody", "body", "closed"),
+                ("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nbody", "body", "closed"),
+                ("HTTP/1.0 200 OK\r\n\r\nbody", "body", "closed"),
+                ("HTTP/1.0 200 OK\r\n\r\n", "", "closed"),
+                ("HTTP/1.1 999 Odd\r\nContent-Length: 4\r\n\r\nbody", "body", "delimited"),
+                ("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + response("body"), "body", "delimited"),
+                ("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nbody", "body", "bodyCut"),
+                ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n", "body", "bodyCut"),
+                ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nbody", "body", "bodyCut"),
+                ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\nzz\r\n", "body", "malformed"),
+                ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nbody", "", "malformed"),
+                ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-4\r\nbody\r\n", "", "malformed"),
+                ("", "", "closedBeforeHead"),
+                ("HTTP/1.1 200 OK\r\n", "", "closedBeforeHead"),
+                ("HTTP/1.1 200 OK\r\nContent-Le", "", "closedBeforeHead"),
+                ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n", "", "closedBeforeHead"),
+                ("HTTP/1.1 103 Early Hints\r\n\r\n", "", "closedBeforeHead"),
+            ])
+        func framing(wire: String, body: String, end: String) async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send(wire)
+            }
+            defer { server.close() }
+            let record = await run(.make(server.url()))
+            #expect(record.body == Array(body.utf8))
+            #expect(describe(record.end) == end)
+        }
+
+        @Test(
+            "What is not HTTP, or could be read in two ways, is refused before a byte of body",
+            arguments: [
+                "hello\r\n\r\nbody",
+                "HTTP/1.1 OK\r\n\r\nbody",
+                "HTTP/1.1 20 OK\r\n\r\nbody",
+                "HTTP/1.1 2000 OK\r\n\r\nbody",
+                "HTTP/1.1 000 OK\r\n\r\nbody",
+                "HTTP/7.3 200 OK\r\n\r\nbody",
+                "ICY 200 OK\r\n\r\nbody",
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nno colon\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\n: no name\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length : 4\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent Length: 4\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 4\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nX: a\rContent-Length: 4\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\n folded: 4\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length: +4\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length: 4x\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length: 0x4\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length: 4,\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length: 4, 5\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775808\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length:\r\n 4\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding : chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+            ])
+        func malformed(wire: String) async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send(wire)
+            }
+            defer { server.close() }
+            let record = await run(.make(server.url()))
+            #expect(record.end?.failureKind == .malformed)
+            #expect(record.heads.isEmpty)
+            #expect(record.body.isEmpty)
+        }
+
+        @Test("A reset ends in bodyCut or closedBeforeHead, never in a whole response", arguments: [true, false])
+        func reset(inBody: Bool) async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                if inBody {
+                    connection.send("HTTP/1.1 200 OK\r\n\r\nbody")
+                    // The reset would otherwise overtake the bytes and throw them away.
+                    server.waitForTest()
+                }
+                connection.resetOnClose()
+            }
+            defer { server.close() }
+            let receiver = RecordingReceiver(onBody: { _, _ in
+                server.proceed()
+                return .consumed
+            })
+            let record = await run(.make(server.url()), receiver)
+            #expect(record.end?.failureKind == (inBody ? .bodyCut : .closedBeforeHead))
+            #expect(record.body == (inBody ? Array("body".utf8) : []))
+        }
+
+        @Test("An entity tag that is not UTF-8 goes back byte for byte")
+        func rawBytes() async throws {
+            let tag: [UInt8] = [0x22, 0xE9, 0x80, 0xFF, 0x22]
+            let server = ScriptedServer { connection, server in
+                guard connection.index == 0 else {
+                    let lines = connection.readHeadBytes().split(separator: 0x0A)
+                    let isEqual = lines.contains { $0.elementsEqual(Array("If-Range: ".utf8) + tag + [0x0D]) }
+                    connection.send(response(isEqual ? "equal" : "different"))
+                    return
+                }
+                _ = server.head(from: connection)
+                connection.send(Array("HTTP/1.1 200 OK\r\nConnection: close\r\nETag: ".utf8) + tag)
+                connection.send("\r\nContent-Length: 0\r\n\r\n")
+            }
+            defer { server.close() }
+            let first = await run(.make(server.url()))
+            let value = try #require(first.heads.first?.fields.value(named: "ETag"))
+            #expect(EntityTag(fieldValue: value) != nil)
+            let second = await run(.make(server.url(), [("If-Range", value)]))
+            #expect(second.body == Array("equal".utf8))
+        }
+
+        @Test("Redirects and coded bodies come as they are")
+        func nothingIsInterpreted() async {
+            let server = ScriptedServer(responses: { _ in
+                response(
+                    "\u{1F}not gzip", status: "302 Found",
+                    fields: "Location: http://127.0.0.1:1/\r\nContent-Encoding: gzip\r\n")
+            })
+            defer { server.close() }
+            let record = await run(.make(server.url(), [("Accept-Encoding", "gzip")]))
+            #expect(record.heads.first?.status == 302)
+            #expect(record.body == Array("\u{1F}not gzip".utf8))
+            #expect(server.requestHeads.count == 1)
+        }
+    }
+}
+
+/// The framing of a whole response or the kind of its failure, as text.
+func describe(_ end: AttemptEnd?) -> String {
+    switch end {
+    case .complete(let framing): "\(framing)"
+    case .failed(let failure): "\(failure.kind)"
+    case .stopped: "stopped"
+    case .cancelled: "cancelled"
+    case nil: "none"
+    }
+}

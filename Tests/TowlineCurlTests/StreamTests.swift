@@ -1,0 +1,92 @@
+import Testing
+import TowlineCore
+import TowlineCurl
+import TowlineEngine
+
+extension CurlTransportTests {
+    /// Broken HTTP/2 streams, frame by frame, and TLS that ends in one way or another.
+    @Suite struct StreamTests {
+        /// A frame of RFC 9113 §4.1.
+        private static func frame(_ type: UInt8, flags: UInt8 = 0, stream: UInt8, _ payload: [UInt8] = []) -> [UInt8] {
+            [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, stream] + payload
+        }
+        private static let settings = frame(4, stream: 0)
+        /// HEADERS with END_HEADERS: `:status 200` from the static table (RFC 7541 appendix A), index 8.
+        private static let head = frame(1, flags: 4, stream: 1, [0x88])
+        /// The same with `content-length: 8`.
+        private static let headWithLength = frame(1, flags: 4, stream: 1, [0x88, 0x0F, 0x0D, 0x01, 0x38])
+        private static let data = frame(0, stream: 1, Array("body".utf8))
+        private static func reset(_ code: UInt8) -> [UInt8] { frame(3, stream: 1, [0, 0, 0, code]) }
+        private static let refusedStream: UInt8 = 7
+        private static let internalError: UInt8 = 2
+
+        static let cases: [(name: String, frames: [UInt8], end: String, body: String)] = [
+            ("whole", head + frame(0, flags: 1, stream: 1, Array("body".utf8)), "delimited", "body"),
+            ("head alone", frame(1, flags: 5, stream: 1, [0x88]), "delimited", ""),
+            ("refused", reset(refusedStream), "streamRefused", ""),
+            ("GOAWAY before the stream", frame(7, stream: 0, [0, 0, 0, 0, 0, 0, 0, 0]), "streamRefused", ""),
+            ("reset before the head", reset(internalError), "closedBeforeHead", ""),
+            ("reset in the body", head + data + reset(internalError), "bodyCut", "body"),
+            ("closed in the body", head + data, "bodyCut", "body"),
+            ("closed before the head", [], "closedBeforeHead", ""),
+            (
+                "short of its length", headWithLength + frame(0, flags: 1, stream: 1, Array("body".utf8)), "bodyCut",
+                "body"
+            ),
+        ]
+
+        @Test("Streams end as what they are", arguments: cases.map(\.name))
+        func streams(name: String) async throws {
+            let script = try #require(Self.cases.first { $0.name == name })
+            let server = ScriptedServer { connection, _ in
+                _ = connection.read(24)
+                connection.send(Self.settings)
+                // The request's HEADERS frame; everything before it is settings.
+                while case let head = connection.read(9), head.count == 9 {
+                    _ = connection.read(Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2]))
+                    if head[3] == 1 { break }
+                }
+                connection.send(script.frames)
+            }
+            defer { server.close() }
+            let options = ConnectionOptions.with { $0.httpProtocol = .http2PriorKnowledge }
+            let record = await run(.make(server.url(), connection: options))
+            #expect(describe(record.end) == script.end)
+            #expect(record.body == Array(script.body.utf8))
+        }
+
+        @Test(
+            "A body that ends with the TLS connection is whole only after close_notify",
+            .enabled(if: Programs.areThere(Programs.python, Programs.openssl)),
+            arguments: [true, false], ["TLSv1_2", "TLSv1_3"])
+        func closeNotify(isOrderly: Bool, version: String) async throws {
+            let folder = try TemporaryFolder()
+            let certificates = try Certificates(in: folder)
+            let port = Loopback.freePort()
+            let script = try folder.write(
+                "server.py",
+                """
+                import socket, ssl
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.maximum_version = ssl.TLSVersion.\(version)
+                context.load_cert_chain("\(folder.path)/good.pem", "\(folder.path)/good.key")
+                listener = socket.create_server(("127.0.0.1", \(port)))
+                while True:
+                    peer, _ = listener.accept()
+                    try:
+                        tls = context.wrap_socket(peer, server_side=True)
+                        while not tls.recv(65536).endswith(b"\\r\\n\\r\\n"): pass
+                        tls.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\nbody")
+                        if \(isOrderly ? "True" : "False"): tls.unwrap()
+                        tls.close()
+                    except OSError: pass
+                """)
+            let server = try await ServerProgram(Programs.python, [script], port: port, log: folder.path + "/log")
+            defer { withExtendedLifetime(server) {} }
+            let options = ConnectionOptions.with { $0.certificateAuthorityFile = certificates.authority }
+            let record = await run(.make("https://127.0.0.1:\(port)/", connection: options))
+            #expect(record.body == Array("body".utf8))
+            #expect(describe(record.end) == (isOrderly ? "closed" : "bodyCut"))
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import Synchronization
+import TowlineCore
+import TowlineEngine
+
+/// Records what an attempt delivers, lets a test decide what to answer, and notes every breach of the port's order.
+final class RecordingReceiver: AttemptReceiver {
+    struct Record: Sendable {
+        var heads: [ResponseHead] = []
+        var body: [UInt8] = []
+        var bodyCallCount = 0
+        /// Calls that were answered with a pause.
+        var pauseCount = 0
+        var end: AttemptEnd?
+        var violations: [String] = []
+        fileprivate var isInCall = false
+    }
+
+    private struct Waiter {
+        let condition: @Sendable (Record) -> Bool
+        let continuation: CheckedContinuation<Record, Never>
+    }
+
+    private struct State {
+        var record = Record()
+        var waiters: [Waiter] = []
+    }
+
+    private let state = Mutex(State())
+    private let onHead: @Sendable (ResponseHead) -> HeadDisposition
+    private let onBody: @Sendable (UnsafeRawBufferPointer, Record) -> BodyDisposition
+    private let keepsBody: Bool
+
+    init(
+        keepsBody: Bool = true,
+        onHead: @escaping @Sendable (ResponseHead) -> HeadDisposition = { _ in .proceed },
+        onBody: @escaping @Sendable (UnsafeRawBufferPointer, Record) -> BodyDisposition = { _, _ in .consumed }
+    ) {
+        self.keepsBody = keepsBody
+        self.onHead = onHead
+        self.onBody = onBody
+    }
+
+    var record: Record { state.withLock { $0.record } }
+
+    /// Waits until the record fulfils `condition`.
+    @discardableResult
+    func until(_ condition: @escaping @Sendable (Record) -> Bool) async -> Record {
+        await withCheckedContinuation { continuation in
+            let ready = state.withLock { state -> Record? in
+                if condition(state.record) { return state.record }
+                state.waiters.append(Waiter(condition: condition, continuation: continuation))
+                return nil
+            }
+            if let ready { continuation.resume(returning: ready) }
+        }
+    }
+
+    /// Waits for the end.
+    func finished() async -> Record { await until { $0.end != nil } }
+
+    func receivedHead(_ head: ResponseHead) -> HeadDisposition {
+        enter { record in
+            if !record.heads.isEmpty { record.violations.append("a second head") }
+            if record.bodyCallCount > 0 { record.violations.append("a head after the body") }
+        }
+        let disposition = onHead(head)
+        leave { record in
+            record.heads.append(head)
+            if case .pause = disposition { record.pauseCount += 1 }
+        }
+        return disposition
+    }
+
+    func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
+        let record = enter { record in
+            if record.heads.isEmpty { record.violations.append("body before the head") }
+            if bytes.isEmpty { record.violations.append("an empty piece of body") }
+        }
+        let disposition = onBody(bytes, record)
+        leave { record in
+            record.bodyCallCount += 1
+            switch disposition {
+            case .consumed: if keepsBody { record.body.append(contentsOf: bytes) }
+            case .pause, .pauseFor: record.pauseCount += 1
+            case .stop: break
+            }
+        }
+        return disposition
+    }
+
+    func ended(_ end: AttemptEnd) {
+        enter { _ in }
+        leave { $0.end = end }
+    }
+
+    @discardableResult
+    private func enter(_ check: (inout Record) -> Void) -> Record {
+        state.withLock { state in
+            if state.record.isInCall { state.record.violations.append("two calls at once") }
+            if state.record.end != nil { state.record.violations.append("a call after the end") }
+            state.record.isInCall = true
+            check(&state.record)
+            return state.record
+        }
+    }
+
+    private func leave(_ change: (inout Record) -> Void) {
+        let (ready, record) = state.withLock { state -> ([Waiter], Record) in
+            change(&state.record)
+            state.record.isInCall = false
+            let record = state.record
+            let ready = state.waiters.filter { $0.condition(record) }
+            state.waiters.removeAll { $0.condition(record) }
+            return (ready, record)
+        }
+        for waiter in ready { waiter.continuation.resume(returning: record) }
+    }
+}
+
+extension AttemptEnd {
+    /// The kind of failure, if it is one.
+    var failureKind: TransportFailure.Kind? {
+        if case .failed(let failure) = self { failure.kind } else { nil }
+    }
+    var isStopped: Bool { if case .stopped = self { true } else { false } }
+    var isCancelled: Bool { if case .cancelled = self { true } else { false } }
+    var framing: Framing? { if case .complete(let framing) = self { framing } else { nil } }
+}

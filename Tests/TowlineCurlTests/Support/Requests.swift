@@ -1,0 +1,64 @@
+import Synchronization
+import Testing
+import TowlineCore
+import TowlineCurl
+import TowlineEngine
+
+/// Everything that opens sockets runs one test after another, so that descriptors and threads can be counted.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct CurlTransportTests {}
+
+private let lastID = Atomic<UInt64>(0)
+
+extension AttemptRequest {
+    /// A request under a fresh id. The one place in these tests that makes an `HTTPURL`.
+    static func make(
+        _ url: String, _ fields: [(String, String)] = [], sendsCredentials: Bool = false,
+        connection: ConnectionOptions = .loopback
+    ) -> AttemptRequest {
+        let id = AttemptID(lastID.add(1, ordering: .relaxed).newValue)
+        return AttemptRequest(
+            id: id, url: HTTPURL(text: url), fields: HTTPFields(fields), sendsCredentials: sendsCredentials,
+            connection: connection)
+    }
+}
+
+extension ConnectionOptions {
+    static var loopback: ConnectionOptions { ConnectionOptions() }
+
+    static func with(_ change: (inout ConnectionOptions) -> Void) -> ConnectionOptions {
+        var options = ConnectionOptions()
+        change(&options)
+        return options
+    }
+}
+
+/// Runs one request to its end on a transport of its own.
+func run(_ request: AttemptRequest, _ receiver: RecordingReceiver = RecordingReceiver()) async
+    -> RecordingReceiver.Record
+{
+    let transport = CurlTransport()
+    transport.start(request, receiver: receiver)
+    let record = await receiver.finished()
+    await transport.shutdown()
+    expectInOrder(receiver)
+    return record
+}
+
+/// Runs one request to its end on a given transport.
+func run(_ request: AttemptRequest, on transport: CurlTransport) async -> RecordingReceiver.Record {
+    let receiver = RecordingReceiver()
+    transport.start(request, receiver: receiver)
+    let record = await receiver.finished()
+    expectInOrder(receiver)
+    return record
+}
+
+/// The port's rules of order held.
+func expectInOrder(_ receiver: RecordingReceiver, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(receiver.record.violations == [], sourceLocation: sourceLocation)
+}
+
+/// A response with a length.
+func response(_ body: String, status: String = "200 OK", fields: String = "") -> String {
+    "HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+}

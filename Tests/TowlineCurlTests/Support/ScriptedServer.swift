@@ -1,0 +1,182 @@
+import Foundation
+import Synchronization
+
+/// A server on loopback that does with each connection exactly what a test says, byte by byte: blocking sockets, a
+/// thread for each connection.
+final class ScriptedServer: Sendable {
+    /// One accepted connection, in the hands of one thread.
+    final class Connection: Sendable {
+        let descriptor: Int32
+        let index: Int
+
+        fileprivate init(descriptor: Int32, index: Int) {
+            self.descriptor = descriptor
+            self.index = index
+        }
+
+        /// Reads up to the empty line that ends a request head; what came so far if the peer closes.
+        func readHead() -> String { String(decoding: readHeadBytes(), as: UTF8.self) }
+
+        /// `readHead`, undecoded.
+        func readHeadBytes() -> [UInt8] {
+            var bytes: [UInt8] = []
+            var byte: UInt8 = 0
+            while !bytes.suffix(4).elementsEqual([13, 10, 13, 10]), recv(descriptor, &byte, 1, 0) == 1 {
+                bytes.append(byte)
+            }
+            return bytes
+        }
+
+        /// Reads exactly `count` bytes, fewer if the peer closes.
+        func read(_ count: Int) -> [UInt8] {
+            var bytes = [UInt8](repeating: 0, count: count)
+            let got = recv(descriptor, &bytes, count, Int32(MSG_WAITALL))
+            return Array(bytes.prefix(max(got, 0)))
+        }
+
+        /// Sends everything; `false` if the peer is gone.
+        @discardableResult
+        func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+
+        /// Sends everything; `false` if the peer is gone.
+        @discardableResult
+        func send(_ bytes: [UInt8]) -> Bool {
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes {
+                    Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
+                guard count > 0 else { return false }
+                rest = rest.dropFirst(count)
+            }
+            return true
+        }
+
+        /// Waits until the peer closes or resets.
+        func waitForPeer() {
+            var byte: UInt8 = 0
+            while recv(descriptor, &byte, 1, 0) > 0 {}
+        }
+
+        /// Makes the end of the script a reset (RST) in place of an orderly close (FIN).
+        func resetOnClose() {
+            var option = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        }
+    }
+
+    let port: UInt16
+    private let listener: Int32
+    private let heads = Mutex<[String]>([])
+    private let connections = Mutex<[Int: Int32]>([:])
+    private let count = Atomic<Int>(0)
+    private let signal = DispatchSemaphore(value: 0)
+
+    /// Lets one script go on that waits in `waitForTest`.
+    func proceed() { signal.signal() }
+
+    /// Waits until the test calls `proceed`; ten seconds at most, lest a failed test hang.
+    func waitForTest() { _ = signal.wait(timeout: .now() + 10) }
+
+    /// How many connections were accepted.
+    var connectionCount: Int { count.load(ordering: .relaxed) }
+    /// How many connections are open.
+    var openConnectionCount: Int { connections.withLock { $0.count } }
+    /// The request heads that `serve` scripts read, in order.
+    var requestHeads: [String] { heads.withLock { $0 } }
+
+    /// Listens and runs `script` for each connection, which is closed when the script returns.
+    init(_ script: @escaping @Sendable (Connection, ScriptedServer) -> Void) {
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        port = Loopback.bind(listener)
+        listen(listener, 512)
+        let thread = Thread { [self] in acceptAll(script) }
+        thread.stackSize = 256 * 1024
+        thread.start()
+    }
+
+    /// Reads one request head after another and answers each with `response`, until the peer closes.
+    convenience init(responses response: @escaping @Sendable (String) -> String) {
+        self.init { connection, server in
+            while let head = server.head(from: connection) { connection.send(response(head)) }
+        }
+    }
+
+    /// Reads a request head and notes it; `nil` if the peer closed.
+    func head(from connection: Connection) -> String? {
+        let head = connection.readHead()
+        guard !head.isEmpty else { return nil }
+        heads.withLock { $0.append(head) }
+        return head
+    }
+
+    /// Stops listening and breaks every connection off.
+    func close() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        connections.withLock { for descriptor in $0.values { shutdown(descriptor, Int32(SHUT_RDWR)) } }
+    }
+
+    deinit { Glibc.close(listener) }
+
+    func url(_ path: String = "/file") -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    private func acceptAll(_ script: @escaping @Sendable (Connection, ScriptedServer) -> Void) {
+        while true {
+            let descriptor = accept(listener, nil, nil)
+            guard descriptor >= 0 else { return }
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            let index = count.add(1, ordering: .relaxed).oldValue
+            connections.withLock { $0[index] = descriptor }
+            let thread = Thread { [self] in
+                script(Connection(descriptor: descriptor, index: index), self)
+                connections.withLock { $0[index] = nil }
+                Glibc.close(descriptor)
+            }
+            thread.stackSize = 256 * 1024
+            thread.start()
+        }
+    }
+}
+
+/// Addresses on this machine.
+enum Loopback {
+    /// Binds to a free port of 127.0.0.1.
+    static func bind(_ descriptor: Int32, port: UInt16 = 0) -> UInt16 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                var yes: Int32 = 1
+                setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, 4)
+                guard Glibc.bind(descriptor, pointer, length) == 0 else { fatalError("bind: errno \(errno)") }
+                getsockname(descriptor, pointer, &length)
+            }
+            return UInt16(bigEndian: pointer.pointee.sin_port)
+        }
+    }
+
+    /// A port on which nothing listens, for a program that wants to be told one.
+    static func freePort() -> UInt16 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        return bind(descriptor)
+    }
+
+    /// Whether something accepts connections there.
+    static func accepts(_ port: UInt16) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+}

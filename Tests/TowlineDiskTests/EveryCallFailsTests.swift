@@ -1,0 +1,91 @@
+import Glibc
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineDisk
+
+/// A whole run, again and again, in which another call fails each time.
+@Suite struct EveryCallFailsTests {
+    private static let length = 60_000
+
+    private static let content = pattern(0..<length)
+
+    enum Fault: CaseIterable, Sendable {
+        case full, failure, interrupted, short, failsFromThenOn
+    }
+
+    /// Either it works, or the error says what; afterwards nothing is claimed that is not there.
+    @Test(arguments: Fault.allCases)
+    func noCallThatFailsMakesAFalseClaim(_ fault: Fault) async throws {
+        let image = try await plainRun()
+        #expect(image.count > 40)
+        var failures = 0
+        for index in 0..<image.count {
+            let disk = SimulatedDisk()
+            let faulty = FaultySyscall(disk) { _, number in
+                switch fault {
+                case .full: number == index ? .error(ENOSPC) : nil
+                case .failure: number == index ? .error(EIO) : nil
+                case .interrupted: number == index ? .error(EINTR) : nil
+                case .short: number == index ? .short : nil
+                case .failsFromThenOn: number >= index ? .error(EIO) : nil
+                }
+            }
+            do {
+                try await run(FileStorage(syscall: faulty, boot: Script.boot))
+            } catch {
+                failures += 1
+                #expect(error is TowlineError)
+                #expect(fault != .short, "\(index): \(image[index]) \(error)")
+            }
+            try check(disk, "\(fault) at \(index), \(image[index])")
+        }
+        #expect(fault == .short || failures > 20 || fault == .interrupted)
+    }
+
+    private func plainRun() async throws -> [FaultySyscall.Call] {
+        let faulty = FaultySyscall(SimulatedDisk())
+        try await run(FileStorage(syscall: faulty, boot: Script.boot))
+        return faulty.calls
+    }
+
+    /// Creates, writes, checkpoints, withdraws, stops, goes on, publishes.
+    private func run(_ storage: FileStorage) async throws {
+        let record = DownloadRecord.sample(length: Int64(EveryCallFailsTests.length))
+        let first = try storage.create(Script.place, record: record, terms: CreateTerms(journaled: true))
+        defer { first.sink.close() }
+        try first.fill(0..<20_000)
+        try first.fill(30_000..<45_000)
+        try await first.journal?.checkpoint(first.sink)
+        try first.fill(20_000..<30_000)
+        try first.journal?.withdraw(ByteRange(35_000, 40_000))
+        var changed = record
+        changed.resolved = "http://other.example.test/"
+        try first.journal?.update(changed)
+        first.sink.close()
+
+        guard let second = try storage.unfinished(Script.place) else { return }
+        defer { second.sink.close() }
+        let whole = ByteRange(0, Int64(EveryCallFailsTests.length))
+        for gap in second.claims.gaps(in: whole) { try second.fill(Int(gap.lowerBound)..<Int(gap.upperBound)) }
+        try await second.journal?.checkpoint(second.sink)
+        try second.sink.checkIntact()
+        _ = try await second.sink.publish(.plain(Int64(EveryCallFailsTests.length)))
+    }
+
+    /// What the same boot and the next one find.
+    private func check(_ disk: SimulatedDisk, _ what: String) throws {
+        let content = EveryCallFailsTests.content
+        if let bytes = disk.image[Script.name] { #expect(bytes == content, "\(what)") }
+        disk.killProcess()
+        for boot in [Script.boot, BootIdentity(high: 9, low: 9)] {
+            let later = SimulatedDisk(disk.image)
+            guard let part = try FileStorage(syscall: later, boot: boot).unfinished(Script.place) else { continue }
+            for range in part.claims.ranges {
+                let bytes = try part.bytes(Int(range.lowerBound)..<Int(range.upperBound))
+                #expect(bytes == Array(content[Int(range.lowerBound)..<Int(range.upperBound)]), "\(what): \(range)")
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+import Glibc
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineDisk
+
+/// Replays logs of whole downloads up to any point, drops, keeps and tears what no sync covered, and looks at what
+/// is left with the eyes of the next run.
+@Suite struct PowerLossTests {
+    /// More states when asked to.
+    private static let states = getenv("TOWLINE_TORTURE") == nil ? 2_000 : 12_000
+
+    @Test func noStateHoldsAFalseClaim() async throws {
+        var tally = Tally()
+        var seed: UInt64 = 1
+        while tally.states < PowerLossTests.states {
+            try await explore(seed: seed, ignored: nil, statesPerLog: 60, &tally)
+            seed += 1
+        }
+        print("power loss: \(tally.states) states of \(seed - 1) logs, \(tally.violations.count) violations")
+        print("  \(tally.outcomes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "))")
+        #expect(tally.violations.isEmpty, "\(tally.violations.prefix(5))")
+        #expect(tally.outcomes["unfinished", default: 0] > tally.states / 4)
+        #expect(tally.outcomes["finished", default: 0] > 0)
+    }
+
+    /// The checker is worth something: without any one of the syncs it finds a state that breaks a promise.
+    @Test(arguments: SimulatedDisk.SyncKind.allCases)
+    func eachSyncIsNeeded(_ kind: SimulatedDisk.SyncKind) async throws {
+        var tally = Tally()
+        var seed: UInt64 = 1
+        while tally.violations.isEmpty, tally.states < 20_000 {
+            try await explore(seed: seed, ignored: kind, statesPerLog: 60, &tally)
+            seed += 1
+        }
+        print("without \(kind): \(tally.violations.first ?? "no violation") after \(tally.states) states")
+        #expect(!tally.violations.isEmpty)
+    }
+
+    private struct Tally {
+        var states = 0
+        var violations: [String] = []
+        var outcomes: [String: Int] = [:]
+    }
+
+    private func explore(
+        seed: UInt64, ignored: SimulatedDisk.SyncKind?, statesPerLog: Int, _ tally: inout Tally
+    ) async throws {
+        var generator = SeededGenerator(seed: seed &* 1_000_003)
+        var base = DiskImage()
+        if generator.chance(30) { base.add(Script.name, Script.contents[0]) }
+        var disk = SimulatedDisk(base, ignored: ignored)
+        var boot = Script.boot
+        var script = Script(disk, seed: seed)
+        try await script.run(steps: Int.random(in: 5...60, using: &generator))
+        let first = Int.random(in: 0...disk.log.count, using: &generator)
+        if generator.chance(25), !Checker(image: base, events: disk.log.prefix(first), base: base).isSpoiled {
+            // What a first power loss left is gone on with, until the second.
+            base = PowerLoss.strike(disk, after: first, log: disk.log, &generator)
+            disk = SimulatedDisk(base, ignored: ignored)
+            boot = BootIdentity(high: 3, low: 3)
+            var next = Script(disk, seed: seed &+ 1_000_000, boot: boot)
+            try await next.run(steps: Int.random(in: 1...30, using: &generator))
+        }
+        let log = disk.log
+        for _ in 0..<statesPerLog {
+            let count = Int.random(in: 0...log.count, using: &generator)
+            let isKill = generator.chance(15)
+            let image =
+                isKill
+                ? PowerLoss.kill(disk, after: count, log: log)
+                : PowerLoss.strike(disk, after: count, log: log, &generator)
+            var checker = Checker(image: image, events: log.prefix(count), base: base)
+            let found = await checker.check(boot: isKill ? boot : BootIdentity(high: 2, low: 2))
+            tally.outcomes[found, default: 0] += 1
+            tally.violations += checker.violations.map { "seed \(seed), event \(count), kill \(isKill): \($0)" }
+            tally.states += 1
+        }
+    }
+}
+
+/// Looks at one disk after a crash.
+private struct Checker {
+    let image: DiskImage
+    private(set) var violations: [String] = []
+    private var promised = ByteRangeSet()
+    private var spoiled = ByteRangeSet()
+    /// Contents that may be under the final name; generation 0 is the file that was there before.
+    private var allowed: Set<UInt32> = []
+    private var publishedLast: UInt32?
+
+    init(image: DiskImage, events: ArraySlice<DiskEvent>, base: DiskImage) {
+        self.image = image
+        if let generation = Script.generation(of: base[Script.name]) {
+            allowed.insert(generation)
+            publishedLast = generation
+        }
+        for case .note(let note) in events {
+            switch note {
+            case .durable(let ranges): promised = ranges
+            case .spoiling(let range):
+                spoiled.insert(range)
+                promised.remove(range)
+            case .withdrawing(let range): promised.remove(range)
+            case .withdrawn(let range): spoiled.remove(range)
+            case .abandoning:
+                promised = ByteRangeSet()
+                spoiled = ByteRangeSet()
+            case .publishing(let generation):
+                allowed.insert(generation)
+                promised = ByteRangeSet()
+            case .published(let generation):
+                publishedLast = generation
+                spoiled = ByteRangeSet()
+            }
+        }
+    }
+
+    /// Whether bytes are claimed that the script knows to be wrong, and has not withdrawn yet.
+    var isSpoiled: Bool { !spoiled.isEmpty }
+
+    /// - Returns: what the survey said.
+    mutating func check(boot: BootIdentity) async -> String {
+        checkFinalName(image[Script.name], "under the final name")
+        let disk = SimulatedDisk(image)
+        let storage = FileStorage(syscall: disk, boot: boot)
+        do {
+            switch try storage.survey(Script.place) {
+            case .nothing:
+                if !promised.isEmpty { violations.append("promised \(promised.ranges) is lost") }
+                return "nothing"
+            case .occupied:
+                if !promised.isEmpty { violations.append("promised \(promised.ranges) is lost") }
+                return "occupied"
+            case .finished(let file, _):
+                if file.path != Script.place.path { violations.append("finished as \(file.path)") }
+                checkFinalName(disk.image[Script.name], "called finished")
+                return "finished"
+            case .unfinished(let part):
+                try checkClaims(part)
+                try await finish(part, disk)
+                return part.claims.isEmpty ? "unfinished, no claims" : "unfinished"
+            }
+        } catch {
+            violations.append("error: \(error)")
+            return "error"
+        }
+    }
+
+    private mutating func checkFinalName(_ bytes: [UInt8]?, _ what: String) {
+        guard let bytes else {
+            if let publishedLast { violations.append("\(what): published \(publishedLast) is lost") }
+            return
+        }
+        guard let generation = Script.generation(of: bytes), allowed.contains(generation) else {
+            violations.append("\(what): not whole")
+            return
+        }
+        if let publishedLast, generation < publishedLast { violations.append("\(what): \(generation) is back") }
+    }
+
+    private mutating func checkClaims(_ part: OpenPart) throws {
+        guard let journal = part.journal else { return }
+        let generation = Int(journal.record.generation)
+        var honest = part.claims
+        honest.subtract(spoiled)
+        for range in honest.ranges {
+            var bytes = [UInt8](repeating: 0, count: Int(range.count))
+            let count = try bytes.withUnsafeMutableBytes { try part.sink.read(into: $0, at: range.lowerBound) }
+            let expected = Script.contents[generation][Int(range.lowerBound)..<Int(range.upperBound)]
+            if count != bytes.count || bytes != Array(expected) {
+                violations.append("false claim \(range) of generation \(generation)")
+            }
+        }
+        for range in promised.ranges where !part.claims.contains(range) {
+            violations.append("promised \(range) is not claimed")
+        }
+        if journal.written != part.claims { violations.append("journal and claims differ") }
+    }
+
+    /// Goes on to the end; what comes out is the file.
+    private mutating func finish(_ part: OpenPart, _ disk: SimulatedDisk) async throws {
+        guard let journal = part.journal, spoiled.isEmpty else { return }
+        let generation = journal.record.generation
+        let content = Script.contents[Int(generation)]
+        for gap in part.claims.gaps(in: ByteRange(0, Script.length)) {
+            let slot = try journal.claimSlot(at: gap.lowerBound)
+            try Array(content[Int(gap.lowerBound)..<Int(gap.upperBound)]).withUnsafeBytes {
+                try part.sink.write($0, at: gap.lowerBound)
+            }
+            try slot?.mark(upTo: gap.upperBound)
+        }
+        try await journal.checkpoint(part.sink)
+        _ = try await part.sink.publish(
+            PublishTerms(existing: .overwrite, durable: true, length: Script.length, modified: nil))
+        if disk.image[Script.name] != content { violations.append("finished generation \(generation) is not whole") }
+        let left = disk.image.names.keys.filter { $0.hasPrefix("file.tow") && !$0.hasPrefix("file.tow-bad") }
+        if !left.filter({ !$0.contains("aside") }).isEmpty { violations.append("left behind: \(left.sorted())") }
+    }
+}

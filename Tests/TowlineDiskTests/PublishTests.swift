@@ -1,0 +1,184 @@
+import Glibc
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineDisk
+
+/// The end of a download, on the real file system.
+@Suite struct PublishTests {
+    let directory = ScratchDirectory()
+    let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
+
+    private func whole(_ storage: FileStorage? = nil, journaled: Bool = true) throws -> OpenPart {
+        let part = try (storage ?? self.storage).make(directory.place(), length: 5000, journaled: journaled)
+        try part.fill(0..<5000)
+        return part
+    }
+
+    private func publish(_ part: OpenPart, _ policy: ExistingPolicy) async throws -> PublishedFile {
+        try await part.sink.publish(
+            PublishTerms(existing: policy, durable: true, length: 5000, modified: 1_234_567_890))
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func theFileAppearsWhole(_ journaled: Bool, _ durable: Bool) async throws {
+        let part = try whole(journaled: journaled)
+        try pattern(0..<100).withUnsafeBytes { try part.sink.write($0, at: 5000) }
+        let file = try await part.sink.publish(
+            PublishTerms(existing: .fail, durable: durable, length: 5000, modified: 1_234_567_890))
+        #expect(file == PublishedFile(path: directory.path + "/file", length: 5000))
+        #expect(directory["file"] == pattern(0..<5000))
+        #expect(directory.names == ["file"])
+        var status = stat()
+        stat(file.path, &status)
+        #expect(status.st_mtim.tv_sec == 1_234_567_890)
+        guard case .finished(file, let source) = try storage.survey(directory.place()) else {
+            Issue.record("not known as finished")
+            return
+        }
+        #expect(source == "http://example.test/file?a=1")
+        #expect(!(source == "http://example.test/file?a=2"))
+        directory.poke("file", at: 0, [0])
+        guard case .occupied = try storage.survey(directory.place()) else {
+            Issue.record("changed, and still called finished")
+            return
+        }
+    }
+
+    @Test func whatIsThereIsTreatedAsAsked() async throws {
+        directory["file"] = [7]
+        let error = await #expect(throws: TowlineError.self) { try await publish(try whole(), .fail) }
+        #expect(error?.code == .destinationExists)
+        #expect(directory.names == ["file", "file.tow", "file.tow-journal"])
+
+        let kept = try #require(try storage.unfinished(directory.place()))
+        #expect(kept.claims == ByteRangeSet([ByteRange(0, 5000)]))
+        #expect(try await publish(kept, .rename).path == directory.path + "/file (1)")
+        #expect(directory["file (1)"] == pattern(0..<5000) && directory["file"] == [7])
+
+        #expect(try await publish(try whole(), .skip) == PublishedFile(path: directory.path + "/file", length: 1))
+        #expect(directory.names == ["file", "file (1)"] && directory["file"] == [7])
+
+        _ = try await publish(try whole(), .overwrite)
+        #expect(directory["file"] == pattern(0..<5000))
+    }
+
+    @Test func theNumberGoesBeforeTheLastExtension() {
+        #expect(PlaceNames(final: "a.tar.gz").numbered(2) == "a.tar (2).gz")
+        #expect(PlaceNames(final: "a").numbered(1) == "a (1)")
+        #expect(PlaceNames(final: ".bashrc").numbered(1) == ".bashrc (1)")
+    }
+
+    /// NFS and others cannot rename without replacing; FAT cannot link either.
+    @Test(arguments: [false, true])
+    func withoutNoreplaceTheNameIsStillNotTakenAway(_ canLink: Bool) async throws {
+        let faulty = FaultySyscall()
+        let storage = FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1))
+        let part = try whole(storage)
+        let renames = faulty.calls.count { $0 == .rename }
+        faulty.setPlan { call, _ in
+            switch call {
+            case .rename where faulty.calls.count { $0 == .rename } == renames + 1: .error(EINVAL)
+            case .link where !canLink: .error(EPERM)
+            default: nil
+            }
+        }
+        directory["file"] = [7]
+        await #expect(throws: TowlineError.self) { try await publish(part, .fail) }
+        #expect(directory["file"] == [7])
+        directory["file"] = nil
+        faulty.setPlan { call, _ in
+            switch call {
+            case .rename where faulty.calls.count { $0 == .rename } == renames + 2: .error(EINVAL)
+            case .link where !canLink: .error(EPERM)
+            default: nil
+            }
+        }
+        _ = try await publish(part, .fail)
+        #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
+    }
+
+    @Test(arguments: [false, true])
+    func twoNamesOfOneFileArePutRight(_ journaled: Bool) throws {
+        let part = try whole(journaled: journaled)
+        link(directory.path + "/file.tow", directory.path + "/file")
+        part.sink.close()
+        let survey = try storage.survey(directory.place())
+        #expect(directory.names == ["file"] && directory["file"] == pattern(0..<5000))
+        guard case .finished(_, let source) = survey else {
+            #expect(!journaled)
+            return
+        }
+        #expect(source == "http://example.test/file?a=1")
+    }
+
+    @Test(arguments: ["file", "file (1)"])
+    func aCrashAfterTheRenameIsPickedUp(_ name: String) throws {
+        if name != "file" { directory["file"] = [7] }
+        let part = try whole()
+        part.sink.close()
+        rename(directory.path + "/file.tow", directory.path + "/" + name)
+        guard case .finished(let file, let source) = try storage.survey(directory.place()) else {
+            Issue.record("not finished")
+            return
+        }
+        #expect(file.path == directory.path + "/" + name)
+        #expect(source == "http://example.test/file?a=1")
+        #expect(!directory.names.contains("file.tow-journal"))
+    }
+
+    @Test func aFileThatIsNotWholeIsNotPublished() async throws {
+        let part = try storage.make(directory.place(), length: 5000)
+        try part.fill(0..<4000)
+        await #expect(throws: TowlineError.self) { try await part.sink.publish(.plain(5000)) }
+        #expect(directory.names == ["file.tow", "file.tow-journal"])
+    }
+
+    @Test func aPartThatWasDeletedOrReplacedIsNoticed() throws {
+        let part = try whole()
+        try part.sink.checkIntact()
+        rename(directory.path + "/file.tow", directory.path + "/moved")
+        directory["file.tow"] = [1]
+        #expect(throws: TowlineError.self) { try part.sink.checkIntact() }
+        directory["moved"] = nil
+        let error = #expect(throws: TowlineError.self) { try part.sink.checkIntact() }
+        #expect(error?.message.contains("deleted") == true)
+    }
+
+    @Test func wrongBytesAreSetAside() throws {
+        for expected in [["file.tow-bad"], ["file.tow-bad", "file.tow-bad (1)"]] {
+            try whole().sink.setAside()
+            #expect(directory.names == expected)
+        }
+        #expect(directory["file.tow-bad (1)"] == pattern(0..<5000))
+    }
+
+    @Test func aChangedFileGetsANewPartFile() throws {
+        let old = try whole()
+        let next = try storage.replace(
+            old, place: directory.place(), record: .sample(length: 5000, generation: 2),
+            terms: CreateTerms(journaled: true))
+        #expect(next.claims.isEmpty)
+        #expect(throws: TowlineError.self) { try old.fill(0..<10) }
+        try next.fill(0..<100, seed: 0x40)
+        next.sink.close()
+        let again = try #require(try storage.unfinished(directory.place()))
+        #expect(again.claims == ByteRangeSet([ByteRange(0, 100)]) && again.journal?.record.generation == 2)
+        #expect(directory.names == ["file.tow", "file.tow-journal"])
+    }
+
+    @Test func checksumsAreComparedInOneReading() async throws {
+        let part = try whole()
+        let good = [Checksum.Algorithm.md5, .sha1, .sha256, .sha512, .crc32c].compactMap {
+            Checksum(algorithm: $0, value: MessageDigest.value(of: pattern(0..<5000), $0))
+        }
+        #expect(good.count == 5)
+        #expect(try await part.sink.verify(good, length: 5000).isEmpty)
+        let bad = good.compactMap {
+            Checksum(algorithm: $0.algorithm, value: $0.value.dropLast() + [($0.value.last ?? 0) ^ 1])
+        }
+        #expect(try await part.sink.verify(good + bad, length: 5000) == bad)
+        await #expect(throws: TowlineError.self) { try await part.sink.verify(good, length: 5001) }
+    }
+}

@@ -1,0 +1,286 @@
+import Glibc
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineDisk
+
+/// Surveys of what may lie at a destination, on the real file system.
+@Suite struct StorageTests {
+    let directory = ScratchDirectory()
+    let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
+    let afterReboot = FileStorage(boot: BootIdentity(high: 2, low: 2))
+
+    @Test func aNewPlaceHoldsNothing() throws {
+        guard case .nothing(let notices) = try storage.survey(directory.place()) else {
+            Issue.record("something")
+            return
+        }
+        #expect(notices.isEmpty)
+        #expect(!storage.isOccupied(directory.place()))
+        directory["file"] = [1]
+        #expect(storage.isOccupied(directory.place()))
+        guard case .occupied = try storage.survey(directory.place()) else {
+            Issue.record("not occupied")
+            return
+        }
+    }
+
+    @Test func writtenMarksCountWithinABootAndDurableOnesAfterIt() async throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<1000)
+        try await part.journal?.checkpoint(part.sink)
+        try part.fill(1000..<3000)
+        try part.fill(500_000..<500_100)
+        part.sink.close()
+
+        let again = try #require(try storage.unfinished(directory.place()))
+        #expect(again.claims == ByteRangeSet([ByteRange(0, 3000), ByteRange(500_000, 500_100)]))
+        #expect(again.notices.isEmpty && !again.isDoubtful)
+        #expect(again.journal?.record == .sample(length: 4 << 20))
+        #expect(again.journal?.durable == ByteRangeSet([ByteRange(0, 1000)]))
+        #expect(try again.bytes(0..<3000) == pattern(0..<3000))
+        again.sink.close()
+
+        let later = try #require(try afterReboot.unfinished(directory.place()))
+        #expect(later.claims == ByteRangeSet([ByteRange(0, 1000)]))
+        later.sink.close()
+    }
+
+    @Test func filesHaveTheModesTheyShould() throws {
+        let old = umask(0o022)
+        defer { umask(old) }
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        #expect(directory.mode("file.tow") == 0o644)
+        #expect(directory.mode("file.tow-journal") == 0o600)
+        part.sink.discard()
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test func aSecondWriterIsToldWhoTheFirstIs() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        let error = #expect(throws: TowlineError.self) { try afterReboot.survey(directory.place()) }
+        #expect(error?.code == .destinationBusy)
+        #expect(error?.message.contains("this process") == true)
+        part.sink.close()
+        #expect(try storage.unfinished(directory.place()) != nil)
+    }
+
+    @Test(arguments: ["file.tow", "file.tow-journal"])
+    func linksPipesAndDirectoriesAreRefused(_ name: String) throws {
+        let path = directory.path + "/" + name
+        for make in [
+            { symlink("/etc/passwd", path) }, { mkfifo(path, 0o600) }, { mkdir(path, 0o700) },
+        ] as [() -> Int32] {
+            #expect(make() == 0)
+            let error = #expect(throws: TowlineError.self) { try storage.survey(directory.place()) }
+            #expect(error?.code == .unusableDestination)
+            remove(path)
+        }
+    }
+
+    @Test(arguments: ["", ".", "..", "a/b", "a\0b"])
+    func aNameIsOneComponent(_ name: String) {
+        let error = #expect(throws: TowlineError.self) { try storage.survey(directory.place(name)) }
+        #expect(error?.code == .unusableDestination)
+    }
+
+    @Test func aMissingDirectoryIsNamed() {
+        let place = Place(directory: directory.path + "/none", name: "file")
+        let error = #expect(throws: TowlineError.self) { try storage.survey(place) }
+        #expect(error?.code == .unusableDestination)
+        #expect(error?.message.contains("/none") == true)
+    }
+
+    @Test(arguments: [0, 100, 4096 + 30])
+    func aDamagedJournalIsSetAside(_ offset: Int) throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<2_000_000)
+        part.sink.close()
+        directory.poke("file.tow-journal", at: offset, [0xAA, 0xBB])
+        guard case .nothing(let notices) = try storage.survey(directory.place()) else {
+            Issue.record("something")
+            return
+        }
+        #expect(notices.count == 2)
+        #expect(directory.names == ["file.tow-aside", "file.tow-journal-aside"])
+    }
+
+    @Test func aNewerJournalIsLeftUntouched() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        part.sink.close()
+        var bytes = try #require(directory["file.tow-journal"])
+        bytes[8] = 2
+        bytes.store(CRC32C.checksum(bytes[..<508]), at: 508)
+        directory["file.tow-journal"] = bytes
+        let error = #expect(throws: TowlineError.self) { try storage.survey(directory.place()) }
+        #expect(error?.code == .unsupportedJournal)
+        #expect(directory["file.tow-journal"] == bytes)
+    }
+
+    @Test(arguments: [false, true])
+    func unknownSectionsAreSkippedUnlessNeeded(_ isNeeded: Bool) throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        part.sink.close()
+        var bytes = try #require(directory["file.tow-journal"])
+        bytes[14] = 3
+        bytes.store(UInt16(99), at: 32 + 48)
+        bytes.store(UInt16(isNeeded ? 1 : 0), at: 32 + 50)
+        bytes.store(CRC32C.checksum(bytes[..<508]), at: 508)
+        directory["file.tow-journal"] = bytes
+        if isNeeded {
+            let error = #expect(throws: TowlineError.self) { try storage.survey(directory.place()) }
+            #expect(error?.code == .unsupportedJournal)
+        } else {
+            #expect(try storage.unfinished(directory.place())?.claims.count == 5000)
+        }
+    }
+
+    @Test func aDamagedMarkCostsItsRunAlone() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        try part.fill(100_000..<100_500)
+        part.sink.close()
+        directory.poke("file.tow-journal", at: 4096 + 2 * MetadataBlock.byteCount + 8, [0x77])
+        let again = try #require(try storage.unfinished(directory.place()))
+        #expect(again.claims == ByteRangeSet([ByteRange(100_000, 100_500)]))
+        #expect(again.notices.count == 1)
+    }
+
+    @Test func aShorterPartIsClippedAndALongerOneCut() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        part.sink.close()
+        truncate(directory.path + "/file.tow", 3000)
+        let shorter = try #require(try storage.unfinished(directory.place()))
+        #expect(shorter.claims == ByteRangeSet([ByteRange(0, 3000)]))
+        #expect(shorter.journal?.written == shorter.claims)
+        #expect(shorter.notices.count == 1)
+        shorter.sink.close()
+        truncate(directory.path + "/file.tow", 6 << 20)
+        let longer = try #require(try storage.unfinished(directory.place()))
+        #expect(directory["file.tow"]?.count == 4 << 20)
+        #expect(longer.claims == ByteRangeSet([ByteRange(0, 3000)]))
+    }
+
+    @Test func aCopiedPartIsDoubtfulAndClaimsNoHole() async throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<8192)
+        try part.fill(1_048_576..<1_056_768)
+        part.sink.close()
+        // A copy that lacks the second run: a hole is there instead.
+        let bytes = try #require(directory["file.tow"])
+        directory["file.tow"] = nil
+        directory["file.tow"] = Array(bytes[..<8192])
+        truncate(directory.path + "/file.tow", 4 << 20)
+        let again = try #require(try storage.unfinished(directory.place()))
+        #expect(again.isDoubtful)
+        #expect(again.claims == ByteRangeSet([ByteRange(0, 8192)]))
+        #expect(again.notices.count == 1)
+        #expect(again.journal?.written == again.claims)
+    }
+
+    @Test func aPartWithoutAJournalIsKeptIfItIsLarge() throws {
+        directory["file.tow"] = pattern(0..<1000)
+        guard case .nothing = try storage.survey(directory.place()) else {
+            Issue.record("something")
+            return
+        }
+        #expect(directory.names.isEmpty)
+        directory["file.tow"] = pattern(0..<(2 << 20))
+        directory["file.tow-aside"] = [1]
+        guard case .nothing(let notices) = try storage.survey(directory.place()) else {
+            Issue.record("something")
+            return
+        }
+        #expect(notices.count == 1)
+        #expect(directory.names == ["file.tow-aside", "file.tow-aside (1)"])
+    }
+
+    @Test func aReservedPartWithNothingInItIsNotKept() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        part.sink.close()
+        directory["file.tow-journal"] = nil
+        guard case .nothing(let notices) = try storage.survey(directory.place()) else {
+            Issue.record("something")
+            return
+        }
+        #expect(notices.isEmpty && directory.names.isEmpty)
+    }
+
+    @Test func aJournalWithoutItsPartClaimsNothing() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        part.sink.close()
+        directory["file.tow"] = nil
+        guard case .nothing(let notices) = try storage.survey(directory.place()) else {
+            Issue.record("something")
+            return
+        }
+        #expect(notices.count == 1 && directory.names.isEmpty)
+    }
+
+    @Test func aStrayJournalDoesNotClaimTheNextPart() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        part.sink.close()
+        let journal = open(directory.path + "/file.tow-journal", O_RDONLY)
+        directory["file.tow"] = nil
+        try storage.make(directory.place(), length: 4 << 20, journaled: false).sink.close()
+        #expect(directory.names == ["file.tow"])
+        // Should a power loss bring the old name back, it brings back a journal that claims nothing.
+        var state = [UInt8](repeating: 0, count: 2)
+        pread(journal, &state, 2, 12)
+        #expect(state == [2, 0])
+        close(journal)
+    }
+
+    @Test func aDownloadIsFoundByItsSource() throws {
+        for name in ["a", "b"] {
+            let part = try storage.create(
+                directory.place(name),
+                record: DownloadRecord(
+                    source: "http://example.test/" + name, resolved: "", name: name, representation: .init(),
+                    checksums: [], generation: 1), terms: CreateTerms(journaled: true))
+            part.sink.close()
+        }
+        #expect(storage.find(source: "http://example.test/b", inDirectory: directory.path) == directory.place("b"))
+        #expect(storage.find(source: "http://example.test/c", inDirectory: directory.path) == nil)
+        directory["b.tow"] = nil
+        #expect(storage.find(source: "http://example.test/b", inDirectory: directory.path) == nil)
+    }
+
+    @Test func aFileThatCannotFitIsRefusedBeforeTheFirstByte() throws {
+        let error = #expect(throws: TowlineError.self) { try storage.make(directory.place(), length: 1 << 60) }
+        #expect(error?.code == .diskFull)
+        #expect(error?.message.contains("\(1 << 60)") == true)
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test(arguments: [ENOSPC, EDQUOT])
+    func aFullDiskLeavesNothingBehind(_ number: Int32) throws {
+        let faulty = FileStorage(syscall: FaultySyscall { call, _ in call == .fallocate ? .error(number) : nil })
+        let error = #expect(throws: TowlineError.self) { try faulty.make(directory.place(), length: 4 << 20) }
+        #expect(error?.code == .diskFull)
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test func withoutFallocateTheFileIsSparse() throws {
+        let faulty = FileStorage(syscall: FaultySyscall { call, _ in call == .fallocate ? .error(EOPNOTSUPP) : nil })
+        let part = try faulty.make(directory.place(), length: 4 << 20)
+        #expect(directory["file.tow"]?.count == 4 << 20)
+        part.sink.close()
+    }
+
+    @Test(arguments: [(EROFS, TowlineError.Code.diskPermission), (EACCES, .diskPermission), (EIO, .diskFailure)])
+    func refusedCreationSaysWhy(_ number: Int32, _ code: TowlineError.Code) throws {
+        let faulty = FileStorage(
+            syscall: FaultySyscall { call, index in call == .openat && index > 2 ? .error(number) : nil },
+            boot: BootIdentity(high: 1, low: 1))
+        let error = #expect(throws: TowlineError.self) { try faulty.make(directory.place(), length: 4 << 20) }
+        #expect(error?.code == code)
+        #expect(error?.systemError == number)
+        #expect(error?.message.contains("file.tow") == true)
+    }
+}

@@ -1,0 +1,115 @@
+import Glibc
+import Synchronization
+
+@testable import TowlineDisk
+
+/// Passes calls on and lets some of them fail, as a plan says that is asked before each call.
+final class FaultySyscall: Syscall {
+    enum Fault: Sendable {
+        /// The call does nothing and answers with this error.
+        case error(Int32)
+        /// The call takes or gives only half of the bytes.
+        case short
+    }
+
+    enum Call: String, Sendable {
+        case openat, pwrite, pread, write, fdatasync, fsync, syncfs, waitForWriteback, ftruncate, fallocate, status
+        case space, lock, rename, link, unlink, setAttribute, getAttribute, seek, setModified, names
+    }
+
+    private struct State {
+        var calls: [Call] = []
+        var plan: @Sendable (Call, Int) -> Fault?
+    }
+
+    private let base: any Syscall
+    private let state: Mutex<State>
+
+    /// The plan gets the call and how many calls came before it.
+    init(_ base: any Syscall = SystemCalls(), plan: @escaping @Sendable (Call, Int) -> Fault? = { _, _ in nil }) {
+        self.base = base
+        state = Mutex(State(plan: plan))
+    }
+
+    /// The calls so far, without `close`.
+    var calls: [Call] { state.withLock { $0.calls } }
+
+    func setPlan(_ plan: @escaping @Sendable (Call, Int) -> Fault?) { state.withLock { $0.plan = plan } }
+
+    private func fault(_ call: Call) -> Fault? {
+        let (plan, index) = state.withLock { state in
+            state.calls.append(call)
+            return (state.plan, state.calls.count - 1)
+        }
+        return plan(call, index)
+    }
+
+    private func run<Number: SignedInteger>(_ call: Call, _ body: () -> Number) -> Number {
+        if case .error(let number) = fault(call) { return -Number(number) }
+        return body()
+    }
+
+    func openat(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: UInt32) -> Int32 {
+        run(.openat) { base.openat(directory, path, flags, mode) }
+    }
+    func close(_ descriptor: Int32) -> Int32 { base.close(descriptor) }
+    func pwrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int {
+        switch fault(.pwrite) {
+        case .error(let number): return -Int(number)
+        case .short:
+            let half = UnsafeRawBufferPointer(rebasing: bytes[..<((bytes.count + 1) / 2)])
+            return base.pwrite(descriptor, half, offset)
+        case nil: return base.pwrite(descriptor, bytes, offset)
+        }
+    }
+    func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int {
+        switch fault(.pread) {
+        case .error(let number): return -Int(number)
+        case .short:
+            let half = UnsafeMutableRawBufferPointer(rebasing: buffer[..<((buffer.count + 1) / 2)])
+            return base.pread(descriptor, half, offset)
+        case nil: return base.pread(descriptor, buffer, offset)
+        }
+    }
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+        run(.write) { base.write(descriptor, bytes) }
+    }
+    func waitUntilWritable(_ descriptor: Int32) -> Int32 { base.waitUntilWritable(descriptor) }
+    func fdatasync(_ descriptor: Int32) -> Int32 { run(.fdatasync) { base.fdatasync(descriptor) } }
+    func fsync(_ descriptor: Int32) -> Int32 { run(.fsync) { base.fsync(descriptor) } }
+    func syncfs(_ descriptor: Int32) -> Int32 { run(.syncfs) { base.syncfs(descriptor) } }
+    func waitForWriteback(_ descriptor: Int32) -> Int32 { run(.waitForWriteback) { base.waitForWriteback(descriptor) } }
+    func ftruncate(_ descriptor: Int32, _ length: Int64) -> Int32 {
+        run(.ftruncate) { base.ftruncate(descriptor, length) }
+    }
+    func fallocate(_ descriptor: Int32, _ offset: Int64, _ length: Int64) -> Int32 {
+        run(.fallocate) { base.fallocate(descriptor, offset, length) }
+    }
+    func status(_ directory: Int32, _ path: String, _ status: inout FileStatus) -> Int32 {
+        run(.status) { base.status(directory, path, &status) }
+    }
+    func space(_ descriptor: Int32, _ space: inout FileSystemSpace) -> Int32 {
+        run(.space) { base.space(descriptor, &space) }
+    }
+    func lock(_ descriptor: Int32) -> Int32 { run(.lock) { base.lock(descriptor) } }
+    func rename(_ directory: Int32, _ from: String, _ to: String, keeps: Bool) -> Int32 {
+        run(.rename) { base.rename(directory, from, to, keeps: keeps) }
+    }
+    func link(_ directory: Int32, _ from: String, _ to: String) -> Int32 {
+        run(.link) { base.link(directory, from, to) }
+    }
+    func unlink(_ directory: Int32, _ path: String) -> Int32 { run(.unlink) { base.unlink(directory, path) } }
+    func setAttribute(_ descriptor: Int32, _ name: String, _ value: UnsafeRawBufferPointer) -> Int32 {
+        run(.setAttribute) { base.setAttribute(descriptor, name, value) }
+    }
+    func getAttribute(_ descriptor: Int32, _ name: String, _ value: UnsafeMutableRawBufferPointer) -> Int {
+        run(.getAttribute) { base.getAttribute(descriptor, name, value) }
+    }
+    func seek(_ descriptor: Int32, _ offset: Int64, toHole: Bool) -> Int64 {
+        run(.seek) { base.seek(descriptor, offset, toHole: toHole) }
+    }
+    func setModified(_ descriptor: Int32, _ seconds: Int64) -> Int32 {
+        run(.setModified) { base.setModified(descriptor, seconds) }
+    }
+    func names(_ directory: Int32, _ names: inout [String]) -> Int32 { run(.names) { base.names(directory, &names) } }
+}

@@ -1,0 +1,181 @@
+import CTowline
+import Glibc
+import Synchronization
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineDisk
+
+@Suite struct SyncQueueTests {
+    private let directory = ScratchDirectory()
+
+    /// Holds the first sync until the gate opens, so that the others gather meanwhile.
+    private final class Gate: Sendable {
+        private let isOpen = Atomic<Bool>(false)
+        func open() { isOpen.store(true, ordering: .releasing) }
+        func pass() { while !isOpen.load(ordering: .acquiring) { sched_yield() } }
+    }
+
+    /// Publishes files at once: the first is held in its sync until all others wait in the queue.
+    private func publish(_ count: Int, failing: FaultySyscall.Call? = nil) async throws -> [FaultySyscall.Call] {
+        let gate = Gate()
+        let syncs: Set<FaultySyscall.Call> = [.fsync, .fdatasync, .syncfs, .waitForWriteback]
+        let faulty = FaultySyscall { call, _ in
+            if call == .fsync || call == .fdatasync { gate.pass() }
+            return call == failing ? .error(EIO) : nil
+        }
+        let queue = SyncQueue(syscall: faulty)
+        let folder = try Folder(directory.path, syscall: faulty)
+        let files = try (0..<count).map { try #require(try folder.create("\($0)", mode: 0o600)) }
+        await withTaskGroup(of: Void.self) { group in
+            for (index, file) in files.enumerated() {
+                group.addTask { try? await queue.synchronize(file, .everything, device: 1) }
+                if index == 0 {
+                    while !faulty.calls.contains(.fsync) { await Task.yield() }
+                }
+            }
+            while queue.waiting(1) < count - 1 { await Task.yield() }
+            gate.open()
+        }
+        return faulty.calls.filter { syncs.contains($0) }
+    }
+
+    @Test func aFewFilesAreSyncedEach() async throws {
+        #expect(try await publish(4) == [.fsync, .fsync, .fsync, .fsync])
+    }
+
+    @Test func manyFilesShareOneSync() async throws {
+        let calls = try await publish(20)
+        #expect(calls.first == .fsync && calls.count { $0 == .syncfs } == 1)
+        #expect(calls.count { $0 == .waitForWriteback } == 19 && calls.count { $0 == .fsync } == 1)
+    }
+
+    /// A sync of everything that failed does not tell whose bytes are lost: each file is asked.
+    @Test func ifTheSharedSyncFailsEachIsAsked() async throws {
+        let calls = try await publish(20, failing: .syncfs)
+        #expect(calls.count { $0 == .fsync } == 20)
+    }
+
+    @Test func aWaitThatWasCancelledStillEndsWithTheSync() async throws {
+        let faulty = FaultySyscall()
+        let folder = try Folder(directory.path, syscall: faulty)
+        let queue = SyncQueue(syscall: faulty)
+        let task = Task { try await queue.synchronize(folder.descriptor, .everything, device: 1) }
+        task.cancel()
+        try await task.value
+        #expect(faulty.calls.contains(.fsync))
+    }
+
+    @Test func aFileThatFailedSaysSo() async throws {
+        let folder = try Folder(
+            directory.path, syscall: FaultySyscall { call, _ in call == .fsync ? .error(EIO) : nil })
+        let queue = SyncQueue(syscall: folder.descriptor.syscall)
+        let error = await #expect(throws: TowlineError.self) {
+            try await queue.synchronize(folder.descriptor, .everything, device: 1)
+        }
+        #expect(error?.code == .diskFailure && error?.systemError == EIO)
+    }
+}
+
+@Suite struct ChecksumTests {
+    @Test(arguments: [
+        ("", UInt32(0)), ("123456789", 0xE306_9283), ("The quick brown fox jumps over the lazy dog", 0x2262_0404),
+    ])
+    func crc32cIsTheKnownOne(_ text: String, _ expected: UInt32) {
+        let value = MessageDigest.value(of: Array(text.utf8), .crc32c)
+        #expect(value == withUnsafeBytes(of: expected.bigEndian) { Array($0) })
+        #expect(CRC32C.checksum(text.utf8) == expected)
+    }
+
+    /// The instruction and the table agree, whatever the length and the alignment.
+    @Test func bothWaysToCRC32CAgree() {
+        let bytes = pattern(0..<300)
+        bytes.withUnsafeBytes { raw in
+            for start in 0..<9 {
+                for end in start..<300 {
+                    let piece = UnsafeRawBufferPointer(rebasing: raw[start..<end])
+                    let fast = towline_crc32c(7, piece.baseAddress, piece.count)
+                    #expect(fast == towline_crc32c_table(7, piece.baseAddress, piece.count))
+                }
+            }
+        }
+    }
+
+    @Test func digestsAreTheKnownOnes() {
+        func hex(_ bytes: [UInt8]) -> String {
+            bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        }
+        let abc = Array("abc".utf8)
+        #expect(hex(MessageDigest.value(of: abc, .md5)) == "900150983cd24fb0d6963f7d28e17f72")
+        #expect(hex(MessageDigest.value(of: abc, .sha1)) == "a9993e364706816aba3e25717850c26c9cd0d89d")
+        #expect(
+            hex(MessageDigest.value(of: abc, .sha256))
+                == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        #expect(hex(MessageDigest.value(of: abc, .sha512)).hasPrefix("ddaf35a193617abacc417349ae204131"))
+    }
+}
+
+@Suite struct StandardOutputTests {
+    private func pipe() -> (read: Int32, write: Int32) {
+        var ends: [Int32] = [0, 0]
+        Glibc.pipe(&ends)
+        return (ends[0], ends[1])
+    }
+
+    @Test func bytesGoOutInOrderAndTheTailCanBeRead() async throws {
+        let ends = pipe()
+        let sink = StandardOutputSink(descriptor: ends.write)
+        try pattern(0..<3000).withUnsafeBytes { try sink.write($0, at: 0) }
+        try pattern(3000..<5000).withUnsafeBytes { try sink.write($0, at: 3000) }
+        var out = [UInt8](repeating: 0, count: 6000)
+        #expect(read(ends.read, &out, out.count) == 5000)
+        #expect(Array(out[..<5000]) == pattern(0..<5000))
+        var tail = [UInt8](repeating: 0, count: 4000)
+        #expect(try tail.withUnsafeMutableBytes { try sink.read(into: $0, at: 2000) } == 3000)
+        #expect(Array(tail[..<3000]) == pattern(2000..<5000))
+        #expect(throws: TowlineError.self) { try pattern(0..<1).withUnsafeBytes { try sink.write($0, at: 0) } }
+        #expect(throws: TowlineError.self) { try tail.withUnsafeMutableBytes { try sink.read(into: $0, at: 5001) } }
+        #expect(try await sink.publish(.plain(5000)) == PublishedFile(path: "-", length: 5000))
+        await #expect(throws: TowlineError.self) { try await sink.publish(.plain(5001)) }
+    }
+
+    @Test func onlyTheTailIsKept() throws {
+        let null = open("/dev/null", O_WRONLY)
+        let sink = StandardOutputSink(descriptor: null)
+        var end = 0
+        for count in [100, 200_000, 30_000, 30_000, 90, 70_000, 60_000, 60_000, 7] {
+            try pattern(end..<(end + count)).withUnsafeBytes { try sink.write($0, at: Int64(end)) }
+            end += count
+            let start = max(0, end - 65_536)
+            var tail = [UInt8](repeating: 0, count: end - start)
+            #expect(try tail.withUnsafeMutableBytes { try sink.read(into: $0, at: Int64(start)) } == end - start)
+            #expect(tail == pattern(start..<end))
+        }
+        var tail = [UInt8](repeating: 0, count: 10)
+        #expect(throws: TowlineError.self) { try tail.withUnsafeMutableBytes { try sink.read(into: $0, at: 0) } }
+        close(null)
+    }
+
+    @Test func whatWentByIsVerified() async throws {
+        let null = open("/dev/null", O_WRONLY)
+        let sink = StandardOutputSink(descriptor: null, algorithms: [.sha256])
+        try pattern(0..<900).withUnsafeBytes { try sink.write($0, at: 0) }
+        let value = MessageDigest.value(of: pattern(0..<900), .sha256)
+        let good = try #require(Checksum(algorithm: .sha256, value: value))
+        let bad = try #require(Checksum(algorithm: .sha256, value: value.reversed()))
+        #expect(try await sink.verify([good, bad], length: 900) == [bad])
+        #expect(try await sink.verify([good], length: 900) == [])
+        let other = try #require(Checksum(algorithm: .md5, value: Array(0..<16)))
+        await #expect(throws: TowlineError.self) { try await sink.verify([other], length: 900) }
+        close(null)
+    }
+
+    @Test func aClosedPipeIsAnError() {
+        let ends = pipe()
+        close(ends.read)
+        signal(SIGPIPE, SIG_IGN)
+        let sink = StandardOutputSink(descriptor: ends.write)
+        #expect(throws: TowlineError.self) { try pattern(0..<10).withUnsafeBytes { try sink.write($0, at: 0) } }
+    }
+}
