@@ -5,22 +5,37 @@ import TowlineCore
 /// The way in: arguments to a command, errors to an exit status.
 @main
 enum Tow {
-    /// On the main actor, so that this is the first thread and the only one: without it, the main function would be
-    /// moved to a thread of the pool at once, and what it blocks would stay unblocked here.
-    @MainActor
-    static func main() async {
+    /// Not `async`: that would give the first thread to the main dispatch queue, which unblocks all signals there.
+    static func main() {
         ProcessSetup.occupyStandardDescriptors()
         ProcessSetup.ignoreWriteSignals()
         do {
-            var command = try TowCommand.parseAsRoot()
+            let command = try TowCommand.parseAsRoot()
             ArgumentSecrets.blank()
             // Before there is a second thread: threads inherit what is blocked.
             if command is GetCommand { SignalWatcher.block() }
+            let parsed = ParsedCommand(command: command)
+            Task.detached { await run(parsed) }
+            while true { pause() }
+        } catch {
+            leave(error)
+        }
+    }
+
+    /// A command on its way from the thread that parsed it, which does not touch it again, to the one that runs it.
+    private struct ParsedCommand: @unchecked Sendable {
+        let command: any ParsableCommand
+    }
+
+    private static func run(_ parsed: ParsedCommand) async -> Never {
+        var command = parsed.command
+        do {
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
                 try command.run()
             }
+            exit(ExitStatus.success.rawValue)
         } catch let error as TowlineError {
             leave("tow: \(TerminalSafeText.make(error.message))", ExitStatus(error).rawValue)
         } catch let status as ExitCode {

@@ -102,7 +102,8 @@ struct ProgressLine {
         columns.append(Column(text: Phrases.sizes(snapshot), width: 22, rank: 3))
         columns.append(Column(text: snapshot.rate.map(Phrases.rate) ?? "", width: 12, rank: 1))
         if snapshot.completeLength != nil {
-            columns.append(Column(text: snapshot.remaining.map(DurationText.format) ?? "", width: 10, rank: 2))
+            let text = snapshot.remaining.map(DurationText.format) ?? ""
+            columns.append(Column(text: text, width: max(7, text.count), rank: 2))
         }
         columns.append(Column(text: "\(times)\(snapshot.connections)", width: 4, rank: 4))
         return columns

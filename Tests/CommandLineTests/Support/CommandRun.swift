@@ -38,7 +38,7 @@ final class CommandRun {
         let place = FileManager.default.temporaryDirectory
         output = place.appendingPathComponent(name + ".out")
         errors = place.appendingPathComponent(name + ".err")
-        for file in [output, errors] { FileManager.default.createFile(atPath: file.path, contents: nil) }
+        for file in [output, errors] { try Data().write(to: file) }
         process.executableURL = Self.products.appendingPathComponent("tow")
         process.arguments = arguments
         process.standardInput = input ?? FileHandle.nullDevice
