@@ -167,7 +167,8 @@ package final class FileStorage: Storage {
 extension FileStorage {
     package func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {
         OpenPart(
-            sink: StandardOutputSink(syscall: syscall, algorithms: Set(algorithms)), journal: nil, claims: ByteRangeSet())
+            sink: StandardOutputSink(syscall: syscall, algorithms: Set(algorithms)), journal: nil,
+            claims: ByteRangeSet())
     }
 
     package func hasher(for checksum: Checksum) -> any ContentHasher { DigestContentHasher(checksum) }

@@ -3,6 +3,7 @@ extension TransferStateMachine {
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
         guard let attempt = attempts.removeValue(forKey: id) else { return [] }
         ledger.release(id)
+        if let rate = attempt.estimator.rate { typicalRate = max(rate, (typicalRate ?? 0) * 0.75) }
         if case .sinkFailed(let error) = result { return fail(error) + drained() }
         if case .digestDiffers(let start) = result { return wrongContent(attempt, from: start) + drained() }
         if attempt.isDismissed || attempt.isDisbelieved { return drained() }

@@ -54,7 +54,7 @@ extension TransferStateMachine {
         }
         guard !live.contains(where: { $0.plan.isRace }), live.count > 1 || budget.target > 1 else { return [] }
         let allowed = (ledger.completeLength ?? 0) / 100 - wastedInRaces
-        guard let slowest = policy.race(runners, budget: max(0, allowed)) else { return [] }
+        guard let slowest = policy.race(runners, budget: max(0, allowed), typicalRate: typicalRate) else { return [] }
         wastedInRaces += slowest.remaining.count
         return start(slowest.remaining, isRace: true, context)
     }

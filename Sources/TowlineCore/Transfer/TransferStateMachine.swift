@@ -88,6 +88,8 @@ package struct TransferStateMachine: Sendable {
     var resumedBytes: Int64 = 0
     var wastedInRaces: Int64 = 0
     var roundTrip: Double?
+    /// What a connection of this download typically brings, in bytes per second: what a fresh one may be expected to.
+    var typicalRate: Double?
     var estimator = ThroughputEstimator()
     var remainingTime = RemainingTimeEstimator()
     var isSingle: Bool
@@ -161,10 +163,11 @@ package struct TransferStateMachine: Sendable {
                 attempt.received = progress.received
                 fresh += bytes
             }
-            if progress.position > attempt.position { attempt.position = progress.position }
+            let isWriting = progress.position != nil
+            if let position = progress.position, position > attempt.position { attempt.position = position }
             attempt.estimator.add(bytes, now: context.now)
             attempts[id] = attempt
-            if attempt.isAccepted, !attempt.isDisbelieved { ledger.advance(id, to: attempt.position) }
+            if isWriting, attempt.isAccepted, !attempt.isDisbelieved { ledger.advance(id, to: attempt.position) }
         }
         receivedTotal += fresh
         estimator.add(fresh, now: context.now)

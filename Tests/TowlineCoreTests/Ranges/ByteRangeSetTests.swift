@@ -41,7 +41,8 @@ struct ByteRangeSetTests {
                 set.remove(range)
                 model.subtract(members)
             case 3:
-                #expect(Set(set.gaps(in: range).flatMap { $0.lowerBound..<$0.upperBound }) == members.subtracting(model))
+                #expect(
+                    Set(set.gaps(in: range).flatMap { $0.lowerBound..<$0.upperBound }) == members.subtracting(model))
             default:
                 #expect(set.contains(range) == members.isSubset(of: model))
                 let common = set.intersection(range).ranges.flatMap { $0.lowerBound..<$0.upperBound }
@@ -80,12 +81,16 @@ struct RangeLedgerTests {
                 next += 1
                 ledger.lease(gap, to: AttemptID(next))
             case 2, 3:
-                guard let id = ids.randomElement(using: &generator), let lease = ledger.leases[id]?.range else { continue }
+                guard let id = ids.randomElement(using: &generator), let lease = ledger.leases[id]?.range else {
+                    continue
+                }
                 let position = Int64.random(in: lease.lowerBound...lease.upperBound, using: &generator)
                 model.formUnion(lease.lowerBound..<position)
                 ledger.advance(id, to: position)
             case 4:
-                guard let id = ids.randomElement(using: &generator), let lease = ledger.leases[id]?.range else { continue }
+                guard let id = ids.randomElement(using: &generator), let lease = ledger.leases[id]?.range else {
+                    continue
+                }
                 ledger.shrink(id, to: Int64.random(in: lease.lowerBound...lease.upperBound, using: &generator))
             default:
                 if let id = ids.randomElement(using: &generator) { ledger.release(id) }
