@@ -104,6 +104,20 @@ import TowlineEngine
         #expect(error?.code == .unusableDestination)
     }
 
+    @Test func aDirectoryIsSharedUntilThePathLeadsElsewhere() throws {
+        let first = try storage.folder(directory.path)
+        #expect(try storage.folder(directory.path) === first)
+        let path = directory.path + "/sub"
+        mkdir(path, 0o700)
+        let sub = try storage.folder(path)
+        rename(path, path + "2")
+        mkdir(path, 0o700)
+        #expect(try storage.folder(path) !== sub)
+        remove(path)
+        let error = #expect(throws: TowlineError.self) { try storage.folder(path) }
+        #expect(error?.code == .unusableDestination)
+    }
+
     @Test func aMissingDirectoryIsNamed() {
         let place = Place(directory: directory.path + "/none", name: "file")
         let error = #expect(throws: TowlineError.self) { try storage.survey(place) }
