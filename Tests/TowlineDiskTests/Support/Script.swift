@@ -38,7 +38,9 @@ struct Script {
 
     static func record(generation: UInt32) -> DownloadRecord {
         DownloadRecord(
-            source: "http://example.test/file", resolved: "http://example.test/file", name: name,
+            source: "http://example.test/file",
+            // Long enough that a block of metadata fills several sectors, and can be torn.
+            resolved: "http://example.test/" + String(repeating: "f", count: 1500), name: name,
             representation: Representation(
                 completeLength: length, entityTag: EntityTag(fieldValue: "\"\(generation)\"")), checksums: [],
             generation: generation)
