@@ -12,7 +12,10 @@ enum Assembly {
 
     /// What is known of an unfinished download whose final path this is.
     static func partStatus(path: String) throws(TowlineError) -> PartStatus {
-        throw TowlineError(.unusableDestination, "no journal")
+        let report = try JournalReader.inspect(path: path)
+        return PartStatus(
+            path: path, record: report.record, written: report.written, durable: report.durable,
+            sameBoot: true, lockedBy: report.owner)
     }
 
     /// What a server offers.
