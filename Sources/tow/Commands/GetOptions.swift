@@ -33,7 +33,7 @@ struct DestinationOptions: SettingOptions {
 /// How fast.
 struct SpeedOptions: SettingOptions {
     @Option(
-        name: [.customShort("x"), .long],
+        name: [.customShort("x", allowingJoined: true), .long],
         help: ArgumentHelp(
             "Connections for one file, 1 to 128. By default as many as pay off, at most 16.", valueName: "n"))
     var connections: String?
@@ -55,7 +55,7 @@ struct SpeedOptions: SettingOptions {
 /// Many downloads.
 struct ListOptions: ParsableArguments {
     @Option(
-        name: .shortAndLong,
+        name: [.customShort("j", allowingJoined: true), .long],
         help: ArgumentHelp(
             "Download the URLs in a file, one a line; - for standard input. Indented lines below a URL are options for it, such as 'output=name'.",
             valueName: "file"))
