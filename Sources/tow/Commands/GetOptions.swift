@@ -55,14 +55,14 @@ struct SpeedOptions: SettingOptions {
 /// Many downloads.
 struct ListOptions: ParsableArguments {
     @Option(
-        name: [.customShort("j", allowingJoined: true), .long],
+        name: .shortAndLong,
         help: ArgumentHelp(
             "Download the URLs in a file, one a line; - for standard input. Indented lines below a URL are options for it, such as 'output=name'.",
             valueName: "file"))
     var inputFile: String?
 
     @Option(
-        name: [.customShort("j"), .customLong("concurrency")],
+        name: [.customShort("j", allowingJoined: true), .customLong("concurrency")],
         help: ArgumentHelp("Downloads at once, 1 to 1000. (default: 5)", valueName: "n"))
     var concurrency: String?
 }
