@@ -158,6 +158,7 @@ package struct TransferStateMachine: Sendable {
         for (id, progress) in context.progress {
             guard var attempt = attempts[id], progress.received >= attempt.received else { continue }
             let bytes = progress.received - attempt.received
+            if progress.isHeldBack { attempt.lastProgressAt = context.now }
             if bytes > 0 {
                 attempt.lastProgressAt = context.now
                 attempt.received = progress.received

@@ -92,6 +92,20 @@ struct TransferSegmentTests {
         #expect(script.last.lease == stuck.lease)
     }
 
+    @Test("a connection that our own rate limit holds back does not stand still")
+    func heldBack() throws {
+        var script = try spread(2)
+        for second in 1...200 {
+            script.now = .seconds(second)
+            for plan in script.plans {
+                script.progress[plan.id] = AttemptProgress(position: nil, received: 0, isHeldBack: true)
+            }
+            script.feed(.tick)
+        }
+        #expect(script.plans.count == 2)
+        #expect(script.actions.allSatisfy { if case .cancel = $0 { false } else { true } })
+    }
+
     @Test("races the slowest remainder at the end, and the first to finish ends it")
     func races() throws {
         var script = try spread(2)
