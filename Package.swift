@@ -57,7 +57,8 @@ let package = Package(
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],
             swiftSettings: strict),
-        .executableTarget(name: "fault-server", dependencies: ["FaultServer"], path: "Sources/FaultServerMain", swiftSettings: strict),
+        .executableTarget(
+            name: "fault-server", dependencies: ["FaultServer"], path: "Sources/FaultServerMain", swiftSettings: strict),
 
         .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore"], swiftSettings: strict),
         .testTarget(name: "TowlineEngineTests", dependencies: ["TowlineCore", "TowlineEngine"], swiftSettings: strict),

@@ -10,7 +10,10 @@ final class Folder: Sendable {
 
     /// Opens a directory. Links on the way are followed: the user names the directory, only the files are ours.
     init(_ path: String, syscall: any Syscall) throws(TowlineError) {
-        let code = syscall.openat(AT_FDCWD, path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        var code: Int32
+        repeat {
+            code = syscall.openat(AT_FDCWD, path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        } while code == -EINTR
         guard code >= 0 else {
             switch -code {
             case ENOENT:

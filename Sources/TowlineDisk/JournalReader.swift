@@ -22,7 +22,9 @@ package struct JournalReport: Sendable {
 package enum JournalReader {
     /// - Parameter path: the download's final path.
     /// - Throws: `unusableDestination` if there is no journal, or none that makes sense; `unsupportedJournal`.
-    package static func inspect(path: String, syscall: any Syscall = SystemCalls()) throws(TowlineError) -> JournalReport {
+    package static func inspect(path: String, syscall: any Syscall = SystemCalls()) throws(TowlineError)
+        -> JournalReport
+    {
         let (directory, name) = split(path)
         let folder = try Folder(directory, syscall: syscall)
         let names = PlaceNames(final: name)

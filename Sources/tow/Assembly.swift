@@ -15,7 +15,7 @@ enum Assembly {
         let report = try JournalReader.inspect(path: path)
         return PartStatus(
             path: path, record: report.record, written: report.written, durable: report.durable,
-            sameBoot: true, lockedBy: report.owner)
+            lockedBy: report.owner)
     }
 
     /// What a server offers.

@@ -93,17 +93,24 @@ struct DownloadTests {
     }
 
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 143)] as [(Int32, Int32)])
-    func aSignalKeepsEverythingAndSaysSo(_ number: Int32, _ status: Int32) async throws {
+    func aSignalKeepsEverythingAndSaysSo(_ number: Int32, _ expected: Int32) async throws {
         let server = try await FaultServer.start(["/data.bin": file(rate: 4 << 20)])
         let place = try TestDirectory()
         let run = try CommandRun(["get", "-x", "1", server.url("/data.bin")], directory: place.url)
         await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte / 2 }
         run.signal(number)
         let result = try await run.finish()
-        #expect(result.status == status)
+        #expect(result.status == expected)
         #expect(result.stderr.contains("kept"), "\(result.stderr)")
         #expect(result.stderr.contains("run the same command again"))
         #expect(place.names == ["data.bin.tow", "data.bin.tow-journal"])
+
+        let status = try await CommandRun.run(["status", "data.bin.tow"], directory: place.url)
+        #expect(status.status == 0, "\(status.stderr)")
+        #expect(status.text.contains("3.0 MiB (3145728 bytes)"))
+        #expect(status.text.contains("the same command again goes on"))
+        let held = try await CommandRun.run(["status", "--json", "data.bin"], directory: place.url).objects.first
+        #expect((held?["heldBytes"] as? Int ?? 0) > 1 << 20)
 
         let before = server.log.bodyBytesServed("/data.bin")
         let again = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)

@@ -155,7 +155,7 @@ struct LogTests {
             generation: 1)
         let status = PartStatus(
             path: "f", record: record, written: ByteRangeSet([ByteRange(0, 3200), ByteRange(6350, 6400)]),
-            durable: ByteRangeSet([ByteRange(0, 1600)]), sameBoot: true, lockedBy: 42)
+            durable: ByteRangeSet([ByteRange(0, 1600)]), lockedBy: 42)
         let lines = status.text(style: ProgressBarTests.ascii).split(separator: "\n")
         #expect(
             lines == [

@@ -307,6 +307,7 @@ import TowlineEngine
         let old = try #require(disk.image["file.tow-journal"])
         let next = try storage().replace(
             part, place: Script.place, record: .sample(length: 1 << 19), terms: CreateTerms(journaled: true))
+        try pattern(0..<1000).withUnsafeBytes { try next.sink.write($0, at: 0) }
         next.sink.close()
         var image = disk.image
         let inode = try #require(image.names["file.tow-journal"])

@@ -85,6 +85,15 @@ import TowlineEngine
         #expect(again?.claims.isEmpty == true)
     }
 
+    @Test func aPartFileIsNotCreatedTwice() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        let error = #expect(throws: TowlineError.self) { try storage.make(directory.place(), length: 4 << 20) }
+        #expect(error?.code == .destinationBusy)
+        #expect(directory.names == ["file.tow", "file.tow-journal"])
+        #expect(try part.bytes(0..<5000) == pattern(0..<5000))
+    }
+
     @Test(arguments: ["file.tow", "file.tow-journal"])
     func linksPipesAndDirectoriesAreRefused(_ name: String) throws {
         let path = directory.path + "/" + name
