@@ -4,7 +4,7 @@ import TowlineCore
 import TowlineEngine
 
 /// Catalogue A: how a connection, a head or a body can break (rows 1–11, 43–47, 50, 51).
-@Suite(.serialized)
+@Suite(.serialized, .timeLimit(.minutes(4)))
 struct ConnectionFaultTests {
     static let passing: [Scenario] = [
         Scenario(1, .closeBeforeHead, .first(2), .file, bound: 1.2),
@@ -83,12 +83,11 @@ struct ConnectionFaultTests {
         }
     }
 
-    /// Row 5: the surplus is never read into the file, and its connection is not used again.
-    @Test func row5SurplusEndsItsConnection() async throws {
+    /// Row 5: what follows the length, made to look like the next response, is never taken for the file.
+    @Test func row5SurplusIsNoResponse() async throws {
         try await Site.with(try await Site(.first(1, .unaskedSurplus))) { site in
             try site.expectFile(try await site.download())
-            let connections = site.requests.map(\.info.connection)
-            #expect(Set(connections).count == connections.count)
+            #expect(site.requests.count <= 5)
         }
     }
 

@@ -6,7 +6,7 @@ import TowlineDisk
 import TowlineEngine
 
 /// Catalogue D: the disk refuses, lies, fills up, and somebody else is at work in the directory (rows 85–102).
-@Suite(.serialized)
+@Suite(.serialized, .timeLimit(.minutes(4)))
 struct DiskFaultTests {
     static let canMount = Thoroughness.isRequired || geteuid() == 0
     static let canTrace = Thoroughness.areThere("/usr/bin/strace")

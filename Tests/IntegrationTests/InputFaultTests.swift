@@ -5,7 +5,7 @@ import TowlineCore
 import TowlineEngine
 
 /// Catalogue G and the command's part of H: hostile URLs, headers and names (rows 115–117, 120, 121, 125, 127, 128).
-@Suite(.serialized)
+@Suite(.serialized, .timeLimit(.minutes(4)))
 struct InputFaultTests {
     /// Row 115: URLs that must not be sent as they are.
     @Test(arguments: [

@@ -4,7 +4,7 @@ import Testing
 
 /// Catalogue B in a network of its own: links that go down, rates that change, addresses that are replaced, and
 /// name servers that fail (rows 60, 65–67).
-@Suite(.serialized, .enabled(if: NetworkNamespace.canMake))
+@Suite(.serialized, .timeLimit(.minutes(4)), .enabled(if: NetworkNamespace.canMake))
 struct NamespaceTests {
     private static let waits = [
         "--retry-wait", "0.2", "--stall-timeout", "2", "--connect-timeout", "5", "--max-tries", "0", "--progress",

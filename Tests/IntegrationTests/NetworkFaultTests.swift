@@ -5,7 +5,7 @@ import TowlineCore
 import TowlineEngine
 
 /// Catalogue B by a proxy in this process: packets that vanish, resets at any byte, latency (rows 61–64, 68, 70, 71).
-@Suite(.serialized)
+@Suite(.serialized, .timeLimit(.minutes(4)))
 struct NetworkFaultTests {
     /// A download through a chaos proxy.
     private static func through(

@@ -7,7 +7,7 @@ import TowlineEngine
 
 /// Catalogue C, 69 and F: signals, limits, restarts, clocks. Kills at every system call and power loss are the crash
 /// tests' (rows 72, 73, 75, 76, 82).
-@Suite(.serialized)
+@Suite(.serialized, .timeLimit(.minutes(4)))
 struct ProcessFaultTests {
     /// Row 74: the first signal ends soon and loses nothing.
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)]) func row74SignalKeepsEverything(

@@ -66,6 +66,8 @@ package struct TransferStateMachine: Sendable {
     var contentCoding: String?
     /// The answer that a restart begins with.
     var keptAnswer: ResponseFacts?
+    /// What was given up by a restart: the same representation has the same length, whether an answer says so or not.
+    var givenUp: Representation?
     var isDoubtful = false
     var hasStorage = false
     /// The next answer's bytes go into a new part file.

@@ -13,6 +13,10 @@ struct Outcome: Sendable {
     var code: TowlineError.Code? {
         if case .failure(let error) = result { error.code } else { nil }
     }
+    /// Bytes that came over the wire, overlaps included; 0 for a failure.
+    var received: Int64 {
+        if case .success(let completed) = result { completed.receivedBytes } else { 0 }
+    }
     var succeeded: Bool { code == nil }
     /// The exit status that `tow get` would have.
     var status: ExitStatus {
@@ -52,6 +56,7 @@ final class Download: Sendable {
         }
         watchdog.cancel()
         await transport.shutdown()
+        observer.end()
         return Outcome(result: result, notices: observer.notices)
     }
 
@@ -63,6 +68,7 @@ final class RecordingObserver: TransferObserver {
     private struct State {
         var notices: [TransferNotice] = []
         var snapshot = TransferSnapshot()
+        var isOver = false
         var waiters: [(@Sendable (TransferSnapshot) -> Bool, CheckedContinuation<Void, Never>)] = []
     }
 
@@ -83,11 +89,21 @@ final class RecordingObserver: TransferObserver {
 
     func noticed(_ notice: TransferNotice) { state.withLock { $0.notices.append(notice) } }
 
-    /// Returns when a snapshot meets the condition.
+    /// No further snapshot comes.
+    func end() {
+        let due = state.withLock { state in
+            state.isOver = true
+            defer { state.waiters = [] }
+            return state.waiters.map(\.1)
+        }
+        due.forEach { $0.resume() }
+    }
+
+    /// Returns when a snapshot meets the condition, or the transfer is over.
     func wait(until condition: @escaping @Sendable (TransferSnapshot) -> Bool) async {
         await withCheckedContinuation { continuation in
             let holds = state.withLock { state in
-                if condition(state.snapshot) { return true }
+                if state.isOver || condition(state.snapshot) { return true }
                 state.waiters.append((condition, continuation))
                 return false
             }

@@ -105,6 +105,15 @@ final class Site: Sendable {
         try versions.first { try $0.content.firstMismatch(inFile: scratch.file(name), length: $0.length) == nil }
     }
 
+    /// Where the file differs from each version, for people.
+    private func differences(_ versions: [Version]) throws -> String {
+        let places = try versions.map { version in
+            let offset = try version.content.firstMismatch(inFile: scratch.file(Site.name), length: version.length)
+            return "seed \(version.seed), length \(version.length): differs at \(offset ?? -1)"
+        }
+        return "\(scratch.size(Site.name) ?? -1) bytes; \(places)"
+    }
+
     /// Checks the law. Returns the version that was published.
     @discardableResult
     func law(
@@ -116,7 +125,10 @@ final class Site: Sendable {
         }
         let all = versions ?? [server.version(Site.path)].compactMap { $0 }
         let version = try published(all)
-        #expect(version != nil, "the file is no version of the server's", sourceLocation: sourceLocation)
+        let differences = version == nil ? try differences(all) : ""
+        #expect(
+            version != nil, "the file is no version of the server's: \(differences) \(outcome.notices)",
+            sourceLocation: sourceLocation)
         #expect(!hasPart && !hasJournal, "nothing is left behind", sourceLocation: sourceLocation)
         return version
     }
