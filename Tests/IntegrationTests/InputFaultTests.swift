@@ -127,7 +127,8 @@ struct InputFaultTests {
     // MARK: Security
 
     /// Row 121: links in the place of what is created are not followed.
-    @Test(arguments: ["file.bin", "file.bin.tow", "file.bin.tow-journal"]) func row121Links(_ name: String) async throws {
+    @Test(arguments: ["file.bin", "file.bin.tow", "file.bin.tow-journal"]) func row121Links(_ name: String) async throws
+    {
         for dangles in [false, true] {
             try await Site.with(try await Site()) { site in
                 let victim = site.scratch.file("victim")
@@ -155,9 +156,10 @@ struct InputFaultTests {
                 ).dropLast())
             let run = try ChildRun(arguments + [url], directory: site.scratch.path)
             await site.server.log.wait { $0.bodyBytesServed(Site.path) >= 2_000_000 }
-            #expect(site.requests.contains { request in
-                request.info.fields.contains { $0.1.contains(canary) }
-            }, "the secrets are used")
+            #expect(
+                site.requests.contains { request in
+                    request.info.fields.contains { $0.1.contains(canary) }
+                }, "the secrets are used")
             let process = try String(contentsOfFile: "/proc/\(run.identifier)/cmdline", encoding: .utf8)
             #expect(!process.contains(canary), "\(process)")
             #expect(site.hasJournal)
@@ -178,7 +180,8 @@ struct InputFaultTests {
         }
     }
 
-    private static let attributes = "import os, sys; p = sys.argv[1]; print([os.getxattr(p, n) for n in os.listxattr(p)])"
+    private static let attributes =
+        "import os, sys; p = sys.argv[1]; print([os.getxattr(p, n) for n in os.listxattr(p)])"
 
     private func search(_ site: Site, for canary: String) throws {
         for name in site.scratch.names where name != Site.name && !name.hasSuffix(".tow") {

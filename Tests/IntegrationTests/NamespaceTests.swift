@@ -65,8 +65,10 @@ struct NamespaceTests {
     /// Row 66: the client gets another address; its old connections are dead.
     @Test func row66AddressReplaced() async throws {
         try await download(["-x", "2", "--no-preallocate"]) { network in
-            try await NetworkNamespace.ip("-n", network.client, "addr", "del", "10.77.0.2/24", "dev", network.clientLink)
-            try await NetworkNamespace.ip("-n", network.client, "addr", "add", "10.77.0.9/24", "dev", network.clientLink)
+            try await NetworkNamespace.ip(
+                "-n", network.client, "addr", "del", "10.77.0.2/24", "dev", network.clientLink)
+            try await NetworkNamespace.ip(
+                "-n", network.client, "addr", "add", "10.77.0.9/24", "dev", network.clientLink)
         }
     }
 

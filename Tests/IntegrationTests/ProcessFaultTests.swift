@@ -127,7 +127,9 @@ struct ProcessFaultTests {
     }
 
     /// Rows 111, 114: the clock jumps during a wait; or stands in 2039 from the start.
-    @Test(.enabled(if: Thoroughness.areThere("/usr/bin/faketime")), arguments: ["2039-01-01 12:00:00", "1971-01-01 12:00:00"])
+    @Test(
+        .enabled(if: Thoroughness.areThere("/usr/bin/faketime")),
+        arguments: ["2039-01-01 12:00:00", "1971-01-01 12:00:00"])
     func row114OtherYears(_ date: String) async throws {
         try await Site.with(try await Site(.first(2, .unavailable))) { site in
             try site.law(try await site.tow(prefix: ["/usr/bin/faketime", date]), status: 0)

@@ -268,7 +268,8 @@ struct StatusFaultTests {
             #expect(outcome.succeeded, "\(outcome.message)")
             #expect(site.scratch.size(Site.name) == length)
             let tail = FaultContent(seed: 1)
-            #expect(try tail.firstMismatch(inFile: site.scratch.file(Site.name), range: length - 9_000_000..<length) == nil)
+            #expect(
+                try tail.firstMismatch(inFile: site.scratch.file(Site.name), range: length - 9_000_000..<length) == nil)
             #expect(try tail.firstMismatch(inFile: site.scratch.file(Site.name), range: 0..<1_000_000) == nil)
         }
     }

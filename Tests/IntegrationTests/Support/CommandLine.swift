@@ -64,7 +64,8 @@ final class ChildRun: @unchecked Sendable {
         let output = FileManager.default.contents(atPath: scratch.file("out")) ?? Data()
         return Result(
             status: process.terminationStatus + (bySignal ? 128 : 0), stdout: Array(output),
-            stderr: String(decoding: FileManager.default.contents(atPath: scratch.file("err")) ?? Data(), as: UTF8.self))
+            stderr: String(decoding: FileManager.default.contents(atPath: scratch.file("err")) ?? Data(), as: UTF8.self)
+        )
     }
 
     /// Runs a program to its end.

@@ -85,7 +85,8 @@ final class ServerProgram: Sendable {
 
     init(in namespace: String, _ arguments: [String]) async throws {
         scratch = try Scratch()
-        let program = URL(fileURLWithPath: ChildRun.tow).deletingLastPathComponent().appendingPathComponent("fault-server")
+        let program = URL(fileURLWithPath: ChildRun.tow).deletingLastPathComponent().appendingPathComponent(
+            "fault-server")
         run = try ChildRun(
             NetworkNamespace.inside(namespace) + [program.path, "--log", scratch.file("log")] + arguments)
         // It prints its port when it listens; a program's output cannot be awaited otherwise than by looking.

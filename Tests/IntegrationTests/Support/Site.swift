@@ -146,7 +146,8 @@ final class Site: Sendable {
         _ outcome: Outcome, _ codes: TowlineError.Code..., sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let code = outcome.code.map(\.description) ?? "success"
-        #expect(outcome.code.map(codes.contains) ?? false, "\(code): \(outcome.message)", sourceLocation: sourceLocation)
+        #expect(
+            outcome.code.map(codes.contains) ?? false, "\(code): \(outcome.message)", sourceLocation: sourceLocation)
         try law(outcome, sourceLocation: sourceLocation)
     }
 

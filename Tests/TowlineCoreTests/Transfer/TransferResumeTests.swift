@@ -184,6 +184,18 @@ struct TransferResumeTests {
         #expect(script.actions.contains(.publish(length: 1000, modified: nil)))
     }
 
+    @Test("a part file that is getting its final name is not lost")
+    func renamedByPublishing() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 1_000_000)
+        script.end(.complete(.delimited))
+        #expect(script.fresh.contains(.publish(length: 1_000_000, modified: nil)))
+        #expect(script.feed(.partLost(reason: "it was moved")).isEmpty)
+        script.feed(.published)
+        #expect(script.ending == .finished)
+        #expect(script.notices(.restarted).isEmpty)
+    }
+
     @Test("after a failed sync only durable bytes count, and what was not is fetched again")
     func failedSync() throws {
         var script = try TransferScript()
