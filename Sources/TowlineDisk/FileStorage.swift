@@ -142,7 +142,8 @@ package final class FileStorage: Storage {
         if terms.reservesSpace, let length = record.representation.completeLength {
             try Preallocation.checkSpace(for: length, reusable: oldPart.file.status().size, in: folder)
         }
-        try oldPart.checkIntact()
+        // A part file that was deleted leaves its name to the next; anything else under the name is not ours to remove.
+        if try folder.status(of: names.part) != nil { try oldPart.checkIntact() }
         // A leftover of a crash. We hold the lock of the place.
         try folder.remove(names.nextPart)
         guard let file = try folder.create(names.nextPart, mode: 0o666) else {

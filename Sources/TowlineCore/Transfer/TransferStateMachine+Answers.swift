@@ -77,6 +77,8 @@ extension TransferStateMachine {
     /// An answer that carries the whole, from its first byte.
     mutating func adoptWhole(_ id: AttemptID, _ facts: ResponseFacts, hasBody: Bool = true) -> [TransferAction] {
         attempts[id]?.isAccepted = true
+        var facts = facts
+        if facts.representation.completeLength == nil { facts.representation.completeLength = lengthGivenUp(facts) }
         adopt(id, facts)
         if let length = facts.representation.completeLength { ledger.learn(completeLength: length) }
         if facts.contentCoding != nil {
@@ -96,6 +98,15 @@ extension TransferStateMachine {
         ledger.release(id)
         phase = .preparing(nil)
         return [.cancel(id)] + actions
+    }
+
+    /// The length of what was given up, if this is the same: a body that ends before it is not whole, however it is
+    /// framed (RFC 9112 §8).
+    private func lengthGivenUp(_ facts: ResponseFacts) -> Int64? {
+        guard let givenUp, facts.contentCoding == nil,
+            givenUp.repeatsValidator(of: facts.representation, weakly: true)
+        else { return nil }
+        return givenUp.completeLength
     }
 
     private mutating func adopt(_ id: AttemptID, _ facts: ResponseFacts) {

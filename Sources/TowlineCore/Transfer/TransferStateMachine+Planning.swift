@@ -110,7 +110,7 @@ extension TransferStateMachine {
     private mutating func startSole(_ context: TransferContext) -> [TransferAction] {
         if ledger.written.isEmpty || replacesPart || representation == nil {
             if hasStorage { replacesPart = true }
-            representation = nil
+            forgetRepresentation()
             ledger = RangeLedger()
             isConfirmed = isConfirmed && ranges == .works
             return start(ByteRange(0, .max), context)

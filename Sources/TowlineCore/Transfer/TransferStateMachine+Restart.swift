@@ -38,7 +38,7 @@ extension TransferStateMachine {
     /// All attempts but the keeper are gone: forget the old representation.
     mutating func restart(_ keeper: AttemptID?) -> [TransferAction] {
         ledger = RangeLedger()
-        representation = nil
+        forgetRepresentation()
         contentCoding = nil
         checksums = terms.checksum.map { [$0] } ?? []
         isConfirmed = false
@@ -56,6 +56,12 @@ extension TransferStateMachine {
         attempts[keeper]?.position = 0
         ledger.lease(ByteRange(0, .max), to: keeper)
         return adoptWhole(keeper, facts)
+    }
+
+    /// The next answer says anew what the file is.
+    mutating func forgetRepresentation() {
+        if representation?.completeLength != nil { givenUp = representation }
+        representation = nil
     }
 
     /// A claim that the file changed. It is asked about once more before anything is thrown away: captive portals,

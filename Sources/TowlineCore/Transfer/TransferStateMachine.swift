@@ -66,6 +66,8 @@ package struct TransferStateMachine: Sendable {
     var contentCoding: String?
     /// The answer that a restart begins with.
     var keptAnswer: ResponseFacts?
+    /// What was given up by a restart: the same representation has the same length, whether an answer says so or not.
+    var givenUp: Representation?
     var isDoubtful = false
     var hasStorage = false
     /// The next answer's bytes go into a new part file.
@@ -138,7 +140,9 @@ package struct TransferStateMachine: Sendable {
         case .ended(let id, let result): return ended(id, result, context)
         case .prepared: return prepared(context)
         case .storageFailed(let error): return fail(error)
-        case .partLost(let reason): return startOver(because: reason, isChange: false)
+        case .partLost(let reason):
+            // While it is published it loses its name because it gets the final one; publishing looks for itself.
+            return phase == .publishing ? [] : startOver(because: reason, isChange: false)
         case .tick: return tick(context)
         case .checkpointed(let durable):
             ledger.markDurable(durable)

@@ -25,9 +25,8 @@ enum ArgumentSecrets {
         var previous = ""
         for bytes in arguments {
             let text = String(decoding: bytes, as: UTF8.self)
-            if let range = secretRange(in: bytes, text: text, after: previous) {
-                ranges.append(range.lowerBound + offset..<range.upperBound + offset)
-            }
+            let own = [secretRange(in: bytes, text: text, after: previous), queryRange(in: bytes)]
+            ranges += own.compactMap { $0 }.map { $0.lowerBound + offset..<$0.upperBound + offset }
             offset += bytes.count + 1
             previous = text
         }
@@ -61,6 +60,13 @@ enum ArgumentSecrets {
         let authority = bytes[(colon + 3)...].prefix { !"/?#".utf8.contains($0) }
         guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return nil }
         return colon + 3..<at
+    }
+
+    /// The query of a URL: signed links carry their signature there.
+    private static func queryRange(in bytes: [UInt8]) -> Range<Int>? {
+        let isURL = [Array("http://".utf8), Array("https://".utf8)].contains { bytes.starts(with: $0) }
+        guard isURL, let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return nil }
+        return mark + 1..<bytes.count
     }
 
     private static func argumentArea() -> (Int, Int)? {

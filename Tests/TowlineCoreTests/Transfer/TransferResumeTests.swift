@@ -149,6 +149,27 @@ struct TransferResumeTests {
         #expect(script.notices(.unverified).count == 1)
     }
 
+    @Test("a length that was known once is that of the same file, also where a later answer does not say it")
+    func lengthKnownOnce() throws {
+        for framing in [AttemptEnd.Framing.closed, .delimited] {
+            var script = try TransferScript()
+            let known = Representation(completeLength: 1_000_000, entityTag: EntityTag(fieldValue: "\"a\""))
+            let written = ByteRangeSet([ByteRange(0, 500_000)])
+            script.feed(.begin(HeldDownload(representation: known, written: written)))
+            // Neither with If-Range nor without it does the server give a range.
+            script.answer(200, [("ETag", "\"a\"")])
+            script.endCancelled()
+            script.answer(200, [("ETag", "\"a\"")])
+            script.endCancelled()
+            script.feed(.prepared)
+            script.write(to: 300_000)
+            script.end(.complete(framing))
+            let published = script.actions.contains { if case .publish = $0 { true } else { false } }
+            #expect(!published)
+            #expect(script.prepares.last?.representation.completeLength == 1_000_000)
+        }
+    }
+
     @Test("a total of * is found out by asking for what follows the end")
     func unknownTotal() throws {
         var script = try TransferScript()
@@ -161,6 +182,18 @@ struct TransferResumeTests {
         script.answer(416, [("Content-Range", "bytes */1000"), ("ETag", "\"a\"")])
         script.endCancelled()
         #expect(script.actions.contains(.publish(length: 1000, modified: nil)))
+    }
+
+    @Test("a part file that is getting its final name is not lost")
+    func renamedByPublishing() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 1_000_000)
+        script.end(.complete(.delimited))
+        #expect(script.fresh.contains(.publish(length: 1_000_000, modified: nil)))
+        #expect(script.feed(.partLost(reason: "it was moved")).isEmpty)
+        script.feed(.published)
+        #expect(script.ending == .finished)
+        #expect(script.notices(.restarted).isEmpty)
     }
 
     @Test("after a failed sync only durable bytes count, and what was not is fetched again")

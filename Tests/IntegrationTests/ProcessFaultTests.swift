@@ -1,0 +1,148 @@
+import FaultServer
+import Foundation
+import Testing
+import TowlineCore
+import TowlineDisk
+import TowlineEngine
+
+/// Catalogue C, 69 and F: signals, limits, restarts, clocks. Kills at every system call and power loss are the crash
+/// tests' (rows 72, 73, 75, 76, 82).
+@Suite(.serialized, .timeLimit(.minutes(4)))
+struct ProcessFaultTests {
+    /// Row 74: the first signal ends soon and loses nothing.
+    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)]) func row74SignalKeepsEverything(
+        _ signal: Int32, _ status: Int32
+    ) async throws {
+        try await Site.with(try await Site(Resource(length: 8_000_000, rate: 2_000_000))) { site in
+            let run = try ChildRun(site.command(["-x", "2"]), directory: site.scratch.path)
+            await site.server.log.wait { $0.bodyBytesServed(Site.path) > 3_000_000 }
+            let clock = ContinuousClock()
+            let start = clock.now
+            run.signal(signal)
+            let result = try await run.finish()
+            #expect(clock.now - start < .seconds(10))
+            try site.law(result, status: status)
+            let before = site.served
+            try site.law(try await site.tow(), status: 0)
+            // Socket buffers apart, every byte that was served counts.
+            #expect(site.served - before < 8_000_000 - 2_000_000)
+        }
+    }
+
+    /// Row 72 in small (the crash tests do it at every call): SIGKILL costs at most 256 KiB and what sockets held.
+    @Test func row72KillCostsLittle() async throws {
+        try await Site.with(try await Site(Resource(length: 8_000_000, rate: 2_000_000))) { site in
+            let run = try ChildRun(site.command(["-x", "1"]), directory: site.scratch.path)
+            await site.server.log.wait { $0.bodyBytesServed(Site.path) > 3_000_000 }
+            run.signal(SIGKILL)
+            _ = try await run.finish()
+            #expect(!site.hasFile)
+            let before = site.served
+            try site.law(try await site.tow(), status: 0)
+            #expect(site.served - before < 8_000_000 - 2_000_000)
+        }
+    }
+
+    /// Row 77: one writer; the second is told who the first is.
+    @Test func row77SecondProcess() async throws {
+        let gate = Gate()
+        try await Site.with(try await Site(.first(1, .wait(after: 2_000_000, for: gate)))) { site in
+            let first = try ChildRun(
+                site.command(["--stall-timeout", "60"]), directory: site.scratch.path)
+            await site.server.log.wait { $0.bodyBytesServed(Site.path) >= 2_000_000 }
+            let second = try await site.tow()
+            #expect(second.status == 9, "\(second.stderr)")
+            #expect(second.stderr.contains(String(first.identifier)), "\(second.stderr)")
+            gate.open()
+            try site.law(try await first.finish(), status: 0)
+        }
+    }
+
+    /// Row 80: few descriptors, or none for a second connection: the file comes, or an error says why.
+    @Test(arguments: [16, 20, 32]) func row80FewDescriptors(_ limit: Int) async throws {
+        try await Site.with(try await Site(length: 6_000_000)) { site in
+            let limited = ["/bin/bash", "-c", "ulimit -n \(limit); exec \"$@\"", "bash"]
+            let result = try await site.tow(["-x", "16"], prefix: limited)
+            try site.law(result)
+            if result.status != 0 {
+                #expect(result.stderr.contains("tow"), "\(result.stderr)")
+                try site.law(try await site.tow(), status: 0)
+            }
+        }
+    }
+
+    /// Row 81: nobody reads what it says.
+    @Test(arguments: ["exec \"$@\" >&- 2>&-", "exec \"$@\" >/dev/full 2>/dev/full", "\"$@\" 2>&1 | true"])
+    func row81NobodyReads(_ line: String) async throws {
+        try await Site.with(try await Site()) { site in
+            _ = try await site.tow(prefix: ["/bin/bash", "-c", "set -o pipefail; " + line, "bash"])
+            #expect(try site.published([Version(length: 3_000_000)]) != nil, "\(site.scratch.names)")
+        }
+    }
+
+    /// Row 81: the terminal hangs up: everything is kept.
+    @Test func row81HangUp() async throws {
+        try await Site.with(try await Site(Resource(length: 8_000_000, rate: 2_000_000))) { site in
+            let run = try ChildRun(site.command(), directory: site.scratch.path)
+            await site.server.log.wait { $0.bodyBytesServed(Site.path) > 3_000_000 }
+            run.signal(SIGHUP)
+            let result = try await run.finish()
+            try site.law(result)
+            let before = site.served
+            if result.status != 0 {
+                try site.law(try await site.tow(), status: 0)
+                #expect(site.served - before < 8_000_000 - 2_000_000)
+            }
+        }
+    }
+
+    /// Row 69: stopped for longer than the stall timeout, then continued.
+    @Test func row69StoppedAndContinued() async throws {
+        try await Site.with(try await Site(Resource(length: 8_000_000, rate: 3_000_000))) { site in
+            let run = try ChildRun(site.command(["-x", "2"]), directory: site.scratch.path)
+            await site.server.log.wait { $0.bodyBytesServed(Site.path) > 1_000_000 }
+            run.signal(SIGSTOP)
+            try await Task.sleep(for: .seconds(4))
+            run.signal(SIGCONT)
+            try site.law(try await run.finish(), status: 0)
+        }
+    }
+
+    /// Row 83: after a power loss only durable marks count; under the same boot written ones do.
+    @Test(arguments: [false, true]) func row83OtherBoot(isOther: Bool) async throws {
+        try await Site.with(try await Site()) { site in
+            let first = BootIdentity(high: 1, low: 2)
+            // Nothing is synced: `durable` off.
+            try await site.interrupt(after: Scenario.held, storage: FileStorage(boot: first)) { $0.durable = false }
+            let second = isOther ? BootIdentity(high: 3, low: 4) : first
+            let before = site.served
+            try site.expectFile(try await site.download(storage: FileStorage(boot: second)))
+            let fetched = site.served - before
+            if isOther {
+                #expect(fetched >= site.length)
+            } else {
+                #expect(fetched < 2_000_000)
+            }
+        }
+    }
+
+    /// Rows 111, 114: the clock jumps during a wait; or stands in 2039 from the start.
+    @Test(
+        .enabled(if: Thoroughness.areThere("/usr/bin/faketime")),
+        arguments: ["2039-01-01 12:00:00", "1971-01-01 12:00:00"])
+    func row114OtherYears(_ date: String) async throws {
+        try await Site.with(try await Site(.first(2, .unavailable))) { site in
+            try site.law(try await site.tow(prefix: ["/usr/bin/faketime", date]), status: 0)
+        }
+    }
+
+    /// Row 112: a `Retry-After` date counts from the server's own date, however wrong the clocks are.
+    @Test(.enabled(if: Thoroughness.areThere("/usr/bin/faketime"))) func row112RetryAfterUnderSkew() async throws {
+        try await Site.with(try await Site(.first(1, .retryAfterDate(secondsFromNow: 2)))) { site in
+            let clock = ContinuousClock()
+            let start = clock.now
+            try site.law(try await site.tow(prefix: ["/usr/bin/faketime", "-f", "-10d"]), status: 0)
+            #expect(clock.now - start < .seconds(30))
+        }
+    }
+}

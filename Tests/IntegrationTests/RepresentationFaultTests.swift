@@ -1,0 +1,244 @@
+import FaultServer
+import Testing
+import TowlineCore
+import TowlineDisk
+import TowlineEngine
+
+/// Catalogue A: validators, digests, and what stands in place of the file (rows 28–37, 49, 54, 55).
+@Suite(.serialized, .timeLimit(.minutes(4)))
+struct RepresentationFaultTests {
+    static let table: [Scenario] = [
+        Scenario(30, .lastModified(secondsBeforeDate: 100), .resume, .fileOr([.transient])),
+        Scenario(35, .codedPart, .firstOfResume(1), .resumedFile),
+        Scenario(36, .page, .firstOfResume(1), .resumedFile, bound: 0.6),
+        Scenario(36, .pageWithETag, .firstOfResume(1), .resumedFile, bound: 0.6),
+        Scenario(36, .page, .resume, .failure([.transient])),
+        Scenario(36, .page, .firstOfResume(2), .resumedFile, connections: 4),
+        Scenario(36, .noContent, .firstOfResume(1), .fileOr([.invalidResponse])),
+        Scenario(36, .unaskedNotModified, .firstOfResume(1), .fileOr([.invalidResponse])),
+        Scenario(36, .noContent, .always, .failure([.invalidResponse])),
+        Scenario(36, .unaskedNotModified, .always, .failure([.invalidResponse])),
+        Scenario(54, .wrongReprDigest, .always, .failure([.checksumMismatch])),
+    ]
+
+    @Test(arguments: table) func row(_ scenario: Scenario) async throws { try await scenario.play() }
+
+    /// How a server names its version.
+    enum Naming: String, CaseIterable, Sendable {
+        case strong, weak, strongDate, weakDate, undated, nothing
+
+        func version(seed: UInt64 = 1, length: Int64 = 3_000_000) -> Version {
+            var version = Version(seed: seed, length: length)
+            switch self {
+            case .strong: break
+            case .weak: version.etag = .weak("w\(seed)")
+            case .strongDate, .weakDate, .undated:
+                version.etag = .absent
+                version.lastModified = 1_700_000_000 + Int64(seed)
+                if self == .weakDate { version.date = .fixed(1_700_000_000 + Int64(seed)) }
+                if self == .undated { version.date = .absent }
+            case .nothing:
+                version.etag = .absent
+                version.lastModified = nil
+            }
+            return version
+        }
+
+        /// Whether a resume needs no byte again but the overlap.
+        var resumes: Bool { self != .nothing }
+        /// Whether several connections may write at once.
+        var isStrong: Bool { self == .strong || self == .strongDate }
+    }
+
+    /// Rows 28–30, 113: what may be joined by which proof, and at what cost.
+    @Test(arguments: Naming.allCases) func rows28To30Resume(_ naming: Naming) async throws {
+        try await Site.with(try await Site(Resource(naming.version()))) { site in
+            let first = try await site.interrupt(after: Scenario.held)
+            let outcome = try await site.download { $0.connections = 4 }
+            try site.expectFile(outcome)
+            #expect(outcome.says(.restarted) != naming.resumes)
+            if naming.resumes { #expect(outcome.received <= site.length - Scenario.held + 512 << 10) }
+            for request in site.requests.dropFirst(first) {
+                let condition = request.info.field("If-Range")
+                #expect(naming.isStrong || condition == nil, "a weak validator is not sent")
+                #expect(condition?.hasPrefix("W/") != true)
+            }
+        }
+    }
+
+    /// Row 29: with `--unsafe-resume` length and overlap are enough.
+    @Test func row29UnsafeResume() async throws {
+        try await Site.with(try await Site(Resource(Naming.nothing.version()))) { site in
+            try await site.interrupt(after: Scenario.held)
+            let before = site.served
+            let outcome = try await site.download { $0.unsafeResume = true }
+            try site.expectFile(outcome)
+            #expect(!outcome.says(.restarted))
+            #expect(site.served - before < 2_000_000)
+        }
+    }
+
+    /// Row 29: a known checksum is proof enough to go on, and it is checked.
+    @Test(arguments: [false, true]) func row29Checksum(changes: Bool) async throws {
+        let old = Naming.nothing.version()
+        let new = Naming.nothing.version(seed: 7)
+        try await Site.with(try await Site(Resource(old))) { site in
+            let expected = changes ? new : old
+            let checksum = try #require(
+                Checksum(algorithm: .crc32c, value: CRC32C.bigEndian(expected.content.bytes(in: 0..<3_000_000))))
+            try await site.interrupt(after: Scenario.held) { $0.checksum = checksum }
+            if changes { site.server.replace(Site.path, with: new) }
+            let outcome = try await site.download { $0.checksum = checksum }
+            try site.expectFile(outcome, expected)
+            #expect(outcome.says(.restarted) == changes)
+        }
+    }
+
+    /// Row 31: two edges with tags of their own, in turn: the same bytes come whole, at bounded cost.
+    @Test(arguments: [1, 4]) func row31AlternatingTags(connections: Int) async throws {
+        try await Site.with(try await Site(.always(.alternatingETags))) { site in
+            let outcome = try await site.download { $0.connections = connections }
+            try site.law(outcome)
+            #expect(Double(site.served) < 8 * Double(site.length))
+            #expect(site.requests.count < 60)
+        }
+    }
+
+    /// Row 31: two edges that hold different versions, in turn, and every answer is cut: one of the two, or an error.
+    @Test(arguments: [1, 4]) func row31AlternatingVersions(connections: Int) async throws {
+        let versions = [Version(seed: 1, length: 3_000_000), Version(seed: 2, length: 3_000_000)]
+        let behaviour = Behaviour { context in
+            let version = versions[context.request.index % 2]
+            let whole = context.correct(of: version)
+            guard context.asked.count > 400_000 else { return whole }
+            let part = context.asked.lowerBound..<context.asked.lowerBound + 400_000
+            return whole.body([.content(version.content, part), .close])
+        }
+        try await Site.with(try await Site(behaviour)) { site in
+            let outcome = try await site.download { $0.connections = connections }
+            try site.law(outcome, versions: versions)
+            #expect(site.requests.count < 100)
+        }
+    }
+
+    /// Row 32 by a user who wants to know: nothing is thrown away.
+    @Test func row32ChangedAndNotFollowed() async throws {
+        try await Site.with(try await Site()) { site in
+            try await site.interrupt(after: Scenario.held)
+            site.server.replace(Site.path, with: Version(seed: 9, length: 3_000_000))
+            try site.expectFailure(try await site.download { $0.restartsChanged = false }, .changedOnServer)
+            #expect(site.hasPart && site.hasJournal)
+            site.server.replace(Site.path, with: Version(seed: 1, length: 3_000_000))
+            let before = site.served
+            try site.expectFile(try await site.download { $0.restartsChanged = false })
+            #expect(site.served - before < 2_000_000)
+        }
+    }
+
+    /// Row 33: other bytes under the same tag, everywhere: the overlap before the seam sees it.
+    @Test(arguments: [1, 4]) func row33SameTagOtherBytes(connections: Int) async throws {
+        let lying = Version(seed: 99, length: 3_000_000, etag: .strong("1-3000000"))
+        try await Site.with(try await Site()) { site in
+            try await site.interrupt(after: Scenario.held)
+            site.server.replace(Site.path, with: lying)
+            let outcome = try await site.download { $0.connections = connections }
+            try site.expectFile(outcome, lying)
+            #expect(outcome.says(.restarted))
+        }
+    }
+
+    /// Row 33, where the change does not touch an overlap: only a digest can see it, and one does.
+    @Test func row33ChangeAwayFromTheSeamNeedsADigest() async throws {
+        try await Site.with(try await Site()) { site in
+            let checksum = try #require(
+                Checksum(
+                    algorithm: .crc32c,
+                    value: CRC32C.bigEndian(Version(seed: 1, length: 3_000_000).content.bytes(in: 0..<3_000_000))))
+            try await site.interrupt(after: Scenario.held)
+            site.server.set(.always(.corruptByte(at: 2_500_000)), for: Site.path)
+            try site.expectFailure(try await site.download { $0.checksum = checksum }, .checksumMismatch)
+            #expect(site.scratch.isThere("file.bin.tow-bad"))
+        }
+    }
+
+    /// Row 34: the file grows under the same tag: the old length is delivered, or all of the new.
+    @Test(arguments: [1, 4]) func row34FileGrows(connections: Int) async throws {
+        let old = Version(seed: 1, length: 3_000_000)
+        var new = old
+        new.length += 250_000
+        for tag in [Version.EntityTag.strong("log"), .strong("log2")] {
+            try await Site.with(try await Site(Resource(old.with(etag: .strong("log"))))) { site in
+                try await site.interrupt(after: Scenario.held)
+                site.server.replace(Site.path, with: new.with(etag: tag))
+                let outcome = try await site.download { $0.connections = connections }
+                try site.expectFile(outcome, new)
+            }
+        }
+    }
+
+    /// Row 35: every range is coded: nothing can be joined, and what is saved is never half of one and half of other.
+    @Test func row35EveryRangeIsCoded() async throws {
+        try await Site.with(try await Site()) { site in
+            try await site.interrupt(after: Scenario.held)
+            site.server.set(.always(.codedPart), for: Site.path)
+            try site.law(try await site.download())
+        }
+    }
+
+    /// Row 37: a login page on the very first request, where something tells that it is not the file.
+    @Test func row37CaptivePortalAtTheStart() async throws {
+        try await Site.with(try await Site(.always(.page))) { site in
+            let checksum = try #require(
+                Checksum(
+                    algorithm: .crc32c,
+                    value: CRC32C.bigEndian(Version(seed: 1, length: 3_000_000).content.bytes(in: 0..<3_000_000))))
+            try site.expectFailure(
+                try await site.download { $0.checksum = checksum }, .checksumMismatch, .transient)
+            try await site.expectRecovery { $0.checksum = checksum }
+        }
+    }
+
+    /// Row 37: a portal that redirects to its page when the download goes on.
+    @Test func row37CaptivePortalOnResume() async throws {
+        let page = Resource(Version(seed: 8, length: 2000), contentType: "text/html")
+        try await Site.with(try await Site(more: ["/login": page])) { site in
+            let first = try await site.interrupt(after: Scenario.held)
+            site.server.set(.on([first, first + 1], .captivePortal("/login")), for: Site.path)
+            let outcome = try await site.download()
+            try site.expectFile(outcome)
+            #expect(!outcome.says(.restarted))
+        }
+    }
+
+    /// Row 49: the first URL leads elsewhere by now; the validator decides what becomes of the bytes.
+    @Test(arguments: [false, true]) func row49RedirectOnResume(sameFile: Bool) async throws {
+        let other = sameFile ? Version(seed: 1, length: 3_000_000) : Version(seed: 4, length: 3_000_000)
+        try await Site.with(try await Site(more: ["/other": Resource(other)])) { site in
+            try await site.interrupt(after: Scenario.held)
+            site.server.set(.always(.redirect(to: "/other")), for: Site.path)
+            let outcome = try await site.download()
+            try site.expectFile(outcome, other)
+            #expect(outcome.says(.restarted) != sameFile)
+            let fetched = site.server.log.bodyBytesServed("/other")
+            if sameFile { #expect(fetched < 2_000_000) }
+        }
+    }
+
+    /// Row 54: the wrong bytes are kept aside, never under the name; the right ones come next time.
+    @Test func row54ReprDigestMismatch() async throws {
+        try await Site.with(try await Site(.always(.wrongReprDigest))) { site in
+            try site.expectFailure(try await site.download(), .checksumMismatch)
+            #expect(site.scratch.isThere("file.bin.tow-bad"))
+            #expect(!site.hasJournal)
+            try await site.expectRecovery()
+        }
+    }
+}
+
+extension CRC32C {
+    /// The checksum as a ``Checksum`` holds it.
+    static func bigEndian(_ bytes: [UInt8]) -> [UInt8] {
+        let value = checksum(bytes)
+        return (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * UInt32($0))) }
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import Synchronization
+import TowlineCore
+import TowlineCurl
+import TowlineDisk
+import TowlineEngine
+
+/// What one transfer told and how it ended.
+struct Outcome: Sendable {
+    let result: Result<CompletedTransfer, TowlineError>
+    let notices: [TransferNotice]
+
+    var code: TowlineError.Code? {
+        if case .failure(let error) = result { error.code } else { nil }
+    }
+    /// Bytes that came over the wire, overlaps included; 0 for a failure.
+    var received: Int64 {
+        if case .success(let completed) = result { completed.receivedBytes } else { 0 }
+    }
+    var succeeded: Bool { code == nil }
+    /// The exit status that `tow get` would have.
+    var status: ExitStatus {
+        if case .failure(let error) = result { ExitStatus(error) } else { .success }
+    }
+    var message: String {
+        if case .failure(let error) = result { error.message } else { "" }
+    }
+    func says(_ kind: TransferNotice.Kind) -> Bool { notices.contains { $0.kind == kind } }
+}
+
+/// One transfer in this process, over the real wire and the real disk.
+final class Download: Sendable {
+    private let runner: TransferRunner
+    private let transport: CurlTransport
+    let observer = RecordingObserver()
+
+    init(_ options: DownloadOptions, storage: any Storage = FileStorage()) {
+        transport = CurlTransport()
+        let services = TransferServices(
+            transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: 0))
+        runner = TransferRunner(options: options, services: services, observer: observer)
+    }
+
+    /// Runs to the end. A transfer that hangs is stopped after the deadline and ends as `cancelled`.
+    func run(deadline: Duration = .seconds(90)) async -> Outcome {
+        let runner = runner
+        let watchdog = Task {
+            try await Task.sleep(for: deadline)
+            runner.stop()
+        }
+        let result: Result<CompletedTransfer, TowlineError>
+        do throws(TowlineError) {
+            result = .success(try await runner.run())
+        } catch {
+            result = .failure(error)
+        }
+        watchdog.cancel()
+        await transport.shutdown()
+        observer.end()
+        return Outcome(result: result, notices: observer.notices)
+    }
+
+    func stop() { runner.stop() }
+}
+
+/// Keeps what a transfer tells, and wakes who waits for it.
+final class RecordingObserver: TransferObserver {
+    private struct State {
+        var notices: [TransferNotice] = []
+        var snapshot = TransferSnapshot()
+        var isOver = false
+        var waiters: [(@Sendable (TransferSnapshot) -> Bool, CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    var notices: [TransferNotice] { state.withLock { $0.notices } }
+    var snapshot: TransferSnapshot { state.withLock { $0.snapshot } }
+
+    func progressed(_ snapshot: TransferSnapshot) {
+        let due = state.withLock { state in
+            state.snapshot = snapshot
+            let due = state.waiters.filter { $0.0(snapshot) }.map(\.1)
+            state.waiters.removeAll { $0.0(snapshot) }
+            return due
+        }
+        due.forEach { $0.resume() }
+    }
+
+    func noticed(_ notice: TransferNotice) { state.withLock { $0.notices.append(notice) } }
+
+    /// No further snapshot comes.
+    func end() {
+        let due = state.withLock { state in
+            state.isOver = true
+            defer { state.waiters = [] }
+            return state.waiters.map(\.1)
+        }
+        due.forEach { $0.resume() }
+    }
+
+    /// Returns when a snapshot meets the condition, or the transfer is over.
+    func wait(until condition: @escaping @Sendable (TransferSnapshot) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            let holds = state.withLock { state in
+                if state.isOver || condition(state.snapshot) { return true }
+                state.waiters.append((condition, continuation))
+                return false
+            }
+            if holds { continuation.resume() }
+        }
+    }
+}

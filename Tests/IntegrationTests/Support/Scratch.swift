@@ -1,0 +1,55 @@
+import Foundation
+import TowlineEngine
+
+/// A directory for one test, gone with it.
+final class Scratch: Sendable {
+    let path: String
+
+    init(in parent: String = NSTemporaryDirectory()) throws {
+        path = (parent.hasSuffix("/") ? parent : parent + "/") + "tow-integration-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func file(_ name: String) -> String { path + "/" + name }
+
+    @discardableResult
+    func write(_ name: String, _ text: String) throws -> String {
+        try text.write(toFile: file(name), atomically: false, encoding: .utf8)
+        return file(name)
+    }
+
+    func read(_ name: String) -> String { (try? String(contentsOfFile: file(name), encoding: .utf8)) ?? "" }
+
+    /// What is in it, sorted.
+    var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path))?.sorted() ?? [] }
+
+    func isThere(_ name: String) -> Bool { (try? FileManager.default.attributesOfItem(atPath: file(name))) != nil }
+
+    func size(_ name: String) -> Int64? {
+        ((try? FileManager.default.attributesOfItem(atPath: file(name)))?[.size] as? NSNumber)?.int64Value
+    }
+}
+
+/// How thorough a run is.
+enum Thoroughness {
+    /// `TOWLINE_TORTURE=1`: many more rounds.
+    static let isTorture = ProcessInfo.processInfo.environment["TOWLINE_TORTURE"] != nil
+    /// In continuous integration nothing may be skipped for want of a program or of permissions.
+    static let isRequired = ProcessInfo.processInfo.environment["CI"] != nil
+
+    static func areThere(_ programs: String...) -> Bool {
+        isRequired || programs.allSatisfy { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+}
+
+/// What this process uses.
+enum ProcessMemory {
+    /// Resident bytes (`proc(5)`, statm).
+    static var residentBytes: Int {
+        let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+        let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+        return pages * Int(getpagesize())
+    }
+}

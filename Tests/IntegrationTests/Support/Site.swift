@@ -1,0 +1,161 @@
+import FaultServer
+import Foundation
+import Testing
+import TowlineCore
+import TowlineDisk
+import TowlineEngine
+
+/// A server with one file, and a directory to download it into. Holds the law that every scenario must keep: an end
+/// without error means the bytes of exactly one version of the server's file; an error means nothing under the name.
+final class Site: Sendable {
+    static let path = "/file.bin"
+    static let name = "file.bin"
+
+    let server: FaultServer
+    let scratch: Scratch
+    let length: Int64
+
+    init(_ resource: Resource, more: [String: Resource] = [:], options: ServerOptions = ServerOptions()) async throws {
+        length = resource.version.length
+        scratch = try Scratch()
+        server = try await FaultServer.start(more.merging([Site.path: resource]) { $1 }, options: options)
+    }
+
+    convenience init(
+        length: Int64 = 3_000_000, _ behaviour: Behaviour = .correct, more: [String: Resource] = [:]
+    ) async throws {
+        try await self.init(Resource(length: length, behaviour: behaviour), more: more)
+    }
+
+    /// Runs the body with a site of its own, and stops its server afterwards.
+    @discardableResult
+    static func with<Value>(
+        _ site: Site, _ body: (Site) async throws -> Value
+    ) async throws -> Value {
+        do {
+            let value = try await body(site)
+            await site.server.stop()
+            return value
+        } catch {
+            await site.server.stop()
+            throw error
+        }
+    }
+
+    var requests: [Records.Request] { server.log.requests(Site.path) }
+    var served: Int64 { server.log.bodyBytesServed(Site.path) }
+    var hasPart: Bool { scratch.isThere(Site.name + ".tow") }
+    var hasJournal: Bool { scratch.isThere(Site.name + ".tow-journal") }
+    var hasFile: Bool { scratch.isThere(Site.name) }
+
+    // MARK: Running
+
+    /// Options with short waits.
+    func options(_ target: String = Site.path, _ change: (inout DownloadOptions) -> Void = { _ in }) throws
+        -> DownloadOptions
+    {
+        var options = DownloadOptions(
+            url: try HTTPURL(parsing: server.url(target)), target: .file(directory: scratch.path, name: Site.name))
+        options.connections = 1
+        options.maxTries = 5
+        options.retryWait = .milliseconds(20)
+        options.stallTimeout = .milliseconds(1500)
+        options.connection.connectTimeout = .seconds(10)
+        options.connection.headTimeout = .seconds(10)
+        // The environment may name a proxy; an empty one is none.
+        options.connection.proxy = ""
+        change(&options)
+        return options
+    }
+
+    func download(
+        _ target: String = Site.path, storage: any Storage = FileStorage(),
+        _ change: (inout DownloadOptions) -> Void = { _ in }
+    ) async throws -> Outcome {
+        await Download(try options(target, change), storage: storage).run()
+    }
+
+    /// Leaves an unfinished download: `count` bytes come, then the server falls silent, and the user stops it.
+    /// The server behaves correctly afterwards, and its log begins at the number of requests returned.
+    @discardableResult
+    func interrupt(
+        after count: Int64, storage: any Storage = FileStorage(), _ change: (inout DownloadOptions) -> Void = { _ in }
+    ) async throws -> Int {
+        server.set(
+            Behaviour { context in
+                context.correct.body([.content(context.version.content, 0..<count), .stall])
+            }, for: Site.path)
+        let download = Download(
+            try options {
+                change(&$0)
+                $0.stallTimeout = .seconds(60)
+            }, storage: storage)
+        async let outcome = download.run()
+        await download.observer.wait { $0.heldBytes >= count }
+        download.stop()
+        #expect(await outcome.code == .cancelled)
+        server.set(.correct, for: Site.path)
+        return requests.count
+    }
+
+    // MARK: The law
+
+    /// The version whose bytes the file under the name has.
+    func published(_ versions: [Version], name: String = Site.name) throws -> Version? {
+        try versions.first { try $0.content.firstMismatch(inFile: scratch.file(name), length: $0.length) == nil }
+    }
+
+    /// Where the file differs from each version, for people.
+    private func differences(_ versions: [Version]) throws -> String {
+        let places = try versions.map { version in
+            let offset = try version.content.firstMismatch(inFile: scratch.file(Site.name), length: version.length)
+            return "seed \(version.seed), length \(version.length): differs at \(offset ?? -1)"
+        }
+        return "\(scratch.size(Site.name) ?? -1) bytes; \(places)"
+    }
+
+    /// Checks the law. Returns the version that was published.
+    @discardableResult
+    func law(
+        _ outcome: Outcome, versions: [Version]? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> Version? {
+        guard outcome.succeeded else {
+            #expect(!hasFile, "nothing appears under the name: \(outcome.message)", sourceLocation: sourceLocation)
+            return nil
+        }
+        let all = versions ?? [server.version(Site.path)].compactMap { $0 }
+        let version = try published(all)
+        let differences = version == nil ? try differences(all) : ""
+        #expect(
+            version != nil, "the file is no version of the server's: \(differences) \(outcome.notices)",
+            sourceLocation: sourceLocation)
+        #expect(!hasPart && !hasJournal, "nothing is left behind", sourceLocation: sourceLocation)
+        return version
+    }
+
+    /// The law, and a good end.
+    func expectFile(
+        _ outcome: Outcome, _ version: Version? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        #expect(outcome.succeeded, "\(outcome.message)", sourceLocation: sourceLocation)
+        try law(outcome, versions: version.map { [$0] }, sourceLocation: sourceLocation)
+    }
+
+    /// The law, and that error.
+    func expectFailure(
+        _ outcome: Outcome, _ codes: TowlineError.Code..., sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let code = outcome.code.map(\.description) ?? "success"
+        #expect(
+            outcome.code.map(codes.contains) ?? false, "\(code): \(outcome.message)", sourceLocation: sourceLocation)
+        try law(outcome, sourceLocation: sourceLocation)
+    }
+
+    /// A second run without the fault ends well.
+    func expectRecovery(
+        _ change: (inout DownloadOptions) -> Void = { _ in }, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        server.set(.correct, for: Site.path)
+        try expectFile(try await download(Site.path, change), sourceLocation: sourceLocation)
+    }
+}
