@@ -48,7 +48,8 @@ import Testing
     }
 
     /// Some of the downloads, one after another; a new server now and then keeps its log short.
-    private static func lane(_ lane: Int, of lanes: Int, _ downloads: Int, _ connections: Int) async throws -> [Outcome] {
+    private static func lane(_ lane: Int, of lanes: Int, _ downloads: Int, _ connections: Int) async throws -> [Outcome]
+    {
         let place = try Workplace()
         var outcomes: [Outcome] = []
         for number in stride(from: lane, to: downloads, by: lanes) {

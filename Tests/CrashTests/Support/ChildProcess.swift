@@ -70,6 +70,17 @@ final class ChildProcess: Sendable {
         isCollected.withLock { if !$0 { _ = Glibc.kill(pid, number) } }
     }
 
+    /// Whether signals wait to be taken (`ShdPnd`, proc(5)).
+    var hasPendingSignals: Bool {
+        guard let file = fopen("/proc/\(pid)/status", "re") else { return false }
+        defer { fclose(file) }
+        var text = [UInt8](repeating: 0, count: 4096)
+        let count = fread(&text, 1, text.count, file)
+        let lines = String(decoding: text[..<count], as: UTF8.self).split(separator: "\n")
+        guard let line = lines.first(where: { $0.hasPrefix("ShdPnd:") }) else { return false }
+        return line.dropFirst(7).contains { ("1"..."9").contains($0) || ("a"..."f").contains($0) }
+    }
+
     /// Waits for the end. After `seconds` it is killed, and the ending says so. Call once.
     func end(within seconds: Int = 60) async -> Ending {
         await withCheckedContinuation { continuation in
