@@ -57,7 +57,8 @@ let package = Package(
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],
             swiftSettings: strict),
-        .executableTarget(name: "fault-server", dependencies: ["FaultServer"], path: "Sources/FaultServerMain", swiftSettings: strict),
+        .executableTarget(
+            name: "fault-server", dependencies: ["FaultServer"], path: "Sources/FaultServerMain", swiftSettings: strict),
 
         // The engine with system calls that fail, or end the process.
         .executableTarget(

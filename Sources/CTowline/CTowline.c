@@ -34,6 +34,7 @@ int towline_statx(int directory, const char *path, towline_status *status) {
     status->blocks = raw.stx_blocks;
     status->links = raw.stx_nlink;
     status->mode = raw.stx_mode;
+    status->owner = raw.stx_uid;
     return 0;
 }
 

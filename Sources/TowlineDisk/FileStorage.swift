@@ -13,7 +13,7 @@ package final class FileStorage: Storage {
     let boot: BootIdentity
     let queue: SyncQueue
     /// Downloads into one directory share its descriptor.
-    private let folders = Mutex<[FileIdentity: WeakFolder]>([:])
+    private let folders = Mutex<[String: WeakFolder]>([:])
 
     /// Makes a storage. `boot` is for tests.
     package init(syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil) {
@@ -43,13 +43,18 @@ package final class FileStorage: Storage {
 
     /// The directory, shared while somebody uses it. The path is looked up each time: it may lead elsewhere by now.
     func folder(_ path: String) throws(TowlineError) -> Folder {
-        let opened = try Folder(path, syscall: syscall)
-        return folders.withLock { folders in
-            if let known = folders[opened.identity]?.folder, known.path == path { return known }
-            folders = folders.filter { $0.value.folder != nil }
-            folders[opened.identity] = WeakFolder(folder: opened)
-            return opened
+        var status = FileStatus()
+        if let known = folders.withLock({ $0[path]?.folder }), syscall.status(AT_FDCWD, path + "/.", &status) >= 0,
+            status.identity == known.identity
+        {
+            return known
         }
+        let opened = try Folder(path, syscall: syscall)
+        folders.withLock { folders in
+            folders = folders.filter { $0.value.folder != nil }
+            folders[path] = WeakFolder(folder: opened)
+        }
+        return opened
     }
 
     /// Opens the directory and makes sure that the name is one component.
@@ -167,7 +172,8 @@ package final class FileStorage: Storage {
 extension FileStorage {
     package func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {
         OpenPart(
-            sink: StandardOutputSink(syscall: syscall, algorithms: Set(algorithms)), journal: nil, claims: ByteRangeSet())
+            sink: StandardOutputSink(syscall: syscall, algorithms: Set(algorithms)), journal: nil,
+            claims: ByteRangeSet())
     }
 
     package func hasher(for checksum: Checksum) -> any ContentHasher { DigestContentHasher(checksum) }

@@ -6,10 +6,14 @@ final class Folder: Sendable {
     let path: String
     let descriptor: Descriptor
     let identity: FileIdentity
+    private let owner: UInt32
 
     /// Opens a directory. Links on the way are followed: the user names the directory, only the files are ours.
     init(_ path: String, syscall: any Syscall) throws(TowlineError) {
-        let code = syscall.openat(AT_FDCWD, path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        var code: Int32
+        repeat {
+            code = syscall.openat(AT_FDCWD, path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        } while code == -EINTR
         guard code >= 0 else {
             switch -code {
             case ENOENT:
@@ -22,7 +26,8 @@ final class Folder: Sendable {
         }
         self.path = path
         descriptor = Descriptor(code, path: path, syscall: syscall)
-        identity = try descriptor.status().identity
+        let status = try descriptor.status()
+        (identity, owner) = (status.identity, status.owner)
     }
 
     /// The path of a name in here, for messages.
@@ -30,6 +35,9 @@ final class Folder: Sendable {
 
     /// Opens a file that is there, without following a link and without waiting for a FIFO's other end.
     ///
+    /// A file of another user is refused: in a directory that all may write to, like `/tmp`, anybody could put a
+    /// part file with bytes of his own there, and a journal that claims them. The directory's owner is trusted, he may do
+    /// anything there; that also covers file systems that show one owner for everything.
     /// - Returns: `nil` if there is none.
     func open(_ name: String, readOnly: Bool = false) throws(TowlineError) -> Descriptor? {
         let flags = (readOnly ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
@@ -37,9 +45,15 @@ final class Folder: Sendable {
         if code == -ENOENT { return nil }
         guard code >= 0 else { throw .opening(path(of: name), -code) }
         let file = Descriptor(code, path: path(of: name), syscall: descriptor.syscall)
-        guard try file.status().kind == .regular else {
+        let status = try file.status()
+        guard status.kind == .regular else {
             throw TowlineError(
                 .unusableDestination, "\(path(of: name)) is no regular file. Remove it, or choose another name")
+        }
+        guard status.owner == geteuid() || status.owner == owner else {
+            throw TowlineError(
+                .unusableDestination,
+                "\(path(of: name)) belongs to another user and is not trusted. Remove it, or choose another name")
         }
         return file
     }

@@ -15,7 +15,7 @@ enum LockOwner {
             .destinationBusy, "\(file.path): \(owner) is at this download already; wait for it, or stop it")
     }
 
-    private static func process(locking file: Descriptor) -> Int32? {
+    static func process(locking file: Descriptor) -> Int32? {
         guard let identity = try? file.status().identity else { return nil }
         let number = file.syscall.openat(AT_FDCWD, "/proc/locks", O_RDONLY | O_CLOEXEC, 0)
         guard number >= 0 else { return nil }

@@ -18,13 +18,7 @@ struct PlaceNames: Sendable {
     var journalAside: String { final + ".tow-journal-aside" }
 
     /// The final name with a number before its last extension: `NAME (1).ext`.
-    func numbered(_ number: Int) -> String {
-        guard number > 0 else { return final }
-        let bytes = Array(final.utf8)
-        guard let dot = bytes.lastIndex(of: 0x2E), dot > 0 else { return final + " (\(number))" }
-        return String(decoding: bytes[..<dot], as: UTF8.self) + " (\(number))"
-            + String(decoding: bytes[dot...], as: UTF8.self)
-    }
+    func numbered(_ number: Int) -> String { number > 0 ? SafeFileName.numbered(final, number) : final }
 }
 
 /// The sink that is a file beside its final name.

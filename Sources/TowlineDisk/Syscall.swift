@@ -76,6 +76,8 @@ package struct FileStatus: Sendable {
     package var modifiedSeconds: Int64 = 0
     /// Number of names the file has.
     package var links: UInt32 = 0
+    /// The user whose file it is.
+    package var owner: UInt32 = 0
 
     /// Nothing known.
     package init() {}

@@ -62,6 +62,7 @@ package final class SystemCalls: Syscall {
         status.size = raw.size
         status.modifiedSeconds = raw.modified_seconds
         status.links = raw.links
+        status.owner = raw.owner
         return 0
     }
 

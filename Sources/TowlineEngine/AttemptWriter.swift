@@ -23,8 +23,10 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private let limiters: [RateLimiter]
     private let report: @Sendable (Report) -> Void
 
-    /// Next offset to write; everything from the lease's start to here is written.
+    /// Next offset to write; everything from the lease's start to here is written. `nowhere` until writing begins: a
+    /// paused answer may yet be given another place.
     private let position: Atomic<Int64>
+    private static let nowhere: Int64 = -1
     private let received = Atomic<Int64>(0)
     /// The attempt stops here; other threads lower it when a part of the segment is given away.
     private let limit: Atomic<Int64>
@@ -55,7 +57,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         self.slot = slot
         self.limiters = limiters
         self.report = report
-        position = Atomic(plan.lease.lowerBound)
+        position = Atomic(Self.nowhere)
         limit = Atomic(plan.lease.upperBound)
         start = plan.lease.lowerBound
         marked = plan.lease.lowerBound
@@ -66,8 +68,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     /// How far it is.
     var progress: AttemptProgress {
-        AttemptProgress(
-            position: position.load(ordering: .acquiring), received: received.load(ordering: .relaxed))
+        let position = position.load(ordering: .acquiring)
+        return AttemptProgress(
+            position: position == Self.nowhere ? nil : position, received: received.load(ordering: .relaxed))
     }
 
     /// Stop at `end`; bytes already written beyond it are right and stay.
@@ -99,6 +102,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             digest = facts.contentDigests.first.map(makeHasher)
             if plan.joinsDirectly {
                 isWanted = true
+                position.store(start, ordering: .releasing)
                 disposition = .proceed
             }
         case .whole(let facts), .changed(_, .some(let facts)), .rangeIgnored(let facts):

@@ -2,6 +2,10 @@
 package enum MonotonicClock {
     private static let origin = ContinuousClock.now
 
-    /// The time now. Goes on while the machine sleeps: a stalled connection is stalled after a suspend, too.
-    package static var now: Duration { ContinuousClock.now - origin }
+    /// The time now, never negative. Goes on while the machine sleeps: a stalled connection is stalled after a
+    /// suspend, too.
+    package static var now: Duration {
+        // The origin first: it is made when it is first asked for, and made after the time it would be later than it.
+        origin.duration(to: .now)
+    }
 }

@@ -138,6 +138,12 @@ extension TransferRunner {
                 return false
             }
             let held = take(part, at: place)
+            guard let held, !held.written.isEmpty else {
+                // Nothing worth asking about: this answer's bytes take its place.
+                try replace(part, at: place, plan)
+                step(.prepared)
+                return true
+            }
             step(.begin(held))
             return true
         case .finished(let file, let origin):

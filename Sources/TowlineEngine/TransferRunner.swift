@@ -9,7 +9,7 @@ package actor TransferRunner {
     enum Event: Sendable {
         case attempt(AttemptWriter.Report)
         case storage(TransferEvent)
-        case checkpoint(TransferEvent, start: Duration, bytes: Int64)
+        case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
         case tick
         case stop
     }
@@ -101,10 +101,11 @@ package actor TransferRunner {
         case .attempt(.answered(let id, let verdict)): step(.answered(id, verdict))
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
         case .storage(let event): step(event)
-        case .checkpoint(let event, let start, let bytes):
+        case .checkpoint(let event, let sink, let start, let bytes):
             isCheckpointing = false
             checkpoints.completed(start: start, now: MonotonicClock.now, bytes: bytes)
-            step(event)
+            // What is durable of an older part file says nothing of the one that took its place.
+            if let part, ObjectIdentifier(part.sink) == sink { step(event) }
         case .tick:
             isTicking.store(false, ordering: .relaxed)
             checkPart()
@@ -116,9 +117,10 @@ package actor TransferRunner {
     }
 
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
+        // The slot is free before the next attempt starts, which can then go on with it.
+        if let slot = slots.removeValue(forKey: id) { part?.journal?.release(slot) }
         step(.ended(id, result))
         writers[id] = nil
-        if let slot = slots.removeValue(forKey: id) { part?.journal?.release(slot) }
     }
 
     /// One event through the machine, and its actions out of it.
@@ -156,7 +158,7 @@ package actor TransferRunner {
             } catch {
                 event = .checkpointFailed(journal.durable, error)
             }
-            continuation.yield(.checkpoint(event, start: start, bytes: bytes))
+            continuation.yield(.checkpoint(event, of: ObjectIdentifier(part.sink), start: start, bytes: bytes))
         }
     }
 

@@ -10,11 +10,17 @@ enum Assembly {
         BatchRunner(options: options, transport: CurlTransport(), storage: FileStorage(), observer: observer)
     }
 
+    /// What is known of an unfinished download whose final path this is.
     static func partStatus(path: String) throws(TowlineError) -> PartStatus {
-        throw TowlineError(.unusableDestination, "no journal")
+        let report = try JournalReader.inspect(path: path)
+        return PartStatus(
+            path: path, record: report.record, written: report.written, durable: report.durable,
+            lockedBy: report.owner)
     }
 
+    /// What a server offers.
     static func probe(_ options: DownloadOptions) async throws(TowlineError) -> ServerOffer {
-        throw TowlineError(.transient, "no transport")
+        let report = try await Probe.run(options, transport: CurlTransport())
+        return ServerOffer(report)
     }
 }

@@ -155,13 +155,13 @@ struct LogTests {
             generation: 1)
         let status = PartStatus(
             path: "f", record: record, written: ByteRangeSet([ByteRange(0, 3200), ByteRange(6350, 6400)]),
-            durable: ByteRangeSet([ByteRange(0, 1600)]), sameBoot: true, lockedBy: 42)
+            durable: ByteRangeSet([ByteRange(0, 1600)]), lockedBy: 42)
         let lines = status.text(style: ProgressBarTests.ascii).split(separator: "\n")
         #expect(
             lines == [
                 "f", "  from       http://a.test/f", "  now at     http://b.test/f",
                 "  size       6.3 KiB (6400 bytes)", "  there      3.2 KiB, 50%",
-                "  durable    1.6 KiB, would survive a power loss", "  missing    3.1 KiB in 1 piece",
+                "  durable    1.6 KiB, would survive a power loss", "  missing    3.1 KiB in 1 gap",
                 "  validator  \"x\"", "  running    yes, process 42",
                 "  " + Substring(String(repeating: "#", count: 32) + String(repeating: ".", count: 31) + "+"),
             ])

@@ -71,13 +71,13 @@ struct ProgressBarTests {
         let text110 = try line(halfway, width: 110)
         #expect(
             text110
-                == "debian.iso  ▕▒▒▒▒▒▒▒▒▒█████████                  ▏   50%    512.0 MiB of 1.0 GiB    12.5 MiB/s     0:41    ×4"
+                == "debian.iso  ▕▒▒▒▒▒▒▒▒▒█████████▌                  ▏   50%    512.0 MiB of 1.0 GiB    12.5 MiB/s     0:41    ×4"
         )
     }
 
     @Test func columnsGoWhereThereIsNone() throws {
         let text60 = try line(halfway, width: 60)
-        #expect(text60 == "debian.iso  ▕▒▒▒▒████        ▏   50%    12.5 MiB/s     0:41")
+        #expect(text60 == "debian.iso  ▕▒▒▒▒████▌        ▏   50%    12.5 MiB/s     0:41")
         let text46 = try line(halfway, width: 46)
         #expect(text46 == "debian.iso  ▕▒▒▒███      ▏   50%    12.5 MiB/s")
         let text30 = try line(halfway, width: 30)

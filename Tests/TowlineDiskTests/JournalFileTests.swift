@@ -219,6 +219,19 @@ import TowlineEngine
         #expect(try storage(2).unfinished(Script.place)?.claims == ranges((0, 8192)))
     }
 
+    /// A union may not make durable what lies between two durable beginnings.
+    @Test func mergingMakesNothingDurable() async throws {
+        let part = try storage().make(Script.place, length: 1 << 19)
+        let journal = try #require(part.journal)
+        for index in 0..<1024 { try part.fill(index * 16..<(index * 16 + 8)) }
+        try await journal.checkpoint(part.sink)
+        for index in 0..<1024 where index % 4 != 0 { try part.fill(index * 16 + 8..<(index * 16 + 16)) }
+        #expect(try journal.claimSlot(at: 100_000) == nil)
+        #expect(journal.durable.ranges.count == 1024 && journal.durable.count == 8192)
+        disk.killProcess()
+        #expect(try storage(2).unfinished(Script.place)?.claims.count == 8192)
+    }
+
     @Test func withoutAFreeSlotNoneIsGiven() throws {
         let part = try storage().make(Script.place, length: 1 << 19)
         for index in 0..<1024 { try part.fill(index * 16..<(index * 16 + 8)) }
@@ -246,6 +259,31 @@ import TowlineEngine
         }
     }
 
+    /// At no time are both blocks at the mercy of a power loss.
+    @Test func aBlockIsSyncedBeforeTheOtherIsWritten() async throws {
+        let part = try storage().make(Script.place, length: 1 << 19)
+        let journal = try #require(part.journal)
+        let inode = try #require(disk.image.names["file.tow-journal"])
+        try part.fill(0..<1000)
+        try await journal.checkpoint(part.sink)
+        for number in 0..<4 {
+            var record = journal.record
+            record.resolved = "http://example.test/\(number)"
+            try journal.update(record)
+        }
+        var unsynced: Set<Int> = []
+        for event in disk.log {
+            switch event {
+            case .write(inode, let offset, _) where offset == 4096 || offset == 4096 + MetadataBlock.byteCount:
+                unsynced.insert(offset)
+            case .syncFile(inode, _): unsynced = []
+            default: break
+            }
+            #expect(unsynced.count <= 1)
+        }
+        #expect(!unsynced.isEmpty)
+    }
+
     @Test func aRecordTooLongForTheJournalLosesWhatCanBeLearnedAgain() throws {
         var record = DownloadRecord.sample(length: 1 << 19)
         record.resolved = String(repeating: "r", count: 40_000)
@@ -269,6 +307,7 @@ import TowlineEngine
         let old = try #require(disk.image["file.tow-journal"])
         let next = try storage().replace(
             part, place: Script.place, record: .sample(length: 1 << 19), terms: CreateTerms(journaled: true))
+        try pattern(0..<1000).withUnsafeBytes { try next.sink.write($0, at: 0) }
         next.sink.close()
         var image = disk.image
         let inode = try #require(image.names["file.tow-journal"])

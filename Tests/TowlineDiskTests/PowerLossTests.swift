@@ -53,6 +53,7 @@ import TowlineEngine
         var disk = SimulatedDisk(base, ignored: ignored)
         var boot = Script.boot
         var script = Script(disk, seed: seed)
+        script.exchangesFiles = ignored == .retiredJournal || generator.chance(20)
         try await script.run(steps: Int.random(in: 5...60, using: &generator))
         let first = Int.random(in: 0...disk.log.count, using: &generator)
         if generator.chance(25), !Checker(image: base, events: disk.log.prefix(first), base: base).isSpoiled {

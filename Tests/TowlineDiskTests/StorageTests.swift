@@ -85,6 +85,15 @@ import TowlineEngine
         #expect(again?.claims.isEmpty == true)
     }
 
+    @Test func aPartFileIsNotCreatedTwice() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        let error = #expect(throws: TowlineError.self) { try storage.make(directory.place(), length: 4 << 20) }
+        #expect(error?.code == .destinationBusy)
+        #expect(directory.names == ["file.tow", "file.tow-journal"])
+        #expect(try part.bytes(0..<5000) == pattern(0..<5000))
+    }
+
     @Test(arguments: ["file.tow", "file.tow-journal"])
     func linksPipesAndDirectoriesAreRefused(_ name: String) throws {
         let path = directory.path + "/" + name
@@ -98,9 +107,46 @@ import TowlineEngine
         }
     }
 
+    /// In a directory like `/tmp` anybody can lay out bytes and a journal that claims them.
+    @Test(arguments: ["file.tow", "file.tow-journal", "file"])
+    func filesOfAnotherUserAreNotTrusted(_ name: String) async throws {
+        let disk = SimulatedDisk()
+        let part = try FileStorage(syscall: disk).make(Script.place, length: 1000)
+        try part.fill(0..<1000)
+        if name == "file" { _ = try await part.sink.publish(.plain(1000)) }
+        disk.killProcess()
+        var image = disk.image
+        let inode = try #require(image.names[name])
+        image.inodes[inode]?.owner = geteuid() + 1
+        let later = FileStorage(syscall: SimulatedDisk(image))
+        if name == "file" {
+            guard case .occupied = try later.survey(Script.place) else {
+                Issue.record("believed to be finished")
+                return
+            }
+        } else {
+            let error = #expect(throws: TowlineError.self) { try later.survey(Script.place) }
+            #expect(error?.code == .unusableDestination)
+        }
+    }
+
     @Test(arguments: ["", ".", "..", "a/b", "a\0b"])
     func aNameIsOneComponent(_ name: String) {
         let error = #expect(throws: TowlineError.self) { try storage.survey(directory.place(name)) }
+        #expect(error?.code == .unusableDestination)
+    }
+
+    @Test func aDirectoryIsSharedUntilThePathLeadsElsewhere() throws {
+        let first = try storage.folder(directory.path)
+        #expect(try storage.folder(directory.path) === first)
+        let path = directory.path + "/sub"
+        mkdir(path, 0o700)
+        let sub = try storage.folder(path)
+        rename(path, path + "2")
+        mkdir(path, 0o700)
+        #expect(try storage.folder(path) !== sub)
+        remove(path)
+        let error = #expect(throws: TowlineError.self) { try storage.folder(path) }
         #expect(error?.code == .unusableDestination)
     }
 

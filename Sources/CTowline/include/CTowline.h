@@ -18,6 +18,7 @@ typedef struct {
     uint32_t modified_nanoseconds;
     uint32_t links;
     uint32_t mode;
+    uint32_t owner;
     uint32_t device_major;
     uint32_t device_minor;
 } towline_status;

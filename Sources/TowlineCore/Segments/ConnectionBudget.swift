@@ -5,7 +5,10 @@ package struct ConnectionBudget: Hashable, Sendable {
     package private(set) var target: Int
     /// Most connections ever.
     package private(set) var ceiling: Int
-    private var isFixed: Bool
+    private let wanted: Int
+    private let isFixed: Bool
+    private var recovery: Duration?
+    private var recoverAt: Duration?
     private var baseline: Double?
     private var windowStart: Duration?
     private var windowBytes: Int64 = 0
@@ -16,7 +19,7 @@ package struct ConnectionBudget: Hashable, Sendable {
     ///   - requested: what the user asked for; `nil`: find out, up to 16.
     ///   - hostCeiling: what the host is known to allow.
     package init(requested: Int?, hostCeiling: Int?) {
-        let wanted = min(max(requested ?? 16, 1), 128)
+        wanted = min(max(requested ?? 16, 1), 128)
         ceiling = min(wanted, hostCeiling ?? wanted)
         isFixed = requested != nil
         target = requested == nil ? 1 : ceiling
@@ -30,6 +33,7 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// Feeds the bytes that came since the last call, over all connections; called a few times a second while
     /// `active` connections bring bytes.
     package mutating func measure(_ bytes: Int64, active: Int, now: Duration) {
+        if bytes > 0 { recover(now) }
         guard !isSettled, active >= target else {
             // Connections that are still being opened would spoil the measurement.
             windowStart = nil
@@ -62,13 +66,25 @@ package struct ConnectionBudget: Hashable, Sendable {
     }
 
     /// The host asked for less, or refused a connection while `working` others brought bytes.
-    package mutating func lower(to working: Int) {
+    ///
+    /// - Parameter recovery: after this time one more is tried; a refusal may have been a passing one. `nil`: never.
+    package mutating func lower(to working: Int, now: Duration, recovery: Duration? = .seconds(20)) {
         ceiling = max(1, min(ceiling, working))
         target = min(target, ceiling)
         previous = min(previous, target)
         isSettled = true
+        self.recovery = recovery
+        recoverAt = recovery.map { now + $0 }
     }
 
-    /// One stream from here on.
-    package mutating func single() { lower(to: 1) }
+    private mutating func recover(_ now: Duration) {
+        guard let recovery, let time = recoverAt, now >= time else { return }
+        guard ceiling < wanted else {
+            recoverAt = nil
+            return
+        }
+        ceiling += 1
+        if isFixed || target == ceiling - 1 { target = ceiling }
+        recoverAt = now + recovery
+    }
 }

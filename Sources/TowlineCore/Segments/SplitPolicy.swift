@@ -65,10 +65,14 @@ package struct SplitPolicy: Hashable, Sendable {
 
     /// The remainder to race at the end: the one that would end last, if a fresh connection at the average speed
     /// would be done in less than half its time.
-    package func race(_ runners: [Runner], budget: Int64) -> Runner? {
-        let known = runners.compactMap(\.rate)
-        guard !known.isEmpty else { return nil }
-        let best = max(known.max() ?? 1, 1)
+    ///
+    /// - Parameters:
+    ///   - budget: bytes that may be fetched twice.
+    ///   - typicalRate: what a fresh connection may be expected to bring.
+    package func race(_ runners: [Runner], budget: Int64, typicalRate: Double?) -> Runner? {
+        guard let best = (runners.compactMap(\.rate) + [typicalRate].compactMap { $0 }).max(), best >= 1 else {
+            return nil
+        }
         guard let slowest = runners.max(by: { $0.secondsLeft(fallback: best) < $1.secondsLeft(fallback: best) }),
             slowest.remaining.count > 0, slowest.remaining.count <= budget
         else { return nil }

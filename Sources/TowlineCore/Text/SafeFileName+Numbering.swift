@@ -2,9 +2,7 @@ extension SafeFileName {
     /// `NAME (1).ext` for a name that is taken. The extension stays at the end so that programs still know the file.
     package static func numbered(_ name: String, _ number: Int) -> String {
         let suffix = " (\(number))"
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex,
-            name.distance(from: dot, to: name.endIndex) <= 10
-        else { return name + suffix }
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name + suffix }
         return name[..<dot] + suffix + name[dot...]
     }
 }

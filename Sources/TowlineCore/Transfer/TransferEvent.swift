@@ -46,13 +46,13 @@ package enum AttemptResult: Sendable {
 
 /// How far an attempt is.
 package struct AttemptProgress: Hashable, Sendable {
-    /// Everything from the lease's start to here is written.
-    package var position: Int64
+    /// Everything from the lease's start to here is written; `nil` until its answer is being written at all.
+    package var position: Int64?
     /// Body bytes received, overlap included.
     package var received: Int64
 
     /// Makes one.
-    package init(position: Int64, received: Int64) {
+    package init(position: Int64?, received: Int64) {
         self.position = position
         self.received = received
     }

@@ -45,7 +45,7 @@ extension TransferStateMachine {
         if plan.isConfirmation {
             tally.isConfirming = false
             tally.flips += 1
-            if tally.flips >= 3 { budget.single() }
+            if tally.flips >= 3 { isSingle = true }
         }
         if plan.question.rung > .repeatedValidator { joinedWeakly = true }
         if range.upperBound < plan.lease.upperBound { ledger.shrink(id, to: range.upperBound) }
@@ -139,8 +139,8 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         tally.refusals += 1
         let actions = dismiss(id)
-        let others = attempts.values.count { $0.isAccepted && !$0.isDismissed }
-        if others > 0 { budget.lower(to: others) }
+        let others = working(context).count
+        if others > 0 { budget.lower(to: others, now: context.now) }
         guard tally.refusals >= (others > 0 ? 4 : 2) else { return actions }
         ranges = .broken
         isSingle = true
@@ -190,9 +190,9 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         let wasElsewhere = attempts[id]?.plan.url != terms.source
         let actions = dismiss(id)
-        let others = attempts.values.count { $0.isAccepted && !$0.isDismissed }
+        let others = working(context).count
         if others > 0 {
-            budget.lower(to: others)
+            budget.lower(to: others, now: context.now)
             return actions + [.report(.connections(others))]
         }
         tally.expirations += 1
@@ -208,10 +208,10 @@ extension TransferStateMachine {
         var actions = dismiss(id)
         let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
         if let wait { actions.append(.report(.leaveAlone(wait))) }
-        let others = attempts.values.count { $0.isAccepted && !$0.isDismissed }
+        let others = working(context).count
         if others > 0 {
             if overloaded {
-                budget.lower(to: others)
+                budget.lower(to: others, now: context.now)
                 actions.append(.report(.connections(others)))
                 let text = "\(reason); going on with \(others) connection\(others == 1 ? "" : "s")"
                 actions.append(.notice(TransferNotice(.info, .limited, text)))

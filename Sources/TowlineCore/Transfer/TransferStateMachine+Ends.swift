@@ -3,6 +3,7 @@ extension TransferStateMachine {
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
         guard let attempt = attempts.removeValue(forKey: id) else { return [] }
         ledger.release(id)
+        if let rate = attempt.estimator.rate { typicalRate = max(rate, (typicalRate ?? 0) * 0.75) }
         if case .sinkFailed(let error) = result { return fail(error) + drained() }
         if case .digestDiffers(let start) = result { return wrongContent(attempt, from: start) + drained() }
         if attempt.isDismissed || attempt.isDisbelieved { return drained() }
@@ -23,10 +24,12 @@ extension TransferStateMachine {
         guard attempt.isAccepted else { return [] }
         if attempt.position > attempt.plan.lease.lowerBound { tally.failures = 0 }
         if ledger.completeLength != nil {
-            // The close of a connection ends a body only where nothing better says how long it is.
+            // The close of a connection ends a body only where nothing better says how long it is; and an answer that
+            // brought nothing, however orderly, is no progress.
             let isShort = !ledger.missing.isEmpty && attempt.position < attempt.plan.lease.upperBound
-            guard framing == .closed, isShort else { return [] }
-            return failed(attempt, TransportFailure(.bodyCut, "the connection closed early"), context)
+            let isEmpty = attempt.position == attempt.plan.lease.lowerBound
+            guard isShort, framing == .closed || isEmpty else { return [] }
+            return failed(attempt, TransportFailure(.bodyCut, "the body ended early"), context)
         }
         // A 206 with `*` for the length ends where it said; what follows is asked for next.
         guard ranges != .works else { return [] }
@@ -45,12 +48,13 @@ extension TransferStateMachine {
             // It brought something: the next one starts where this one stopped, at once.
             tally.failures = 0
             notBefore = nil
+            guard live.isEmpty else { return [] }
             return [.notice(TransferNotice(.info, .retrying, "\(reason); going on from there"))]
         }
-        let working = live.count { $0.isAccepted }
+        let working = working(context).count
         if working > 0 {
             if [.closedBeforeHead, .connectFailed, .streamRefused, .connectTimedOut].contains(failure.kind) {
-                budget.lower(to: working)
+                budget.lower(to: working, now: context.now)
             }
             notBefore = context.now + terms.retry.backoff.delay(failures: 1, jitter: context.jitter)
             return []

@@ -8,10 +8,17 @@ extension TransferStateMachine {
     /// Attempts that are wanted.
     var live: [Attempt] { attempts.values.filter { !$0.isDismissed } }
 
+    /// Attempts that bring bytes. One that has brought none for a while proves nothing of the server's limits.
+    func working(_ context: TransferContext) -> [Attempt] {
+        live.filter { $0.isAccepted && context.now - $0.lastProgressAt < .seconds(3) }
+    }
+
     /// Starts what should run now. Idempotent.
     mutating func plan(_ context: TransferContext) -> [TransferAction] {
         if hasStorage, !replacesPart, ledger.isWhole { return drain(.finish) }
-        if let ceiling = context.hostCeiling, ceiling < budget.ceiling { budget.lower(to: ceiling) }
+        if let ceiling = context.hostCeiling, ceiling < budget.ceiling {
+            budget.lower(to: ceiling, now: context.now, recovery: nil)
+        }
         let running = live.count
         let earliest = max(notBefore ?? .zero, context.hostNotBefore ?? .zero)
         guard earliest <= context.now else {
@@ -54,7 +61,7 @@ extension TransferStateMachine {
         }
         guard !live.contains(where: { $0.plan.isRace }), live.count > 1 || budget.target > 1 else { return [] }
         let allowed = (ledger.completeLength ?? 0) / 100 - wastedInRaces
-        guard let slowest = policy.race(runners, budget: max(0, allowed)) else { return [] }
+        guard let slowest = policy.race(runners, budget: max(0, allowed), typicalRate: typicalRate) else { return [] }
         wastedInRaces += slowest.remaining.count
         return start(slowest.remaining, isRace: true, context)
     }

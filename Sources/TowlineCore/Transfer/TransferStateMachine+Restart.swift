@@ -92,10 +92,10 @@ extension TransferStateMachine {
             dislikesIfRange = true
             return dismiss(id)
         }
-        let others = attempts.values.count { $0.isAccepted && !$0.isDismissed }
+        let others = working(context).count { $0.plan.id != id }
         if others > 0, tally.refusals < 3 {
             tally.refusals += 1
-            budget.lower(to: others)
+            budget.lower(to: others, now: context.now)
             return dismiss(id)
         }
         ranges = .broken

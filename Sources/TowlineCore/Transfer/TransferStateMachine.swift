@@ -88,6 +88,8 @@ package struct TransferStateMachine: Sendable {
     var resumedBytes: Int64 = 0
     var wastedInRaces: Int64 = 0
     var roundTrip: Double?
+    /// What a connection of this download typically brings, in bytes per second: what a fresh one may be expected to.
+    var typicalRate: Double?
     var estimator = ThroughputEstimator()
     var remainingTime = RemainingTimeEstimator()
     var isSingle: Bool
@@ -161,21 +163,26 @@ package struct TransferStateMachine: Sendable {
                 attempt.received = progress.received
                 fresh += bytes
             }
-            if progress.position > attempt.position { attempt.position = progress.position }
+            let isWriting = progress.position != nil
+            if let position = progress.position, position > attempt.position { attempt.position = position }
             attempt.estimator.add(bytes, now: context.now)
             attempts[id] = attempt
-            if attempt.isAccepted, !attempt.isDisbelieved { ledger.advance(id, to: attempt.position) }
+            if isWriting, attempt.isAccepted, !attempt.isDisbelieved { ledger.advance(id, to: attempt.position) }
         }
         receivedTotal += fresh
         estimator.add(fresh, now: context.now)
         if isConfirmed, !isSingle {
-            budget.measure(fresh, active: attempts.values.count { $0.isAccepted }, now: context.now)
+            budget.measure(fresh, active: working(context).count, now: context.now)
         }
     }
 
+    /// The beginning, or the discovery, after the first answer gave the name, that an earlier transfer left something.
     private mutating func begin(_ held: HeldDownload?, _ context: TransferContext) -> [TransferAction] {
         phase = .running
         guard let held else { return [] }
+        var actions: [TransferAction] = []
+        for id in attempts.keys { actions += dismiss(id) }
+        isConfirmed = false
         representation = held.representation
         ledger = RangeLedger(completeLength: held.representation.completeLength, written: held.written)
         ledger.markDurable(held.durable)
@@ -183,7 +190,6 @@ package struct TransferStateMachine: Sendable {
         hasStorage = true
         for checksum in held.checksums where !checksums.contains(checksum) { checksums.append(checksum) }
         resumedBytes = ledger.written.count
-        var actions: [TransferAction] = []
         if resumedBytes > 0 {
             let size = ByteCountText.format(resumedBytes)
             actions.append(.notice(TransferNotice(.info, .resumed, "\(size) already there")))
@@ -218,7 +224,8 @@ package struct TransferStateMachine: Sendable {
 
     // MARK: Ending
 
-    mutating func stop() -> [TransferAction] { drain(.end(.stopped)) }
+    /// Publishing is a few steps that are better finished than left to the next run.
+    mutating func stop() -> [TransferAction] { phase == .publishing ? [] : drain(.end(.stopped)) }
 
     mutating func fail(_ error: TowlineError) -> [TransferAction] {
         drain(.end(.failed(error)))

@@ -33,7 +33,7 @@ struct DestinationOptions: SettingOptions {
 /// How fast.
 struct SpeedOptions: SettingOptions {
     @Option(
-        name: [.customShort("x"), .long],
+        name: [.customShort("x", allowingJoined: true), .long],
         help: ArgumentHelp(
             "Connections for one file, 1 to 128. By default as many as pay off, at most 16.", valueName: "n"))
     var connections: String?
@@ -62,7 +62,7 @@ struct ListOptions: ParsableArguments {
     var inputFile: String?
 
     @Option(
-        name: [.customShort("j"), .customLong("concurrency")],
+        name: [.customShort("j", allowingJoined: true), .customLong("concurrency")],
         help: ArgumentHelp("Downloads at once, 1 to 1000. (default: 5)", valueName: "n"))
     var concurrency: String?
 }

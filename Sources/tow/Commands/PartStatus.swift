@@ -6,15 +6,11 @@ struct PartStatus {
     /// Its final path.
     var path: String
     var record: DownloadRecord
+    /// What the next run may go on with: after a reboot, what was durable.
     var written: ByteRangeSet
     var durable: ByteRangeSet
-    /// The machine has not rebooted since: what is written may be believed.
-    var sameBoot: Bool
     /// The process that is at it.
     var lockedBy: Int32?
-
-    /// What the next run may go on with.
-    private var held: ByteRangeSet { sameBoot ? written : durable }
 
     // MARK: For people
 
@@ -44,14 +40,14 @@ struct PartStatus {
     }
 
     private func there(_ length: Int64?) -> String {
-        let note = sameBoot ? "" : " (the machine rebooted: only what was durable counts)"
-        let percent = length.map { $0 == 0 ? 1 : Double(held.count) / Double($0) }.map { ", \(Phrases.percent($0))" }
-        return ByteCountText.format(held.count) + (percent ?? "") + note
+        let percent = length.map { $0 == 0 ? 1 : Double(written.count) / Double($0) }.map { ", \(Phrases.percent($0))" }
+        return ByteCountText.format(written.count) + (percent ?? "")
     }
 
     private func missing(_ length: Int64) -> String {
-        let gaps = held.gaps(in: ByteRange(0, length))
-        return "\(ByteCountText.format(length - held.count)) in \(gaps.count) \(gaps.count == 1 ? "piece" : "pieces")"
+        let gaps = written.gaps(in: ByteRange(0, length))
+        return
+            "\(ByteCountText.format(length - written.count)) in \(gaps.count) \(gaps.count == 1 ? "gap" : "gaps")"
     }
 
     private var validator: String {
@@ -64,7 +60,7 @@ struct PartStatus {
         let (full, begun, empty) = style.unicode ? ("█", "▒", "·") : ("#", "+", ".")
         let cells = (0..<width).map { cell in
             let range = ByteRange(Self.edge(cell, of: length, width), Self.edge(cell + 1, of: length, width))
-            let count = held.intersection(range).count
+            let count = written.intersection(range).count
             return count == range.count ? full : count > 0 ? begun : empty
         }
         return cells.joined()
@@ -84,10 +80,9 @@ struct PartStatus {
         object.add("source", record.source)
         object.add("resolved", record.resolved)
         object.add("completeLength", record.representation.completeLength)
-        object.add("heldBytes", held.count)
+        object.add("heldBytes", written.count)
         object.add("written", ranges: written.ranges.map { ($0.lowerBound, $0.upperBound) })
         object.add("durable", ranges: durable.ranges.map { ($0.lowerBound, $0.upperBound) })
-        object.add("sameBoot", sameBoot)
         object.add("entityTag", record.representation.entityTag?.fieldValue)
         object.add("lastModified", record.representation.lastModified?.fieldValue)
         object.add("checksums", record.checksums.map(\.description))

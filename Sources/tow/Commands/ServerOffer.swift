@@ -62,3 +62,29 @@ struct ServerOffer {
         return object
     }
 }
+
+extension ServerOffer {
+    /// From what the engine found.
+    init(_ report: ProbeReport) {
+        let facts = report.facts
+        let ranges: Ranges =
+            report.givesRanges || facts.acceptsRanges == true ? .yes : facts.acceptsRanges == false ? .no : .unknown
+        self.init(
+            finalURL: report.finalURL.withoutSecrets, redirects: report.redirects.map(\.withoutSecrets),
+            status: report.head.status, httpVersion: Self.name(of: report.head.version),
+            completeLength: facts.representation.completeLength,
+            entityTag: facts.representation.entityTag?.fieldValue,
+            lastModified: facts.representation.lastModified?.fieldValue, ranges: ranges,
+            resumable: report.resumption, contentType: facts.representation.mediaType, fileName: facts.fileName,
+            digests: facts.wholeDigests)
+    }
+
+    private static func name(of version: ResponseHead.Version) -> String {
+        switch version {
+        case .http1_0: "HTTP/1.0"
+        case .http1_1: "HTTP/1.1"
+        case .http2: "HTTP/2"
+        case .http3: "HTTP/3"
+        }
+    }
+}

@@ -68,8 +68,10 @@ struct PlainLog: Sendable {
         }
     }
 
-    /// A line of its own, however much is said.
-    mutating func say(_ text: String) { append(text) }
+    /// A line of its own, unless failures alone are said.
+    mutating func sayUnlessQuiet(_ text: String) {
+        if detail != .failures { append(text) }
+    }
 
     /// What was not taken yet.
     mutating func take() -> String {

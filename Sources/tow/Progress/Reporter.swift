@@ -74,7 +74,7 @@ protocol ClosableObserver: BatchObserver {
 
 extension PlainLog: ProgressLog {
     mutating func closed(exitStatus: Int32, interrupted: Bool) {
-        if interrupted { say(Phrases.resumeHint) }
+        if interrupted { sayUnlessQuiet(Phrases.resumeHint) }
     }
 
     mutating func take(now: Duration, isLast: Bool) -> String { take() }

@@ -185,7 +185,9 @@ struct TransferElsewhereTests {
         #expect(script.last.lease.lowerBound == 400_000)
     }
 
-    @Test("404 before a byte came is final; so is 403 at the first URL", arguments: [(404, "notFound"), (403, "refusedByServer")])
+    @Test(
+        "404 before a byte came is final; so is 403 at the first URL",
+        arguments: [(404, "notFound"), (403, "refusedByServer")])
     func permanent(_ status: Int, _ code: String) throws {
         var script = try TransferScript()
         script.feed(.begin(nil))

@@ -28,7 +28,7 @@ struct TransferScript {
         actions += fresh
         for case .start(let plan) in fresh {
             plans.append(plan)
-            progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: 0)
+            progress[plan.id] = AttemptProgress(position: nil, received: 0)
         }
         if case .ended(let id, _) = event { progress[id] = nil }
         return fresh

@@ -15,9 +15,10 @@ extension AttemptRequest {
         _ url: String, _ fields: [(String, String)] = [], sendsCredentials: Bool = false,
         connection: ConnectionOptions = .loopback
     ) -> AttemptRequest {
+        guard let target = try? HTTPURL(parsing: url) else { preconditionFailure("\(url) is no URL") }
         let id = AttemptID(lastID.add(1, ordering: .relaxed).newValue)
         return AttemptRequest(
-            id: id, url: try! HTTPURL(parsing: url), fields: HTTPFields(fields), sendsCredentials: sendsCredentials,
+            id: id, url: target, fields: HTTPFields(fields), sendsCredentials: sendsCredentials,
             connection: connection)
     }
 }

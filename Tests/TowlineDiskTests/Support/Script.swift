@@ -38,7 +38,9 @@ struct Script {
 
     static func record(generation: UInt32) -> DownloadRecord {
         DownloadRecord(
-            source: "http://example.test/file", resolved: "http://example.test/file", name: name,
+            source: "http://example.test/file",
+            // Long enough that a block of metadata fills several sectors, and can be torn.
+            resolved: "http://example.test/" + String(repeating: "f", count: 1500), name: name,
             representation: Representation(
                 completeLength: length, entityTag: EntityTag(fieldValue: "\"\(generation)\"")), checksums: [],
             generation: generation)
@@ -52,12 +54,14 @@ struct Script {
     private var slots: [(slot: any JournalSlot, position: Int64)] = []
 
     private let boot: BootIdentity
+    /// Replaces part files and gives downloads up more often than others do.
+    var exchangesFiles = false
 
     init(_ disk: SimulatedDisk, seed: UInt64, boot: BootIdentity = Script.boot) {
         self.disk = disk
         self.boot = boot
         generator = SeededGenerator(seed: seed)
-        generation = 1 + (Script.generation(of: disk.image[Script.name]) ?? 0)
+        generation = min(15, 1 + (Script.generation(of: disk.image[Script.name]) ?? 0))
         storage = FileStorage(syscall: disk, boot: boot)
     }
 
@@ -74,7 +78,8 @@ struct Script {
     }
 
     private mutating func step() async throws {
-        switch Int.random(in: 0..<100, using: &generator) {
+        let roll = Int.random(in: 0..<100, using: &generator)
+        switch exchangesFiles && roll % 4 == 0 ? (roll % 8 == 0 ? 80 : 95) : roll {
         case 0..<45: try writeSome()
         case 45..<63: try await checkpoint()
         case 63..<70: try spoilAndWithdraw()

@@ -7,6 +7,7 @@ import Synchronization
 struct SimulatedInode: Sendable {
     var bytes: [UInt8] = []
     var birth: Int64 = 0
+    var owner = geteuid()
     var modified: Int64 = 0
     var attributes: [String: [UInt8]] = [:]
     /// Blocks of 4096 bytes that were written to; the rest are holes.
@@ -214,12 +215,14 @@ final class SimulatedDisk: Syscall {
             status.identity.inode = UInt64(number)
             if number == 0 {
                 status.kind = .directory
+                status.owner = geteuid()
                 return 0
             }
             guard let inode = state.image.inodes[number] else { return -ENOENT }
             status.kind = .regular
             status.identity.birthSeconds = state.image.keepsBirthTimes ? inode.birth : 0
             status.size = Int64(inode.bytes.count)
+            status.owner = inode.owner
             status.modifiedSeconds = inode.modified
             status.links = UInt32(state.image.names.values.count { $0 == number })
             return 0

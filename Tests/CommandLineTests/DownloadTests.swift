@@ -1,0 +1,189 @@
+import FaultServer
+import Foundation
+import Testing
+
+/// The built command against a server, end to end.
+struct DownloadTests {
+    private static let mebibyte: Int64 = 1 << 20
+
+    private func file(_ length: Int64 = 3 << 20, seed: UInt64 = 7, rate: Int64? = nil) -> Resource {
+        Resource(length: length, seed: seed, rate: rate)
+    }
+
+    private func isRight(_ path: String, length: Int64 = 3 << 20, seed: UInt64 = 7) throws -> Bool {
+        try FaultContent(seed: seed).firstMismatch(inFile: path, length: length) == nil
+    }
+
+    @Test func aFileArrivesUnderItsName() async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let place = try TestDirectory()
+        let result = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)
+        #expect(result.status == 0, "\(result.stderr)")
+        #expect(place.names == ["data.bin"])
+        #expect(try isRight(place.path("data.bin")))
+        #expect(result.stderr.contains("data.bin  3.0 MiB in "))
+        #expect(result.stderr.hasSuffix("\n"))
+        #expect(!result.stderr.contains("\u{1B}"))
+        #expect(result.text == "")
+
+        let again = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)
+        #expect(again.status == 0)
+        #expect(again.stderr.contains("already whole"))
+        await server.stop()
+    }
+
+    @Test func standardOutputGetsTheBytesAlone() async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let place = try TestDirectory()
+        let result = try await CommandRun.run(["get", "-o", "-", server.url("/data.bin")], directory: place.url)
+        #expect(result.status == 0, "\(result.stderr)")
+        #expect(Array(result.stdout) == FaultContent(seed: 7).bytes(in: 0..<3 * Self.mebibyte))
+        #expect(place.names == [])
+        await server.stop()
+    }
+
+    @Test func jsonIsALinePerEvent() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(), "/none": file()])
+        server.set(.always(.status(404)), for: "/none")
+        let place = try TestDirectory()
+        let result = try await CommandRun.run(
+            ["get", "--json", "-d", place.url.path, server.url("/data.bin"), server.url("/none")])
+        #expect(result.status == 8, "\(result.stderr)")
+        let objects = try result.objects
+        let first = objects.filter { $0["download"] as? Int == 1 }
+        #expect(first.first?["event"] as? String == "started")
+        #expect(first.last?["event"] as? String == "finished")
+        #expect(first.last?["path"] as? String == place.path("data.bin"))
+        #expect(first.last?["length"] as? Int == 3 << 20)
+        let second = objects.filter { $0["download"] as? Int == 2 }
+        #expect(second.last?["event"] as? String == "failed")
+        #expect(second.last?["httpStatus"] as? Int == 404)
+        #expect(objects.last?["event"] as? String == "ended")
+        #expect(objects.last?["exitStatus"] as? Int == 8)
+        #expect(result.stderr == "")
+        await server.stop()
+    }
+
+    @Test func aListWithOptionsAndMistakes() async throws {
+        let server = try await FaultServer.start(["/f*": file()])
+        let place = try TestDirectory()
+        let list = """
+            # three that are right
+            \(server.url("/f1"))
+              output=renamed
+            \(server.url("/f2"))
+
+            \(server.url("/f3"))
+              --header X-Test: yes
+            not a url
+            \(server.url("/f4"))
+              no-such-option=1
+            """
+        let result = try await CommandRun.run(["get", "-q", "-i", "-", "-d", place.url.path], input: list)
+        #expect(result.status == 2)
+        #expect(place.names == ["f2", "f3", "renamed"])
+        for name in place.names { #expect(try isRight(place.path(name))) }
+        let errors = result.stderr.split(separator: "\n")
+        #expect(errors.count == 2)
+        #expect(errors.contains { $0.contains("standard input, line 8") })
+        #expect(errors.contains { $0.contains("standard input, line 10") && $0.contains("no-such-option") })
+        #expect(server.log.requests("/f3").allSatisfy { $0.info.fields.contains { $0.0 == "X-Test" && $0.1 == "yes" } })
+        #expect(server.log.requests("/f4").isEmpty)
+        await server.stop()
+    }
+
+    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 143)] as [(Int32, Int32)])
+    func aSignalKeepsEverythingAndSaysSo(_ number: Int32, _ expected: Int32) async throws {
+        let server = try await FaultServer.start(["/data.bin": file(rate: 4 << 20)])
+        let place = try TestDirectory()
+        let run = try CommandRun(["get", "-x", "1", server.url("/data.bin")], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte / 2 }
+        run.signal(number)
+        let result = try await run.finish()
+        #expect(result.status == expected)
+        #expect(result.stderr.contains("kept"), "\(result.stderr)")
+        #expect(result.stderr.contains("run the same command again"))
+        #expect(place.names == ["data.bin.tow", "data.bin.tow-journal"])
+
+        let status = try await CommandRun.run(["status", "data.bin.tow"], directory: place.url)
+        #expect(status.status == 0, "\(status.stderr)")
+        #expect(status.text.contains("3.0 MiB (3145728 bytes)"))
+        #expect(status.text.contains("the same command again goes on"))
+        let held = try await CommandRun.run(["status", "--json", "data.bin"], directory: place.url).objects.first
+        #expect((held?["heldBytes"] as? Int ?? 0) > 1 << 20)
+
+        let before = server.log.bodyBytesServed("/data.bin")
+        let again = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)
+        #expect(again.status == 0, "\(again.stderr)")
+        #expect(again.stderr.contains("already there"))
+        #expect(try isRight(place.path("data.bin")))
+        #expect(server.log.bodyBytesServed("/data.bin") - before < 3 * Self.mebibyte)
+        await server.stop()
+    }
+
+    @Test func killedAndRunAgainItGoesOn() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(8 << 20, rate: 8 << 20)])
+        let place = try TestDirectory()
+        let run = try CommandRun(["get", "-x", "1", server.url("/data.bin")], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/data.bin") > 5 * Self.mebibyte }
+        run.signal(SIGKILL)
+        #expect(try await run.finish().status == 137)
+        let again = try await CommandRun.run(["get", "-x", "1", server.url("/data.bin")], directory: place.url)
+        #expect(again.status == 0, "\(again.stderr)")
+        #expect(try isRight(place.path("data.bin"), length: 8 << 20))
+        let second = server.log.requests("/data.bin").dropFirst().reduce(Int64(0)) { $0 + $1.bodyBytes }
+        #expect(second < 5 * Self.mebibyte, "\(second) bytes were fetched again")
+        await server.stop()
+    }
+
+    @Test func passwordsAreOutOfSight() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(rate: 1 << 20)])
+        let place = try TestDirectory()
+        let url = server.url("/data.bin").replacingOccurrences(of: "//", with: "//name:canary1@")
+        let run = try CommandRun(
+            ["get", "--user", "name:canary2", "-H", "Authorization: canary3", url], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/data.bin") > Self.mebibyte / 2 }
+        let seen = try String(contentsOfFile: "/proc/\(run.process.processIdentifier)/cmdline", encoding: .utf8)
+        #expect(seen.contains("--user"))
+        #expect(!seen.contains("canary"), "\(seen.replacing("\0", with: " "))")
+        run.signal(SIGTERM)
+        let result = try await run.finish()
+        #expect(!result.stderr.contains("canary"))
+        let journal = try Data(contentsOf: place.file("data.bin.tow-journal"))
+        #expect(journal.range(of: Data("canary".utf8)) == nil)
+        await server.stop()
+    }
+
+    @Test(arguments: ["2>&-", ">&-", "<&-", ">&- 2>&- <&-", "2>/dev/full"])
+    func closedDescriptorsHarmNothing(_ redirection: String) async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let place = try TestDirectory()
+        let shell = Process()
+        shell.executableURL = URL(fileURLWithPath: "/bin/sh")
+        let tow = CommandRun.products.appendingPathComponent("tow").path
+        shell.arguments = ["-c", "exec \"$0\" get \"$1\" \(redirection)", tow, server.url("/data.bin")]
+        shell.currentDirectoryURL = place.url
+        await withCheckedContinuation { continuation in
+            shell.terminationHandler = { _ in continuation.resume() }
+            do { try shell.run() } catch { continuation.resume() }
+        }
+        #expect(shell.terminationStatus == 0)
+        #expect(try isRight(place.path("data.bin")))
+        await server.stop()
+    }
+
+    @Test func aProbeTellsWhatThereIsAndFetchesNothing() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(), "/there": file()])
+        server.set(.always(.redirect(to: "/data.bin")), for: "/there")
+        let result = try await CommandRun.run(["probe", server.url("/there")])
+        #expect(result.status == 0, "\(result.stderr)")
+        #expect(result.text.contains("3.0 MiB (3145728 bytes)"))
+        #expect(result.text.contains("strong validator"))
+        #expect(result.text.hasPrefix(server.url("/data.bin") + "\n"))
+        let json = try await CommandRun.run(["probe", "--json", server.url("/data.bin")])
+        #expect(try json.objects.first?["completeLength"] as? Int == 3 << 20)
+        let missing = try await CommandRun.run(["probe", server.url("/missing")])
+        #expect(missing.status == 8)
+        await server.stop()
+    }
+}

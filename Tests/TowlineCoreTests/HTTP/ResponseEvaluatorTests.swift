@@ -1,0 +1,171 @@
+import Testing
+import TowlineCore
+
+@Suite("What a response is worth")
+struct ResponseEvaluatorTests {
+    private static let length: Int64 = 1000
+    private static let known = Representation(completeLength: length, entityTag: EntityTag(fieldValue: "\"a\""))
+
+    private func verdict(
+        _ asked: ResponseQuestion.Asked, _ rung: ResponseQuestion.Rung, known: Representation? = Self.known,
+        holdsAll: Bool = false, worked: Bool = false, _ status: Int, _ fields: [(String, String)] = []
+    ) throws -> ResponseVerdict {
+        let question = ResponseQuestion(
+            asked: asked, rung: rung, known: rung == .nothingToJoin ? nil : known, holdsAllBeforeAsked: holdsAll,
+            workedBefore: worked, source: try HTTPURL(parsing: "https://example.org/file.iso"))
+        return ResponseEvaluator.verdict(
+            on: ResponseHead(status: status, fields: HTTPFields(fields)), to: question)
+    }
+
+    /// A word for a verdict, so that a row of a table can name it.
+    private func word(_ verdict: ResponseVerdict) -> String {
+        switch verdict {
+        case .partial: "partial"
+        case .whole: "whole"
+        case .empty: "empty"
+        case .complete: "complete"
+        case .askWithoutRange: "without range"
+        case .changed(_, let facts): facts == nil ? "changed" : "changed, whole"
+        case .rangeIgnored: "ignored"
+        case .rangeRefused: "refused"
+        case .redirect: "redirect"
+        case .linkExpired: "expired"
+        case .transient(_, _, let overloaded, _): overloaded ? "overloaded" : "transient"
+        case .webPage: "page"
+        case .permanent(let error): "permanent \(error.code)"
+        }
+    }
+
+    private static let tag = ("ETag", "\"a\"")
+    private static func range(_ text: String) -> (String, String) { ("Content-Range", text) }
+
+    @Test(
+        "a first request",
+        arguments: [
+            (206, [range("bytes 0-999/1000"), tag], "partial"), (206, [range("bytes 0-99/1000")], "partial"),
+            (206, [range("bytes 0-999/*")], "partial"), (206, [range("bytes 1-999/1000")], "refused"),
+            (206, [], "refused"), (206, [range("bytes 0-999/1000"), ("Content-Length", "7")], "refused"),
+            (200, [("Content-Length", "1000")], "whole"), (200, [], "whole"),
+            (416, [range("bytes */0")], "empty"), (416, [range("bytes */7")], "without range"),
+            (416, [], "without range"), (400, [], "without range"), (501, [], "without range"),
+            (404, [], "permanent notFound"), (401, [], "permanent refusedByServer"),
+            (410, [], "permanent refusedByServer"), (503, [], "overloaded"), (429, [], "overloaded"),
+            (500, [], "transient"), (408, [], "transient"), (425, [], "transient"), (522, [], "transient"),
+            (204, [], "permanent invalidResponse"), (205, [], "permanent invalidResponse"),
+            (201, [], "permanent invalidResponse"), (202, [], "permanent invalidResponse"),
+            (304, [], "permanent invalidResponse"), (999, [], "permanent invalidResponse"),
+            (302, [("Location", "/x")], "redirect"), (302, [], "permanent redirectRefused"),
+            (200, [("Content-Length", "5, 6")], "permanent invalidResponse"),
+            (200, [("Content-Length", "-1")], "permanent invalidResponse"),
+            (200, [("Content-Length", "18446744073709551616")], "permanent invalidResponse"),
+            (200, [("Content-Length", "5"), ("Transfer-Encoding", "chunked")], "permanent invalidResponse"),
+            (200, [("Content-Length", "5, 5")], "whole"),
+        ] as [(Int, [(String, String)], String)])
+    func first(_ status: Int, _ fields: [(String, String)], _ expected: String) throws {
+        #expect(word(try verdict(.from(0), .nothingToJoin, status, fields)) == expected)
+    }
+
+    @Test(
+        "a further range with If-Range",
+        arguments: [
+            (206, [range("bytes 100-199/1000"), tag], "partial"), (206, [range("bytes 100-149/1000"), tag], "partial"),
+            (206, [range("bytes 100-199/*"), tag], "partial"), (206, [range("bytes 100-199/1000")], "refused"),
+            (206, [range("bytes 99-199/1000"), tag], "refused"), (206, [range("bytes 100-200/1000"), tag], "refused"),
+            (206, [range("bytes 100-199/1001"), tag], "changed"),
+            (206, [range("bytes 100-199/1000"), ("ETag", "\"b\"")], "changed"),
+            (206, [range("bytes 100-199/1000"), ("ETag", "W/\"a\"")], "refused"),
+            (206, [range("items 100-199/1000"), tag], "refused"), (206, [range("bytes 199-100/1000"), tag], "refused"),
+            (206, [range("bytes 100-99999999999999999999/1000"), tag], "refused"),
+            (206, [tag], "refused"), (206, [("Content-Type", "multipart/byteranges; boundary=x"), tag], "refused"),
+            (206, [range("bytes 100-199/1000"), tag, ("Content-Encoding", "gzip")], "refused"),
+            (206, [range("bytes 100-199/1000"), tag, ("Content-Encoding", "identity")], "partial"),
+            (206, [range("bytes 100-199/1000"), tag, ("Transfer-Encoding", "chunked")], "partial"),
+            (206, [range("bytes 100-199/1000"), tag, ("Content-Length", "101")], "refused"),
+            (200, [("Content-Length", "1000"), tag], "ignored"),
+            (200, [("Content-Length", "1000"), ("ETag", "\"b\"")], "changed, whole"),
+            (200, [("Content-Length", "999"), tag], "changed, whole"),
+            (200, [("Content-Length", "1000")], "changed, whole"),
+            (200, [("Content-Type", "text/html")], "page"), (412, [], "changed"),
+            (416, [range("bytes */1000")], "refused"), (416, [range("bytes */50")], "changed"),
+            (416, [], "without range"),
+        ] as [(Int, [(String, String)], String)])
+    func further(_ status: Int, _ fields: [(String, String)], _ expected: String) throws {
+        let asked = ResponseQuestion.Asked.range(ByteRange(100, 200))
+        #expect(word(try verdict(asked, .ifRange, status, fields)) == expected)
+    }
+
+    @Test("weaker rungs demand that validator and length are repeated")
+    func weaker() throws {
+        let asked = ResponseQuestion.Asked.range(ByteRange(100, 200))
+        let weak = Representation(completeLength: 1000, entityTag: EntityTag(fieldValue: "W/\"a\""))
+        let weakTag = ("ETag", "W/\"a\"")
+        let good = Self.range("bytes 100-199/1000")
+        let open = Self.range("bytes 100-199/*")
+        #expect(word(try verdict(asked, .repeatedValidator, 206, [good, Self.tag])) == "partial")
+        #expect(word(try verdict(asked, .repeatedValidator, 206, [open, Self.tag])) == "refused")
+        #expect(word(try verdict(asked, .repeatedValidator, 206, [good])) == "refused")
+        #expect(word(try verdict(asked, .weakWithOverlap, known: weak, 206, [good, weakTag])) == "partial")
+        #expect(word(try verdict(asked, .weakWithOverlap, known: weak, 206, [open, weakTag])) == "refused")
+        #expect(word(try verdict(asked, .weakWithOverlap, known: weak, 206, [good])) == "refused")
+        let bare = Representation(completeLength: 1000)
+        #expect(word(try verdict(asked, .unsafe, known: bare, 206, [good])) == "partial")
+        #expect(word(try verdict(asked, .unsafe, known: bare, 206, [open])) == "refused")
+        #expect(word(try verdict(asked, .checksum, known: bare, 206, [good])) == "partial")
+    }
+
+    @Test("the end of a file whose length is unknown")
+    func end() throws {
+        let open = Representation(entityTag: EntityTag(fieldValue: "\"a\""))
+        let asked = ResponseQuestion.Asked.from(1000)
+        let fields = [Self.range("bytes */1000")]
+        #expect(word(try verdict(asked, .ifRange, known: open, holdsAll: true, 416, fields)) == "complete")
+        #expect(word(try verdict(asked, .ifRange, known: open, holdsAll: false, 416, fields)) == "changed")
+    }
+
+    @Test(
+        "without Range nobody wants a range", arguments: [(206, [range("bytes 0-9/10")]), (416, [range("bytes */9")])])
+    func unasked(_ status: Int, _ fields: [(String, String)]) throws {
+        #expect(word(try verdict(.whole, .nothingToJoin, status, fields)) == "permanent invalidResponse")
+    }
+
+    @Test("a refusal after it worked is an expired link", arguments: [401, 403, 404, 410])
+    func expired(_ status: Int) throws {
+        let asked = ResponseQuestion.Asked.range(ByteRange(100, 200))
+        #expect(word(try verdict(asked, .ifRange, worked: true, status)) == "expired")
+        #expect(word(try verdict(asked, .ifRange, worked: false, status)).hasPrefix("permanent"))
+    }
+}
+
+@Suite("What proves that two responses are of one representation")
+struct RepresentationTests {
+    private func dated(_ modified: Int64, _ date: Int64?) -> Representation {
+        Representation(
+            lastModified: HTTPDate(secondsSince1970: modified), date: date.map { HTTPDate(secondsSince1970: $0) })
+    }
+
+    @Test("a date is strong once the origin's clock has moved on by a second")
+    func dates() {
+        #expect(dated(1000, 1000).validator == .weak)
+        #expect(dated(1000, nil).validator == .weak)
+        #expect(dated(1000, 500).validator == .weak)
+        #expect(dated(1000, 1001).validator == .strong("Thu, 01 Jan 1970 00:16:40 GMT"))
+    }
+
+    @Test("a tag outranks a date; a weak one is never strong")
+    func tags() {
+        var both = dated(1000, 2000)
+        both.entityTag = EntityTag(fieldValue: "W/\"x\"")
+        #expect(both.validator == .weak)
+        both.entityTag = EntityTag(fieldValue: "\"x\"")
+        #expect(both.validator == .strong("\"x\""))
+    }
+
+    @Test("contradictions are found in length, tag and date")
+    func contradictions() {
+        let tagged = Representation(completeLength: 5, entityTag: EntityTag(fieldValue: "\"x\""))
+        #expect(tagged.contradiction(with: Representation(completeLength: 6)) != nil)
+        #expect(tagged.contradiction(with: Representation(entityTag: EntityTag(fieldValue: "\"y\""))) != nil)
+        #expect(tagged.contradiction(with: Representation(completeLength: 5)) == nil)
+        #expect(dated(1000, 2000).contradiction(with: dated(1001, 2000)) != nil)
+    }
+}
