@@ -87,6 +87,8 @@ extension FileStorage {
                     "\(part.path) has no usable journal and was set aside as \(name); the download starts over")
             }
         }
+        // A crash while one generation took the other's place. Whoever is at that now holds the part file's lock.
+        try scene.folder.remove(scene.names.nextPart)
         scene.close()
         guard let status = try scene.folder.status(of: scene.names.final) else {
             return .nothing(notices: scene.notices)
