@@ -8,7 +8,7 @@ struct Strike: Sendable {
         case none
         /// SIGKILL before the call is made.
         case kill
-        /// SIGKILL when the call took half of its bytes; a call without bytes is made whole.
+        /// SIGKILL when the call took about half of its bytes, up to the end of a page; one that takes none is made.
         case killHalfway
         /// The call fails with ENOSPC.
         case full

@@ -25,14 +25,18 @@ final class StrikingSyscall: Syscall {
     }
 
     /// Decides over a call that takes bytes.
-    private func put(_ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Int) -> Int {
+    private func put(
+        _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ body: (UnsafeRawBufferPointer) -> Int
+    ) -> Int {
         let half = UnsafeRawBufferPointer(rebasing: bytes[..<((bytes.count + 1) / 2)])
         switch next(changes: true) {
         case .plain: return body(bytes)
         case .error(let number): return -Int(number)
         case .half: return body(half)
         case .halfThenKill:
-            _ = body(half)
+            // Linux looks for a fatal signal between two pages, never within one (generic_perform_write).
+            let end = (offset + Int64(half.count)) / 4096 * 4096
+            _ = body(end > offset ? UnsafeRawBufferPointer(rebasing: bytes[..<Int(end - offset)]) : bytes)
             Strike.killProcess()
         }
     }
@@ -47,7 +51,7 @@ final class StrikingSyscall: Syscall {
     }
     func close(_ descriptor: Int32) -> Int32 { base.close(descriptor) }
     func pwrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int {
-        put(bytes) { base.pwrite(descriptor, $0, offset) }
+        put(bytes, at: offset) { base.pwrite(descriptor, $0, offset) }
     }
     func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int {
         switch next(changes: false) {
@@ -59,7 +63,7 @@ final class StrikingSyscall: Syscall {
         }
     }
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-        put(bytes) { base.write(descriptor, $0) }
+        put(bytes, at: 0) { base.write(descriptor, $0) }
     }
     func waitUntilWritable(_ descriptor: Int32) -> Int32 { base.waitUntilWritable(descriptor) }
     func fdatasync(_ descriptor: Int32) -> Int32 { run(changes: true) { base.fdatasync(descriptor) } }

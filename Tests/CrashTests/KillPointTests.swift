@@ -7,13 +7,13 @@ import Testing
     /// More than 1 MiB: there is a journal.
     private static let length: Int64 = 1_300_000
     /// Every how many calls in the usual run; the last, where it is published, come one by one.
-    private static let stride = Torture.pick(5, 1)
+    private static let step = Torture.pick(5, 1)
     /// The calls at the beginning and the end of a run where something other than bytes and marks is written.
     private static let closeEnd = 24
 
     /// The numbers of the calls to be killed at, of about `calls`; a run may make more or fewer each time.
     private static func numbers(_ calls: Int) -> [Int] {
-        (0..<calls + 8).filter { $0 < closeEnd || $0 > calls - closeEnd || $0 % stride == 0 }
+        (0..<calls + 8).filter { $0 < closeEnd || $0 > calls - closeEnd || $0 % step == 0 }
     }
 
     @Test(arguments: ["kill", "killHalfway"], [1, 4])

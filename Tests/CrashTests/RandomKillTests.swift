@@ -83,8 +83,9 @@ import Testing
         while true {
             let tow = try ChildProcess(
                 "tow", ["get", "-q", "-x", "\(connections)", "-o", place.file("file"), server.url("/file")])
+            let isToDie = outcome.kills < kills
             let killer = Task {
-                guard outcome.kills < kills else { return }
+                guard isToDie else { return }
                 // The moment is what is random here; nothing waits for anything to have happened by then.
                 try await Task.sleep(for: .seconds(Double.random(in: 0..<runTime)))
                 tow.signal(SIGKILL)

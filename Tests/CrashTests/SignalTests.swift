@@ -9,8 +9,8 @@ import Testing
 
     @Test(arguments: [SIGINT, SIGTERM], [1, 8])
     func nothingIsLost(_ signal: Int32, _ connections: Int) async throws {
-        let version = Version(seed: 11, length: 8 << 20)
-        let server = try await FaultServer.start(["/file": Resource(version, rate: 8 << 20 / Int64(connections))])
+        let version = Version(seed: 11, length: 6 << 20)
+        let server = try await FaultServer.start(["/file": Resource(version, rate: 4 << 20 / Int64(connections))])
         let place = try Workplace()
         let arguments = ["get", "-q", "-x", "\(connections)", "-o", place.file("file"), server.url("/file")]
         let tow = try ChildProcess("tow", arguments)
@@ -34,8 +34,7 @@ import Testing
     /// Standard output that nobody reads holds up an orderly end; the second signal does not wait for it.
     @Test func aSecondSignalQuitsNow() async throws {
         let server = try await FaultServer.start(["/file": Resource(length: 64 << 20)])
-        var ends: [Int32] = [0, 0]
-        #expect(pipe2(&ends, O_CLOEXEC) == 0)
+        let ends = try ChildProcess.pipe()
         defer { for end in ends { close(end) } }
         let tow = try ChildProcess("tow", ["get", "-q", "-o", "-", server.url("/file")], stdout: ends[1])
         await server.log.wait { $0.bodyBytesServed("/file") > 128 << 10 }

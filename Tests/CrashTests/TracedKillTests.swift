@@ -3,16 +3,18 @@ import Glibc
 import Testing
 
 /// The built `tow` is killed by strace as it enters the n-th call of a kind: no seam of ours lies between.
-@Suite(.serialized, .enabled("needs strace and the right to trace") { await TracedKillTests.canTrace() })
-struct TracedKillTests {
+@Suite(.serialized) struct TracedKillTests {
     private static let strace = "/usr/bin/strace"
 
-    static func canTrace() async -> Bool {
+    /// Whether strace is there and may trace (ptrace(2) is forbidden in some containers).
+    private static func canTrace() async -> Bool {
         let ending = try? await ChildProcess.run(strace, ["-o", "/dev/null", "-e", "trace=none", "/bin/true"])
         return ending?.isSuccess ?? false
     }
 
-    @Test(arguments: ["pwrite64", "fdatasync", "fsync", "renameat2", "unlinkat", "fallocate", "ftruncate"])
+    @Test(
+        .enabled("needs strace and the right to trace") { await canTrace() },
+        arguments: ["pwrite64", "fdatasync", "fsync", "renameat2", "unlinkat", "fallocate", "ftruncate"])
     func killedAtEachCall(_ call: String) async throws {
         let run = try await VictimRun(Version(seed: 12, length: 1_200_000), connections: 4)
         var kills = 0

@@ -42,8 +42,22 @@ final class ChildProcess: Sendable {
     /// output alone.
     init(_ program: String, _ arguments: [String], stdout: Int32? = nil) throws {
         let path = program.contains("/") ? program : ChildProcess.products + "/" + program
+        // Another child that began between a pipe's making and its mark would keep it open.
+        (pid, output) = try ChildProcess.spawning.withLock { _ in try ChildProcess.spawn(path, arguments, stdout) }
+    }
+
+    private static let spawning = Mutex(())
+
+    /// A pipe that no child inherits: reading end, writing end.
+    static func pipe() throws -> [Int32] {
         var ends: [Int32] = [0, 0]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw SpawnError(program: path, code: errno) }
+        guard Glibc.pipe(&ends) == 0 else { throw SpawnError(program: "pipe", code: errno) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return ends
+    }
+
+    private static func spawn(_ path: String, _ arguments: [String], _ stdout: Int32?) throws -> (pid_t, Int32) {
+        let ends = try pipe()
         defer { Glibc.close(ends[1]) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -51,9 +65,8 @@ final class ChildProcess: Sendable {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, stdout ?? ends[1], STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
-        var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
-        var variables: [UnsafeMutablePointer<CChar>?] =
-            ["PATH=/usr/bin:/bin", "HOME=/nonexistent", "LANG=C.UTF-8"].map { strdup($0) } + [nil]
+        var words = pointers([path] + arguments)
+        var variables = pointers(["PATH=/usr/bin:/bin", "HOME=/nonexistent", "LANG=C.UTF-8"])
         defer { for pointer in words + variables { free(pointer) } }
         var pid: pid_t = 0
         let code = posix_spawn(&pid, path, &actions, nil, &words, &variables)
@@ -61,8 +74,11 @@ final class ChildProcess: Sendable {
             Glibc.close(ends[0])
             throw SpawnError(program: path, code: code)
         }
-        self.pid = pid
-        output = ends[0]
+        return (pid, ends[0])
+    }
+
+    private static func pointers(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        texts.map { text -> UnsafeMutablePointer<CChar>? in strdup(text) } + [nil]
     }
 
     /// Sends a signal, unless it has ended and was collected.
