@@ -36,11 +36,13 @@ struct VictimRun: Sendable {
         return Int(word) ?? 0
     }
 
-    /// Runs `tow` to the end; what is wrong then, or `nil`.
-    func finish() async throws -> String? {
+    /// Runs `tow` to the end; what is wrong then, or `nil`. `orOccupied`: it may also say that the name is taken.
+    func finish(orOccupied: Bool = false) async throws -> String? {
         let ending = try await ChildProcess.run(
             "tow", ["get", "-q", "-x", "\(connections)", "-o", place.file(name), server.url("/file")])
-        guard ending.isSuccess, !ending.isLate else { return "tow ended with \(ending)" }
+        guard ending.isSuccess || orOccupied && ending.status == 7, !ending.isLate else {
+            return "tow ended with \(ending)"
+        }
         return place.problem(name, version)
     }
 
