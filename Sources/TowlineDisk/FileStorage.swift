@@ -152,8 +152,10 @@ package final class FileStorage: Storage {
         do throws(TowlineError) {
             guard try file.lock() else { throw LockOwner.busy(file) }
             // From here on the old claims are gone for good, whatever a power loss brings back.
-            try oldPart.journal?.retire(as: .discarded)
+            try oldPart.journal?.silence(as: .discarded)
             try folder.rename(names.nextPart, over: names.part)
+            // Not before: without it a crash would leave the old part file to nobody.
+            try folder.remove(names.journal)
         } catch {
             try? folder.remove(names.nextPart)
             throw error
