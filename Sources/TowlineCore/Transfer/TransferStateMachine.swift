@@ -147,7 +147,9 @@ package struct TransferStateMachine: Sendable {
         case .checkpointed(let durable):
             ledger.markDurable(durable)
             return []
-        case .checkpointFailed(let durable, let error): return lostBytes(durable, error)
+        case .checkpointFailed(let durable, let error):
+            // Publishing syncs once more, notices failures of others, and ends with the journal closed.
+            return phase == .publishing ? [] : lostBytes(durable, error)
         case .verified(let mismatches): return verified(mismatches)
         case .published:
             phase = .ended

@@ -184,13 +184,15 @@ struct TransferResumeTests {
         #expect(script.actions.contains(.publish(length: 1000, modified: nil)))
     }
 
-    @Test("a part file that is getting its final name is not lost")
-    func renamedByPublishing() throws {
+    @Test("a part file that is getting its final name is not lost, and a checkpoint that comes too late has not failed")
+    func publishingGoesOn() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 1_000_000)
         script.end(.complete(.delimited))
         #expect(script.fresh.contains(.publish(length: 1_000_000, modified: nil)))
         #expect(script.feed(.partLost(reason: "it was moved")).isEmpty)
+        let closed = TowlineError(.diskFailure, "the journal is closed")
+        #expect(script.feed(.checkpointFailed(ByteRangeSet(), closed)).isEmpty)
         script.feed(.published)
         #expect(script.ending == .finished)
         #expect(script.notices(.restarted).isEmpty)
