@@ -138,7 +138,9 @@ package struct TransferStateMachine: Sendable {
         case .ended(let id, let result): return ended(id, result, context)
         case .prepared: return prepared(context)
         case .storageFailed(let error): return fail(error)
-        case .partLost(let reason): return startOver(because: reason, isChange: false)
+        case .partLost(let reason):
+            // Publishing takes the part file's name away itself, and looks after the file on its own.
+            return phase == .publishing ? [] : startOver(because: reason, isChange: false)
         case .tick: return tick(context)
         case .checkpointed(let durable):
             ledger.markDurable(durable)
