@@ -21,7 +21,7 @@ build:
 ## test         setup, format, house rules, launcher, build, all tests
 test: setup check launcher
 	$(SWIFT) build --build-tests $(jobs)
-	$(SWIFT) test --skip-build --disable-xctest
+	@scripts/run-tests
 
 ## setup        install what the tests need (Debian)
 setup:

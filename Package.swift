@@ -80,7 +80,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CrashTests",
-            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow", "crash-victim"],
+            dependencies: [
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow", "crash-victim",
+            ],
             swiftSettings: strict),
         .testTarget(name: "FaultServerTests", dependencies: ["FaultServer"], swiftSettings: strict),
         .testTarget(name: "CommandLineTests", dependencies: ["FaultServer", "tow"], swiftSettings: strict),

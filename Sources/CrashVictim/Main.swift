@@ -20,7 +20,8 @@ struct Main {
         let syscall = StrikingSyscall(Strike(kind: kind, number: number))
         let status = await run(words[1], words[2], words[3], connections, syscall)
         say(STDOUT_FILENO, "calls \(syscall.calls)")
-        exit(status.rawValue)
+        // As tow does: exit handlers of libraries would free what engine threads still use.
+        _exit(status.rawValue)
     }
 
     private static func run(

@@ -22,9 +22,9 @@ package final class FileStorage: Storage {
         queue = SyncQueue(syscall: syscall)
     }
 
-    package func isOccupied(_ place: Place) -> Bool {
-        guard let folder = try? folder(place.directory) else { return false }
-        return (try? folder.status(of: place.name)) != nil
+    package func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [Checksum] {
+        guard let file = try folder(place.directory).open(place.name, readOnly: true) else { return checksums }
+        return try FileHasher.mismatches(checksums, in: file, length: try file.status().size).get()
     }
 
     package func find(source: String, inDirectory directory: String) -> Place? {

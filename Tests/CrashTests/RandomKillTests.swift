@@ -19,8 +19,8 @@ import Testing
 
     @Test(arguments: [1, 4, 16])
     func filesAreIdenticalAndLittleComesTwice(_ connections: Int) async throws {
-        let downloads = Torture.pick(4, 334)
-        let lanes = Torture.pick(2, 4)
+        let downloads = Torture.number("TOWLINE_KILLED_DOWNLOADS") ?? Torture.pick(4, 334)
+        let lanes = downloads < 10 ? 2 : 6
         var outcomes: [Outcome] = []
         try await withThrowingTaskGroup(of: [Outcome].self) { group in
             for lane in 0..<lanes {
@@ -45,6 +45,7 @@ import Testing
             "random kills, -x \(connections): \(outcomes.count) downloads, \(kills) kills,",
             "\(outcomes.filter { $0.problem != nil }.count) wrong files; rework per kill and connection:",
             "mean \(Int(mean) / 1024) KiB, most \(Int(worst) / 1024) KiB")
+        fflush(nil)
     }
 
     /// Some of the downloads, one after another; a new server now and then keeps its log short.

@@ -59,6 +59,9 @@ enum Torture {
     /// TOWLINE_TORTURE is set.
     static let isOn = getenv("TOWLINE_TORTURE") != nil
 
+    /// A number from the environment.
+    static func number(_ name: String) -> Int? { getenv(name).flatMap { Int(String(cString: $0)) } }
+
     /// One or the other.
     static func pick<Value>(_ usual: Value, _ torture: Value) -> Value { isOn ? torture : usual }
 }
