@@ -38,12 +38,15 @@ struct CredentialTests {
         let other = try await FaultServer.start(
             ["/other": Resource(length: 3_000_000, behaviour: .first(3, .shortBody(after: 500_000)))], options: options)
         try await Site.with(try await Site(.always(.redirect(to: other.url("/other"))))) { site in
-            let secrets = try secrets(try Scratch(), host: "127.0.0.1")
+            let folder = try Scratch()
+            let secrets = try secrets(folder, host: "127.0.0.1")
             let outcome = try await site.download {
                 secrets(&$0)
                 $0.connections = connections
             }
             try site.expectFile(outcome)
+            let used = site.requests.first?.info
+            #expect(used?.field("X-Secret") != nil && used?.field("Cookie") != nil, "the files are \(folder.names)")
         }
         #expect(!other.log.requests.isEmpty)
         #expect(leaks(other).isEmpty, "\(leaks(other))")
@@ -107,10 +110,12 @@ struct CredentialTests {
     func row56Certificates(_ kind: String) async throws {
         let folder = try Scratch()
         let subject = kind == "other" ? "DNS:other.example" : "IP:127.0.0.1"
+        // A certificate of last month is expired by now.
+        let when = kind == "expired" ? "-30d" : "+0d"
         try await ChildRun.tool(
-            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-days", kind == "expired" ? "-1" : "2", "-subj", "/CN=test", "-addext", "subjectAltName=\(subject)",
-            "-keyout", folder.file("key.pem"), "-out", folder.file("chain.pem"))
+            "/usr/bin/faketime", "-f", when, "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=test", "-addext",
+            "subjectAltName=\(subject)", "-keyout", folder.file("key.pem"), "-out", folder.file("chain.pem"))
         var options = ServerOptions()
         options.tls = ServerOptions.TLS(
             certificateChain: folder.file("chain.pem"), privateKey: folder.file("key.pem"),
