@@ -67,7 +67,6 @@ let package = Package(
             swiftSettings: strict),
 
         .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore"], swiftSettings: strict),
-        .testTarget(name: "TowlineEngineTests", dependencies: ["TowlineCore", "TowlineEngine"], swiftSettings: strict),
         .testTarget(
             name: "TowlineDiskTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk"],
             swiftSettings: strict),
