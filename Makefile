@@ -21,7 +21,7 @@ build:
 ## test         setup, format, house rules, launcher, build, all tests
 test: setup check launcher
 	$(SWIFT) build --build-tests $(jobs)
-	$(SWIFT) test --skip-build --disable-xctest
+	@scripts/run-tests
 
 ## setup        install what the tests need (Debian)
 setup:
@@ -37,10 +37,9 @@ check:
 launcher:
 	@scripts/test-launcher
 
-## torture      the crash and fault tests with many more rounds (up to an hour)
+## torture      many more rounds of kills, faults, parsers; sanitizers (about an hour)
 torture: setup
-	$(SWIFT) build --build-tests $(jobs)
-	TOWLINE_TORTURE=1 $(SWIFT) test --skip-build --disable-xctest --filter 'CrashTests|IntegrationTests'
+	@SWIFT='$(SWIFT)' JOBS='$(JOBS)' scripts/torture
 
 ## format       rewrite the sources in the house's format
 format:

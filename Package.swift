@@ -60,6 +60,12 @@ let package = Package(
         .executableTarget(
             name: "fault-server", dependencies: ["FaultServer"], path: "Sources/FaultServerMain", swiftSettings: strict),
 
+        // The engine with system calls that fail, or end the process.
+        .executableTarget(
+            name: "crash-victim",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl"], path: "Sources/CrashVictim",
+            swiftSettings: strict),
+
         .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore"], swiftSettings: strict),
         .testTarget(name: "TowlineEngineTests", dependencies: ["TowlineCore", "TowlineEngine"], swiftSettings: strict),
         .testTarget(
@@ -74,7 +80,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CrashTests",
-            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow"],
+            dependencies: [
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow", "crash-victim",
+            ],
             swiftSettings: strict),
         .testTarget(name: "FaultServerTests", dependencies: ["FaultServer"], swiftSettings: strict),
         .testTarget(name: "CommandLineTests", dependencies: ["FaultServer", "tow"], swiftSettings: strict),

@@ -57,6 +57,8 @@ extension FileStorage {
         case .live(let contents): return try judge(&scene, contents, journal)
         case .blank: try scene.folder.remove(scene.names.journal)
         case .retired(let header, let metadata):
+            // A crash while one generation took the other's place. It goes first: later nothing tells of it.
+            try scene.folder.remove(scene.names.nextPart)
             if header.state == .discarded, let part = scene.part, let recorded = metadata?.part,
                 recorded.isSameFile(as: try part.status().identity)
             {
@@ -75,6 +77,8 @@ extension FileStorage {
     /// Without claims a part file is worth nothing to us. To its owner it may be: a large one is kept.
     private func judgeWithoutJournal(_ scene: inout Scene) throws(TowlineError) -> Survey {
         if let part = scene.part {
+            // Whoever replaces one generation by another right now holds the part file's lock.
+            try scene.folder.remove(scene.names.nextPart)
             let status = try part.status()
             let final = try scene.folder.status(of: scene.names.final)
             if final?.identity == status.identity || status.size < 1 << 20 || !DataMap.hasData(part, upTo: status.size)

@@ -22,9 +22,9 @@ package final class FileStorage: Storage {
         queue = SyncQueue(syscall: syscall)
     }
 
-    package func isOccupied(_ place: Place) -> Bool {
-        guard let folder = try? folder(place.directory) else { return false }
-        return (try? folder.status(of: place.name)) != nil
+    package func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [Checksum] {
+        guard let file = try folder(place.directory).open(place.name, readOnly: true) else { return checksums }
+        return try FileHasher.mismatches(checksums, in: file, length: try file.status().size).get()
     }
 
     package func find(source: String, inDirectory directory: String) -> Place? {
@@ -152,8 +152,10 @@ package final class FileStorage: Storage {
         do throws(TowlineError) {
             guard try file.lock() else { throw LockOwner.busy(file) }
             // From here on the old claims are gone for good, whatever a power loss brings back.
-            try oldPart.journal?.retire(as: .discarded)
+            try oldPart.journal?.silence(as: .discarded)
             try folder.rename(names.nextPart, over: names.part)
+            // Not before: without it a crash would leave the old part file to nobody.
+            try folder.remove(names.journal)
         } catch {
             try? folder.remove(names.nextPart)
             throw error

@@ -269,9 +269,14 @@ package final class JournalFile: Journal {
     /// Makes the journal claim nothing any more, durably, before its name is removed: should a power loss bring
     /// the name back, it brings back no claim (`docs/on-disk-format.md`, "Retiring a journal").
     func retire(as end: JournalHeader.State) throws(TowlineError) {
+        try silence(as: end)
+        try folder.remove(name)
+    }
+
+    /// The same, but the name stays: it tells the next run which part file was given up.
+    func silence(as end: JournalHeader.State) throws(TowlineError) {
         try writeHeader(end)
         try file.synchronizeData()
-        try folder.remove(name)
     }
 
     /// The same, waiting off this thread.

@@ -28,6 +28,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private let position: Atomic<Int64>
     private static let nowhere: Int64 = -1
     private let received = Atomic<Int64>(0)
+    private let isHeldBack = Atomic<Bool>(false)
     /// The attempt stops here; other threads lower it when a part of the segment is given away.
     private let limit: Atomic<Int64>
 
@@ -70,7 +71,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     var progress: AttemptProgress {
         let position = position.load(ordering: .acquiring)
         return AttemptProgress(
-            position: position == Self.nowhere ? nil : position, received: received.load(ordering: .relaxed))
+            position: position == Self.nowhere ? nil : position, received: received.load(ordering: .relaxed),
+            isHeldBack: isHeldBack.load(ordering: .relaxed))
     }
 
     /// Stop at `end`; bytes already written beyond it are right and stay.
@@ -129,8 +131,10 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         for (index, limiter) in limiters.enumerated() {
             guard let wait = limiter.take(bytes.count) else { continue }
             for earlier in limiters[..<index] { earlier.giveBack(bytes.count) }
+            isHeldBack.store(true, ordering: .relaxed)
             return .pauseFor(wait)
         }
+        isHeldBack.store(false, ordering: .relaxed)
         received.wrappingAdd(Int64(bytes.count), ordering: .relaxed)
         return take(bytes)
     }

@@ -33,8 +33,16 @@ extension TransferRunner {
         let known = name.map { Place(directory: directory, name: $0) }
         let guess = Place(
             directory: directory, name: SafeFileName.forDownload(fields: HTTPFields(), url: options.url))
-        let candidate = known ?? services.storage.find(source: source, inDirectory: directory) ?? guess
-        switch try services.storage.survey(candidate) {
+        let begun = known == nil ? services.storage.find(source: source, inDirectory: directory) : nil
+        let candidate = known ?? begun ?? guess
+        let survey: Survey
+        do throws(TowlineError) {
+            survey = try services.storage.survey(candidate)
+        } catch  where error.code == .destinationBusy && known == nil {
+            // Whether that one is ours to wait for is known with the name, after the first answer.
+            return nil
+        }
+        switch survey {
         case .nothing(let notices):
             tell(notices)
             return nil
@@ -44,9 +52,16 @@ extension TransferRunner {
                 part.sink.close()
                 return nil
             }
+            if begun != nil, candidate != guess {
+                tell(.info, .resumed, "going on with \(candidate.name), which was begun from this URL")
+            }
             return take(part, at: candidate)
         case .finished(let file, let origin):
-            if origin == source { early = .alreadyThere(file) } else if known != nil { try decideOccupied(candidate) }
+            if origin == source {
+                try settle(file, at: candidate)
+            } else if known != nil {
+                try decideOccupied(candidate)
+            }
             return nil
         case .occupied:
             if known != nil { try decideOccupied(candidate) }
@@ -54,8 +69,24 @@ extension TransferRunner {
         }
     }
 
+    /// The download is finished already: nothing to do, unless it is not what the user expects or wants it anew.
+    private func settle(_ file: PublishedFile, at place: Place) throws(TowlineError) {
+        guard options.existing != .overwrite else { return }
+        if let checksum = options.checksum, try !services.storage.mismatches([checksum], at: place).isEmpty {
+            throw TowlineError(
+                .checksumMismatch,
+                "\(place.path) is there already and does not match the expected checksum; --if-exists overwrite fetches"
+                    + " it again")
+        }
+        early = .alreadyThere(file)
+    }
+
+    private func tell(_ level: TransferNotice.Level, _ kind: TransferNotice.Kind, _ text: String) {
+        observer?.noticed(TransferNotice(level, kind, text))
+    }
+
     private func tell(_ notices: [String]) {
-        for text in notices { observer?.noticed(TransferNotice(.warning, .disk, text)) }
+        for text in notices { tell(.warning, .disk, text) }
     }
 
     /// Goes on with an unfinished download that this process now holds.
@@ -67,8 +98,7 @@ extension TransferRunner {
         }
         record = journal.record
         if journal.record.source != source {
-            let text = "\(place.name) was begun from another URL; going on if it is the same file"
-            observer?.noticed(TransferNotice(.info, .resumed, text))
+            tell(.info, .resumed, "\(place.name) was begun from another URL; going on if it is the same file")
         }
         return HeldDownload(
             representation: journal.record.representation, written: part.claims, durable: journal.durable,
@@ -147,9 +177,13 @@ extension TransferRunner {
             step(.begin(held))
             return true
         case .finished(let file, let origin):
-            if origin == source { return leaveAlone(.alreadyThere(file)) }
-            if mayYield { return false }
-            try decideOccupied(place)
+            if origin == source {
+                try settle(file, at: place)
+            } else if mayYield {
+                return false
+            } else {
+                try decideOccupied(place)
+            }
         case .occupied:
             try decideOccupied(place)
         }

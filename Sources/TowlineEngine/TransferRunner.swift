@@ -113,7 +113,19 @@ package actor TransferRunner {
             checkpointIfDue()
         case .stop: step(.stop)
         }
-        observer?.progressed(machine.snapshot(now: MonotonicClock.now))
+        tellProgress()
+    }
+
+    private func tellProgress() {
+        guard let observer else { return }
+        var snapshot = machine.snapshot(now: MonotonicClock.now)
+        // The user's name for it, where there is one, is the one to show.
+        if let place {
+            snapshot.name = place.name
+        } else if case .file(_, let name?) = options.target {
+            snapshot.name = name
+        }
+        observer.progressed(snapshot)
     }
 
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {

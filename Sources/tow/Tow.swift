@@ -35,11 +35,11 @@ enum Tow {
             } else {
                 try command.run()
             }
-            exit(ExitStatus.success.rawValue)
+            end(ExitStatus.success.rawValue)
         } catch let error as TowlineError {
             leave("tow: \(TerminalSafeText.make(error.message))", ExitStatus(error).rawValue)
         } catch let status as ExitCode {
-            exit(status.rawValue)
+            end(status.rawValue)
         } catch {
             leave(error)
         }
@@ -54,12 +54,18 @@ enum Tow {
         }
         var output = OutputDescriptor(STDOUT_FILENO)
         output.write(text + "\n")
-        exit(output.isBroken ? ExitStatus.failed.rawValue : ExitStatus.success.rawValue)
+        end(output.isBroken ? ExitStatus.failed.rawValue : ExitStatus.success.rawValue)
     }
 
     private static func leave(_ text: String, _ status: Int32) -> Never {
         var output = OutputDescriptor(STDERR_FILENO)
         output.write(text.hasSuffix("\n") ? text : text + "\n")
-        exit(status)
+        end(status)
+    }
+
+    /// Ends the process without the exit handlers of libraries: they would free what engine threads still use.
+    private static func end(_ status: Int32) -> Never {
+        fflush(nil)
+        _exit(status)
     }
 }

@@ -106,6 +106,6 @@ struct DownloadSettingsTests {
         ].map { Array($0.utf8) }
         let all = arguments.joined(separator: [0])
         let hidden = ArgumentSecrets.secretRanges(in: arguments).map { String(decoding: Array(all)[$0], as: UTF8.self) }
-        #expect(hidden == ["n:p", "n:p", " x", "n:p", " z", "u:v"])
+        #expect(hidden == ["n:p", "n:p", " x", "n:p", "x@y", " z", "u:v"])
     }
 }

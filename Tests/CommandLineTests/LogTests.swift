@@ -161,7 +161,7 @@ struct LogTests {
             lines == [
                 "f", "  from       http://a.test/f", "  now at     http://b.test/f",
                 "  size       6.3 KiB (6400 bytes)", "  there      3.2 KiB, 50%",
-                "  durable    1.6 KiB, would survive a power loss", "  missing    3.1 KiB in 1 piece",
+                "  durable    1.6 KiB, would survive a power loss", "  missing    3.1 KiB in 1 gap",
                 "  validator  \"x\"", "  running    yes, process 42",
                 "  " + Substring(String(repeating: "#", count: 32) + String(repeating: ".", count: 31) + "+"),
             ])

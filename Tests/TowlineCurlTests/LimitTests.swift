@@ -112,22 +112,15 @@ extension CurlTransportTests {
         @Test(
             "Requests that could break out of their line never reach the wire",
             arguments: [
-                ("/a b", "X", "1"), ("/a\r\nX: 1", "X", "1"), ("/a\0", "X", "1"), ("/", "X\r\nY", "1"),
-                ("/", "X Y", "1"),
-                ("/", "", "1"), ("/", "X:", "1"), ("/", "X", "1\r\nY: 2"), ("/", "X", "1\n"), ("/", "X", "1\u{0}2"),
-                ("/", "X", "1\u{7F}"),
+                ("X\r\nY", "1"), ("X Y", "1"), ("", "1"), ("X:", "1"), ("X", "1\r\nY: 2"), ("X", "1\n"),
+                ("X", "1\u{0}2"), ("X", "1\u{7F}"),
             ])
-        func injection(path: String, name: String, value: String) async {
+        func injection(name: String, value: String) async {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
-            let record = await run(.make(server.url(path), [(name, value)]))
+            let record = await run(.make(server.url("/"), [(name, value)]))
             #expect(record.end?.failureKind == .local)
             #expect(server.connectionCount == 0)
-        }
-
-        @Test("Only http and https", arguments: ["ftp://127.0.0.1/", "file:///etc/passwd", "127.0.0.1", ""])
-        func schemes(url: String) async {
-            #expect(await run(.make(url)).end?.failureKind == .local)
         }
     }
 }

@@ -17,9 +17,7 @@ import TowlineEngine
             return
         }
         #expect(notices.isEmpty)
-        #expect(!storage.isOccupied(directory.place()))
         directory["file"] = [1]
-        #expect(storage.isOccupied(directory.place()))
         guard case .occupied = try storage.survey(directory.place()) else {
             Issue.record("not occupied")
             return

@@ -50,11 +50,14 @@ package struct AttemptProgress: Hashable, Sendable {
     package var position: Int64?
     /// Body bytes received, overlap included.
     package var received: Int64
+    /// A rate limit of ours holds it back: bytes wait to be taken, so it does not stand still.
+    package var isHeldBack: Bool
 
     /// Makes one.
-    package init(position: Int64?, received: Int64) {
+    package init(position: Int64?, received: Int64, isHeldBack: Bool = false) {
         self.position = position
         self.received = received
+        self.isHeldBack = isHeldBack
     }
 }
 

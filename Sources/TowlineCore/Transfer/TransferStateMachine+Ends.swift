@@ -70,6 +70,8 @@ extension TransferStateMachine {
     mutating func failedAttempt(
         _ reason: String, _ wait: Duration?, _ code: TowlineError.Code, limit: Int? = nil, _ context: TransferContext
     ) -> [TransferAction] {
+        // An outage takes all connections down within moments: that is one failure, not one for each.
+        if let notBefore, notBefore > context.now, wait == nil { return [] }
         tally.failures += 1
         let limit = ledger.written.isEmpty ? limit : nil
         if terms.retry.isExhausted(failures: tally.failures, limit: limit) {

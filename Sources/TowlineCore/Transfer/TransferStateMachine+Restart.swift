@@ -19,7 +19,8 @@ extension TransferStateMachine {
         if terms.isStream, !ledger.written.isEmpty {
             return fail(
                 TowlineError(
-                    .transient, "\(terms.source): \(reason), and what went to standard output cannot be taken back"))
+                    isChange ? .changedOnServer : .invalidResponse,
+                    "\(terms.source): \(reason), and what went to standard output cannot be taken back"))
         }
         tally.restarts += 1
         guard tally.restarts <= Self.restartLimit else {

@@ -33,7 +33,12 @@ extension TransferStateMachine {
             return .connecting
         case .verifying: return .verifying
         case .publishing: return .publishing
-        case .ended: return .finished
+        case .ended:
+            switch ending {
+            case .failed: return .failed
+            case .stopped: return .paused
+            case .finished, nil: return .finished
+            }
         }
     }
 

@@ -95,6 +95,7 @@ package struct TransferStateMachine: Sendable {
     var estimator = ThroughputEstimator()
     var remainingTime = RemainingTimeEstimator()
     var isSingle: Bool
+    var ending: TransferEnding?
 
     /// Counts that end loops.
     struct Tally: Sendable {
@@ -151,9 +152,7 @@ package struct TransferStateMachine: Sendable {
             // Publishing syncs once more, notices failures of others, and ends with the journal closed.
             return phase == .publishing ? [] : lostBytes(durable, error)
         case .verified(let mismatches): return verified(mismatches)
-        case .published:
-            phase = .ended
-            return [.finish(.finished)]
+        case .published: return end(.finished)
         case .stop: return stop()
         }
     }
@@ -164,6 +163,7 @@ package struct TransferStateMachine: Sendable {
         for (id, progress) in context.progress {
             guard var attempt = attempts[id], progress.received >= attempt.received else { continue }
             let bytes = progress.received - attempt.received
+            if progress.isHeldBack { attempt.lastProgressAt = context.now }
             if bytes > 0 {
                 attempt.lastProgressAt = context.now
                 attempt.received = progress.received
@@ -266,11 +266,15 @@ package struct TransferStateMachine: Sendable {
         switch goal {
         case .finish: return finish()
         case .resume, .restart: phase = .running
-        case .end(let ending):
-            phase = .ended
-            return [.finish(ending)]
+        case .end(let ending): return end(ending)
         }
         return []
+    }
+
+    private mutating func end(_ ending: TransferEnding) -> [TransferAction] {
+        phase = .ended
+        self.ending = ending
+        return [.finish(ending)]
     }
 
     private mutating func finish() -> [TransferAction] {
@@ -301,7 +305,9 @@ package struct TransferStateMachine: Sendable {
         let who = mine ? "the expected" : "the server's own"
         let names = mismatches.map(\.algorithm.rawValue).joined(separator: ", ")
         let error = TowlineError(
-            .checksumMismatch, "\(terms.source): the bytes do not match \(who) checksum (\(names)); not published")
+            .checksumMismatch,
+            "\(terms.source): the bytes do not match \(who) checksum (\(names)); "
+                + (terms.isStream ? "they went to standard output already" : "not published, kept as .tow-bad"))
         phase = .draining(.end(.failed(error)))
         return (terms.isStream ? [] : [.setAside]) + drained()
     }

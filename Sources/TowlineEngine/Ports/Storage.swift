@@ -23,8 +23,8 @@ package protocol Storage: AnyObject, Sendable {
     func replace(_ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError)
         -> OpenPart
 
-    /// Whether something is under the final name.
-    func isOccupied(_ place: Place) -> Bool
+    /// The checksums that the file under the final name does not have. Blocks for as long as reading it takes.
+    func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [Checksum]
 
     /// A sink that is this process's standard output: bytes go out in order, once, hashed on the way.
     func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart

@@ -47,7 +47,7 @@ struct PartStatus {
     private func missing(_ length: Int64) -> String {
         let gaps = written.gaps(in: ByteRange(0, length))
         return
-            "\(ByteCountText.format(length - written.count)) in \(gaps.count) \(gaps.count == 1 ? "piece" : "pieces")"
+            "\(ByteCountText.format(length - written.count)) in \(gaps.count) \(gaps.count == 1 ? "gap" : "gaps")"
     }
 
     private var validator: String {

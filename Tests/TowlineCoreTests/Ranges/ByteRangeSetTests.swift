@@ -1,21 +1,6 @@
 import Testing
 import TowlineCore
 
-/// Small, seeded, good enough to shuffle operations: SplitMix64.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
-
 @Suite("Sets of byte ranges")
 struct ByteRangeSetTests {
     /// Sorted, disjoint, not touching, none empty.
@@ -26,7 +11,7 @@ struct ByteRangeSetTests {
 
     @Test("random operations agree with a plain set of offsets", arguments: 0..<20 as Range<UInt64>)
     func model(_ seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
+        var generator = Generator(seed: seed)
         var set = ByteRangeSet()
         var model = Set<Int64>()
         for _ in 0..<300 {
@@ -68,7 +53,7 @@ struct ByteRangeSetTests {
 struct RangeLedgerTests {
     @Test("random leases, progress, cuts and releases lose no byte and invent none", arguments: 0..<30 as Range<UInt64>)
     func model(_ seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
+        var generator = Generator(seed: seed)
         let length: Int64 = 1000
         var ledger = RangeLedger(completeLength: length, written: ByteRangeSet())
         var model = Set<Int64>()

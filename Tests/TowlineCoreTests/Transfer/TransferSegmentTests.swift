@@ -92,6 +92,36 @@ struct TransferSegmentTests {
         #expect(script.last.lease == stuck.lease)
     }
 
+    @Test("a connection that our own rate limit holds back does not stand still")
+    func heldBack() throws {
+        var script = try spread(2)
+        for second in 1...200 {
+            script.now = .seconds(second)
+            for plan in script.plans {
+                script.progress[plan.id] = AttemptProgress(position: nil, received: 0, isHeldBack: true)
+            }
+            script.feed(.tick)
+        }
+        #expect(script.plans.count == 2)
+        #expect(script.actions.allSatisfy { if case .cancel = $0 { false } else { true } })
+    }
+
+    @Test("an outage that takes all connections down is one failure, and all come back together")
+    func outage() throws {
+        var script = try spread(4)
+        script.now = .seconds(10)
+        script.feed(.tick)
+        script.now = .seconds(20)
+        for plan in script.plans.prefix(4) { script.end(plan, cut(.connectFailed)) }
+        #expect(script.notices(.retrying).count == 1)
+        #expect(script.plans.count == 4)
+        script.now = .seconds(22)
+        script.feed(.tick)
+        #expect(script.plans.count == 5)
+        accept(script.last, in: &script)
+        #expect(script.plans.count == 8)
+    }
+
     @Test("races the slowest remainder at the end, and the first to finish ends it")
     func races() throws {
         var script = try spread(2)

@@ -1,0 +1,52 @@
+import Glibc
+import TowlineCore
+import TowlineCurl
+import TowlineDisk
+import TowlineEngine
+
+/// `crash-victim URL DIRECTORY NAME CONNECTIONS STRIKE NUMBER`: one download as `tow get` runs it, during which one
+/// system call on files fails or ends the process. Prints `calls N` and leaves with the download's exit status.
+@main
+struct Main {
+    static func main() async {
+        signal(SIGPIPE, SIG_IGN)
+        let words = CommandLine.arguments
+        guard words.count == 7, let connections = Int(words[4]), let kind = Strike.Kind(rawValue: words[5]),
+            let number = Int(words[6])
+        else {
+            say(STDERR_FILENO, "usage: crash-victim URL DIRECTORY NAME CONNECTIONS STRIKE NUMBER")
+            exit(ExitStatus.usage.rawValue)
+        }
+        let syscall = StrikingSyscall(Strike(kind: kind, number: number))
+        let status = await run(words[1], words[2], words[3], connections, syscall)
+        say(STDOUT_FILENO, "calls \(syscall.calls)")
+        // As tow does: exit handlers of libraries would free what engine threads still use.
+        _exit(status.rawValue)
+    }
+
+    private static func run(
+        _ url: String, _ directory: String, _ name: String, _ connections: Int, _ syscall: StrikingSyscall
+    ) async -> ExitStatus {
+        do throws(TowlineError) {
+            var options = DownloadOptions(
+                url: try HTTPURL(parsing: url), target: .file(directory: directory, name: name))
+            options.connections = connections
+            options.maxTries = 4
+            options.retryWait = .milliseconds(10)
+            let services = TransferServices(
+                transport: CurlTransport(), storage: FileStorage(syscall: syscall), board: HostBoard(),
+                limiter: RateLimiter(rate: 0))
+            _ = try await TransferRunner(options: options, services: services, observer: nil).run()
+            return .success
+        } catch {
+            say(STDERR_FILENO, "victim: \(error.message)")
+            return ExitStatus(error)
+        }
+    }
+
+    private static func say(_ descriptor: Int32, _ text: String) {
+        let bytes = Array((text + "\n").utf8)
+        // Nobody listens any more: the exit status says the same.
+        _ = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+    }
+}

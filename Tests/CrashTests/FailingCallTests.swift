@@ -1,0 +1,44 @@
+import FaultServer
+import Glibc
+import Testing
+
+/// Each system call of a run fails in turn: the run ends well or says what is wrong, and the next run ends well.
+@Suite(.serialized) struct FailingCallTests {
+    @Test(arguments: ["full", "failure", "interrupted", "short", "failureFromThenOn"])
+    func theRunEndsWithTheRightFileOrAnError(_ strike: String) async throws {
+        let run = try await VictimRun(Version(seed: 9, length: 1_200_000), connections: 3)
+        let calls = VictimRun.calls(try await run.victim("none", 0))
+        #expect(calls > 40)
+        var problems: [String] = []
+        var failures = 0
+        let stride = Torture.pick(6, 1)
+        for number in (0..<calls + 5) where number < 30 || number > calls - 25 || number % stride == 0 {
+            run.place.clear()
+            let ending = try await run.victim(strike, number)
+            if !ending.isSuccess { failures += 1 }
+            if let problem = Self.problem(ending, run) { problems.append("\(strike) at \(number): \(problem)") }
+            // The mark of the finished is best effort: without it the next run does not know the file, and says so.
+            let isUnmarked = ending.isSuccess
+            if let problem = try await run.finish(orOccupied: isUnmarked) {
+                problems.append("\(strike) at \(number), then: \(problem)")
+            }
+        }
+        print("failing calls, \(strike): \(calls) calls, \(failures) runs failed, \(problems.count) problems")
+        #expect(problems.isEmpty, "\(problems.prefix(5))")
+        // Interrupted and short calls are gone on with.
+        if strike == "short" || strike == "interrupted" { #expect(failures == 0) } else { #expect(failures > 10) }
+        await run.server.stop()
+    }
+
+    private static func problem(_ ending: ChildProcess.Ending, _ run: VictimRun) -> String? {
+        if ending.isLate { return "it hangs" }
+        guard let status = ending.status else { return "a signal ended it: \(ending)" }
+        if status == 0 { return run.place.problem(run.name, run.version) }
+        guard ending.output.hasPrefix("victim: ") else { return "no message: \(ending)" }
+        guard run.place.has(run.name) else { return nil }
+        // An error after the rename: what has the name is whole.
+        let place = try? run.version.content.firstMismatch(
+            inFile: run.place.file(run.name), length: run.version.length)
+        return place == nil ? nil : "a wrong file, with status \(status)"
+    }
+}

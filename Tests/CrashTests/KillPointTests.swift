@@ -1,0 +1,139 @@
+import FaultServer
+import Glibc
+import Testing
+
+/// A run is killed at each of its system calls that change anything on disk, in turn, until one survives.
+@Suite(.serialized) struct KillPointTests {
+    /// More than 1 MiB: there is a journal.
+    private static let length: Int64 = 1_300_000
+    /// Every how many calls in the usual run; the last, where it is published, come one by one.
+    private static let step = Torture.pick(5, 1)
+    /// The calls at the beginning and the end of a run where something other than bytes and marks is written.
+    private static let closeEnd = 24
+
+    /// The numbers of the calls to be killed at, of about `calls`; a run may make more or fewer each time.
+    private static func numbers(_ calls: Int) -> [Int] {
+        (0..<calls + 8).filter { $0 < closeEnd || $0 > calls - closeEnd || $0 % step == 0 }
+    }
+
+    @Test(arguments: ["kill", "killHalfway"], [1, 4])
+    func aNewDownload(_ strike: String, _ connections: Int) async throws {
+        let run = try await VictimRun(Version(seed: 3, length: Self.length), connections: connections)
+        let calls = VictimRun.calls(try await run.victim("kill", 1_000_000))
+        #expect(calls > 30)
+        var tally = Tally("a new download, \(strike), -x \(connections)")
+        for number in Self.numbers(calls) {
+            run.place.clear()
+            try await strikeAndFinish(run, strike, number, [run.version], mayBeEmpty: number == 0, &tally)
+        }
+        tally.report()
+        #expect(tally.kills > 30)
+        await run.server.stop()
+    }
+
+    /// The run that is killed goes on with what an earlier one left.
+    @Test(arguments: ["kill", "killHalfway"])
+    func aResumedDownload(_ strike: String) async throws {
+        let run = try await VictimRun(Version(seed: 4, length: Self.length), connections: 4)
+        let calls = VictimRun.calls(try await run.victim("kill", 1_000_000))
+        var tally = Tally("a resumed download, \(strike)")
+        for number in Self.numbers(calls / 2 + 10) {
+            run.place.clear()
+            #expect(try await run.victim("kill", calls / 2).signal == SIGKILL)
+            try await strikeAndFinish(run, strike, number, [run.version], mayBeEmpty: false, &tally)
+        }
+        tally.report()
+        #expect(tally.kills > 20)
+        await run.server.stop()
+    }
+
+    /// The run that is killed finds that the file changed, and puts another generation in the place of what it held.
+    @Test(arguments: ["kill", "killHalfway"])
+    func aChangedFile(_ strike: String) async throws {
+        let old = Version(seed: 5, length: Self.length)
+        let new = old.replaced(seed: 6, length: Self.length + 100_000)
+        let run = try await VictimRun(old, connections: 4)
+        let calls = VictimRun.calls(try await run.victim("kill", 1_000_000))
+        var tally = Tally("a changed file, \(strike)")
+        for number in Self.numbers(calls + 10) {
+            run.place.clear()
+            run.server.replace("/file", with: old)
+            #expect(try await run.victim("kill", calls * 2 / 3).signal == SIGKILL)
+            run.server.replace("/file", with: new)
+            try await strikeAndFinish(run, strike, number, [old, new], mayBeEmpty: false, &tally)
+        }
+        tally.report()
+        #expect(tally.kills > 30)
+        await run.server.stop()
+    }
+
+    /// Small files have no journal.
+    @Test func aSmallFile() async throws {
+        let run = try await VictimRun(Version(seed: 7, length: 30_000), connections: 4)
+        let calls = VictimRun.calls(try await run.victim("kill", 1_000_000))
+        #expect(calls > 4)
+        var tally = Tally("a small file")
+        for number in 0..<calls + 2 {
+            run.place.clear()
+            try await strikeAndFinish(run, "kill", number, [run.version], mayBeEmpty: number == 0, &tally)
+        }
+        tally.report()
+        #expect(tally.kills >= calls - 2)
+        await run.server.stop()
+    }
+
+    /// The run after a kill is killed too, twenty times in a row at call after call, and nothing is lost by it.
+    @Test func recoveryIsKilledAgainAndAgain() async throws {
+        let run = try await VictimRun(Version(seed: 8, length: Self.length), connections: 4)
+        let calls = VictimRun.calls(try await run.victim("kill", 1_000_000))
+        var tally = Tally("recovery")
+        for first in stride(from: 4, to: calls, by: Torture.pick(max(1, calls / 6), 3)) {
+            run.place.clear()
+            #expect(try await run.victim("kill", first).signal == SIGKILL)
+            for again in 0..<20 {
+                let ending = try await run.victim(again % 2 == 0 ? "kill" : "killHalfway", again % 10)
+                if ending.isSuccess { break }
+                #expect(ending.signal == SIGKILL, "\(ending)")
+                tally.kills += 1
+                tally.note(run.problemAfterKill(versions: [run.version], mayBeEmpty: false), again)
+            }
+            tally.note(try run.problemWithClaims(versions: [run.version]), first)
+            tally.note(try await run.finish(), first)
+        }
+        tally.report()
+        #expect(tally.kills > 20)
+        await run.server.stop()
+    }
+
+    // MARK: One kill
+
+    private struct Tally {
+        let what: String
+        var kills = 0
+        var survivors = 0
+        var problems: [String] = []
+
+        init(_ what: String) { self.what = what }
+
+        mutating func note(_ problem: String?, _ number: Int) {
+            if let problem { problems.append("\(what), call \(number): \(problem)") }
+        }
+
+        func report() {
+            print("kill points, \(what): \(kills) kills, \(survivors) runs survived, \(problems.count) problems")
+            #expect(problems.isEmpty, "\(problems.prefix(5))")
+        }
+    }
+
+    private func strikeAndFinish(
+        _ run: VictimRun, _ strike: String, _ number: Int, _ versions: [Version], mayBeEmpty: Bool, _ tally: inout Tally
+    ) async throws {
+        let ending = try await run.victim(strike, number)
+        if ending.signal == SIGKILL, !ending.isLate { tally.kills += 1 } else { tally.survivors += 1 }
+        if ending.isLate || (ending.signal == nil && !ending.isSuccess) { tally.note("\(ending)", number) }
+        tally.note(run.problemAfterKill(versions: versions, mayBeEmpty: mayBeEmpty), number)
+        // Half of the time the claims are looked at; the other half tow finds what was left as it was left.
+        if number % 2 == 1 { tally.note(try run.problemWithClaims(versions: versions), number) }
+        tally.note(try await run.finish(), number)
+    }
+}
