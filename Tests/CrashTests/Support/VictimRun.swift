@@ -46,6 +46,9 @@ struct VictimRun: Sendable {
         return place.problem(name, version)
     }
 
+    /// Whether anything of the download is there.
+    var hasPartOrFile: Bool { place.has(name + ".tow") || place.has(name) }
+
     /// What is wrong with what a killed victim left; `nil` if nothing is. Whole files and claimed bytes may be those
     /// of any of the versions, of one version each.
     func problemAfterKill(versions: [Version], mayBeEmpty: Bool) -> String? {
