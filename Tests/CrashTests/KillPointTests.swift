@@ -91,8 +91,8 @@ import Testing
             run.place.clear()
             #expect(try await run.victim("kill", first).signal == SIGKILL)
             for again in 0..<20 {
-                // The very first calls come before there is a part file; once it is there, no kill may lose it.
-                let hasBegun = run.hasPartOrFile
+                // The very first calls come before there is a journal; once it is there, no kill may lose the part file.
+                let hasBegun = run.hasClaims
                 let ending = try await run.victim(again % 2 == 0 ? "kill" : "killHalfway", again % 10)
                 if ending.isSuccess { break }
                 #expect(ending.signal == SIGKILL, "\(ending)")

@@ -46,8 +46,8 @@ struct VictimRun: Sendable {
         return place.problem(name, version)
     }
 
-    /// Whether anything of the download is there.
-    var hasPartOrFile: Bool { place.has(name + ".tow") || place.has(name) }
+    /// Whether anything is there that must not be lost: a part file without a journal claims nothing.
+    var hasClaims: Bool { place.has(name + ".tow-journal") || place.has(name) }
 
     /// What is wrong with what a killed victim left; `nil` if nothing is. Whole files and claimed bytes may be those
     /// of any of the versions, of one version each.
