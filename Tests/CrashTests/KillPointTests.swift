@@ -89,7 +89,10 @@ import Testing
         var tally = Tally("recovery")
         for first in stride(from: 4, to: calls, by: Torture.pick(max(1, calls / 6), 3)) {
             run.place.clear()
-            #expect(try await run.victim("kill", first).signal == SIGKILL)
+            // A run makes more or fewer calls each time, so one struck near its end may be over before its turn comes.
+            let struck = try await run.victim("kill", first)
+            if struck.isSuccess { continue }
+            #expect(struck.signal == SIGKILL, "\(struck)")
             for again in 0..<20 {
                 // The very first calls come before there is a journal; once it is there, no kill may lose the part file.
                 let hasBegun = run.hasClaims
