@@ -27,6 +27,10 @@ public enum DownloadState: Hashable, Sendable {
         case retry
         /// The server said when to come back (`Retry-After`).
         case server
+        /// A network that reaches the server.
+        case network
+        /// Room on the disk.
+        case diskSpace
     }
 
     /// Whether a download may go from this state to that one.

@@ -1,0 +1,60 @@
+/// Names a download for as long as anybody remembers it: 128 bits, never used twice.
+///
+/// The first 48 bits are the milliseconds since 1970 at which it was made, the other 80 are random, so that names in
+/// order are downloads in the order they were added (the layout of a ULID). Written as 26 characters of Crockford's
+/// base 32, upper case; read in either case.
+public struct DownloadID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
+    private let high: UInt64
+    private let low: UInt64
+
+    /// Makes one of a time and 80 random bits, of which `random.high` gives the lowest 16.
+    package init(milliseconds: UInt64, random: (high: UInt16, low: UInt64)) {
+        high = milliseconds << 16 | UInt64(random.high)
+        low = random.low
+    }
+
+    /// Reads what `description` writes; `nil` if it is nothing of the kind.
+    public init?(_ text: some StringProtocol) {
+        guard text.utf8.count == 26 else { return nil }
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+        for byte in text.utf8 {
+            let upper = byte >= 0x61 ? byte & 0xDF : byte
+            guard let digit = Self.digits.firstIndex(of: upper), high >> 59 == 0 else { return nil }
+            high = high << 5 | low >> 59
+            low = low << 5 | UInt64(digit)
+        }
+        self.high = high
+        self.low = low
+    }
+
+    /// 16 bytes, most significant first; their order is that of the names.
+    package var bytes: [UInt8] {
+        [high, low].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64($0))) } }
+    }
+
+    /// Reads `bytes`; `nil` unless there are 16.
+    package init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == 16 else { return nil }
+        high = bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        low = bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// The earlier one comes first.
+    public static func < (left: DownloadID, right: DownloadID) -> Bool {
+        (left.high, left.low) < (right.high, right.low)
+    }
+
+    /// 26 characters.
+    public var description: String {
+        var characters: [UInt8] = []
+        var (high, low) = (high, low)
+        for _ in 0..<26 {
+            characters.append(Self.digits[Int(low & 31)])
+            low = low >> 5 | high << 59
+            high >>= 5
+        }
+        return String(decoding: characters.reversed(), as: UTF8.self)
+    }
+}
