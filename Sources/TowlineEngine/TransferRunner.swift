@@ -57,6 +57,9 @@ package actor TransferRunner {
     /// Ends the transfer soon, with everything kept; `run` then throws `cancelled`.
     package nonisolated func stop() { continuation.yield(.stop) }
 
+    /// Changes this transfer's own rate limit, in bytes per second; 0: none.
+    package nonisolated func setRateLimit(_ rate: Int64) { limiter.setRate(rate) }
+
     /// Runs to the end.
     ///
     /// - Throws: `cancelled` after `stop`; otherwise what went wrong. The part file and its journal stay wherever

@@ -33,6 +33,9 @@ extension TowlineError {
             case refusedByServer, notFound, redirectRefused, untrustedServer, invalidResponse
             case transient, lengthUnproven
             case cancelled
+            case unknownDownload, illegalTransition, closed
+            case registryBusy, registryFailure, unsupportedRegistry
+            case followUpFailed
         }
         private let base: Base
         private init(_ base: Base) { self.base = base }
@@ -80,6 +83,20 @@ extension TowlineError {
         public static let lengthUnproven = Code(.lengthUnproven)
         /// The caller cancelled or interrupted.
         public static let cancelled = Code(.cancelled)
+        /// No download of that name is in the list: it was removed.
+        public static let unknownDownload = Code(.unknownDownload)
+        /// What was asked of a download cannot be done in its state, such as pausing one that is finished.
+        public static let illegalTransition = Code(.illegalTransition)
+        /// The downloader was closed.
+        public static let closed = Code(.closed)
+        /// Another process has the state directory.
+        public static let registryBusy = Code(.registryBusy)
+        /// The list of downloads cannot be read or written.
+        public static let registryFailure = Code(.registryFailure)
+        /// The list of downloads was written by a newer version; it is left untouched.
+        public static let unsupportedRegistry = Code(.unsupportedRegistry)
+        /// What was to follow a finished download failed; the file is there.
+        public static let followUpFailed = Code(.followUpFailed)
     }
 }
 

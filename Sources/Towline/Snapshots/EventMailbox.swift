@@ -1,0 +1,121 @@
+import Synchronization
+import TowlineCore
+
+/// What one reader of events has not read yet. Never more than one change for each download and `maximumNotes` notes,
+/// however slow the reader is: the engine does not wait for it.
+final class EventMailbox: Sendable {
+    private struct Contents {
+        var order: [DownloadID] = []
+        var first = 0
+        var latest: [DownloadID: DownloadEvent] = [:]
+        var notes: [DownloadEvent] = []
+        var missed = 0
+        var isClosed = false
+        var reader: CheckedContinuation<Void, Never>?
+    }
+
+    private static let maximumNotes = 1000
+    private let contents = Mutex(Contents())
+
+    /// Puts an event in; a change takes the place of an unread one of the same download.
+    func put(_ event: DownloadEvent) {
+        let reader = contents.withLock { contents -> CheckedContinuation<Void, Never>? in
+            guard !contents.isClosed else { return nil }
+            switch event {
+            case .added(let snapshot): contents.set(event, snapshot.id)
+            case .removed(let id): contents.set(event, id)
+            case .changed(let snapshot):
+                // An addition that was not read yet stays one, with what is new.
+                if case .added = contents.latest[snapshot.id] {
+                    contents.latest[snapshot.id] = .added(snapshot)
+                } else {
+                    contents.set(event, snapshot.id)
+                }
+            case .noted, .missed:
+                if contents.notes.count < Self.maximumNotes { contents.notes.append(event) } else { contents.missed += 1 }
+            }
+            return contents.reader.take()
+        }
+        reader?.resume()
+    }
+
+    /// The next event; `nil` once closed and empty, or when the task is cancelled.
+    func next() async -> DownloadEvent? {
+        while true {
+            let (event, isClosed) = contents.withLock { ($0.take(), $0.isClosed) }
+            if let event { return event }
+            if isClosed || Task.isCancelled { return nil }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let goesOn = contents.withLock { contents -> Bool in
+                        guard contents.isEmpty, !contents.isClosed, !Task.isCancelled else { return true }
+                        contents.reader = continuation
+                        return false
+                    }
+                    if goesOn { continuation.resume() }
+                }
+            } onCancel: {
+                contents.withLock { $0.reader.take() }?.resume()
+            }
+        }
+    }
+
+    /// No further events; what is there can still be read.
+    func close() {
+        contents.withLock { contents in
+            contents.isClosed = true
+            return contents.reader.take()
+        }?.resume()
+    }
+}
+
+extension EventMailbox.Contents {
+    fileprivate var isEmpty: Bool { notes.isEmpty && missed == 0 && first == order.count }
+
+    fileprivate mutating func set(_ event: DownloadEvent, _ id: DownloadID) {
+        if latest.updateValue(event, forKey: id) == nil { order.append(id) }
+    }
+
+    fileprivate mutating func take() -> DownloadEvent? {
+        if first < order.count {
+            let id = order[first]
+            first += 1
+            // A reader that never quite catches up must not collect what it has read.
+            if first == order.count || first > 1024 && first > order.count / 2 {
+                order.removeFirst(first)
+                first = 0
+            }
+            return latest.removeValue(forKey: id)
+        }
+        if !notes.isEmpty { return notes.removeFirst() }
+        guard missed > 0 else { return nil }
+        defer { missed = 0 }
+        return .missed(missed)
+    }
+}
+
+/// The events of a ``Downloader``, for one reader. Reading slowly loses intermediate changes, never the last one, and
+/// costs no memory beyond one event for each download.
+public struct DownloadEvents: AsyncSequence, Sendable {
+    let mailbox: EventMailbox
+
+    /// Ends when the ``Downloader`` is closed or the task is cancelled.
+    public func makeAsyncIterator() -> Iterator { Iterator(reader: MailboxReader(mailbox)) }
+
+    /// Reads events.
+    public struct Iterator: AsyncIteratorProtocol {
+        let reader: MailboxReader
+
+        /// The next event.
+        public mutating func next() async -> DownloadEvent? { await reader.mailbox.next() }
+    }
+}
+
+/// Closes a mailbox that nobody reads any more.
+final class MailboxReader: Sendable {
+    let mailbox: EventMailbox
+
+    init(_ mailbox: EventMailbox) { self.mailbox = mailbox }
+
+    deinit { mailbox.close() }
+}
