@@ -10,6 +10,8 @@ public enum DownloadEvent: Hashable, Sendable {
     case removed(DownloadID)
     /// Something was written into its timeline.
     case noted(DownloadID, TimelineNote)
+    /// The list itself could not be read or written; downloads go on where they can.
+    case troubled(TowlineError)
     /// The reader was so slow that this many notes were left out; the timelines have them.
     case missed(Int)
 }

@@ -31,7 +31,7 @@ final class EventMailbox: Sendable {
                 } else {
                     contents.set(event, snapshot.id)
                 }
-            case .noted, .missed:
+            case .noted, .missed, .troubled:
                 if contents.notes.count < Self.maximumNotes { contents.notes.append(event) } else { contents.missed += 1 }
             }
             return contents.reader.take()

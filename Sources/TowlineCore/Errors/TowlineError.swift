@@ -40,6 +40,12 @@ extension TowlineError {
         private let base: Base
         private init(_ base: Base) { self.base = base }
 
+        /// The code of that name, as `description` gives it.
+        package init?(name: String) {
+            guard let base = Base(rawValue: name) else { return nil }
+            self.base = base
+        }
+
         /// The code's name, stable: `--json` prints it.
         public var description: String { base.rawValue }
 

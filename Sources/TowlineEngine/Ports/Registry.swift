@@ -155,6 +155,8 @@ package struct RegistryChange: Hashable, Sendable {
     package var id: DownloadID
     /// Its state, with the reason that belongs to it: setting the state replaces reason, code, status and wait.
     package var state: State?
+    /// The directory, after the file was moved. The identity stays.
+    package var directory: String?
     /// The final name.
     package var name: String?
     /// The URL, after the caller renewed it. The identity stays.

@@ -1,0 +1,180 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+/// What becomes of a download whose transfer ended.
+extension DownloadCenter {
+    func ended(_ download: LiveDownload, _ result: Result<CompletedTransfer, TowlineError>) async {
+        let id = download.id
+        let progress = download.progress
+        if progress.received > 0 { waitCounts[id] = nil }
+        var change = download.takeChange(progress: true) ?? RegistryChange(id)
+        switch (download.intent, result) {
+        // Whatever was asked meanwhile: the file is there.
+        case (let intent, .success(let completed)):
+            finish(&change, completed, download)
+            if case .remove = intent { return await remove(download, change, intent) }
+        case (.remove, .failure): return await remove(download, change, download.intent)
+        case (.none, .failure(let error)): await fail(&change, error, download)
+        case (.restart, .failure): change.state = .init(.queued)
+        case (.pause, .failure):
+            change.state = .init(.paused)
+            change.note("paused", "paused")
+        case (.cancel, .failure):
+            files.discardUnfinished(download.recordWithName)
+            change.state = .init(.cancelled, endedAt: WallClock.milliseconds)
+            change.heldBytes = 0
+            change.note("cancelled", "cancelled")
+        // Under way it stays, for the next launch.
+        case (.close, .failure): break
+        }
+        download.close()
+        do throws(TowlineError) {
+            // Before it is finished, so that a kill in between leaves a name too many and never a follow-up undone.
+            if change.state?.reasonCode == FollowUpState.running(0).code {
+                try await registry.setValue("", for: "follow/\(id)")
+            }
+            try await registry.apply([change])
+        } catch {
+            registryFailed(error)
+        }
+        live[id] = nil
+        admission.end(download.share)
+        await publish(id)
+        beginFollowUps(id)
+        if waits[id] != nil { setAlarm() }
+    }
+
+    private func remove(_ download: LiveDownload, _ change: RegistryChange, _ intent: LiveDownload.Intent) async {
+        download.close()
+        var record = download.recordWithName
+        if let name = change.name { record.name = name }
+        if change.state?.state == .finished { record.state = .finished }
+        live[download.id] = nil
+        admission.end(download.share)
+        guard case .remove(let deletingFiles) = intent else { return }
+        do throws(TowlineError) {
+            try await forget(record, deletingFiles: deletingFiles)
+        } catch {
+            registryFailed(error)
+        }
+    }
+
+    private func finish(
+        _ change: inout RegistryChange, _ completed: CompletedTransfer, _ download: LiveDownload
+    ) {
+        let now = WallClock.milliseconds
+        let next: FollowUpState = download.request.followUps.isEmpty ? .none : .running(0)
+        change.state = .init(.finished, reasonCode: next.code, endedAt: now)
+        switch completed.outcome {
+        case .published(let file), .alreadyThere(let file):
+            change.completeLength = .some(file.length)
+            change.heldBytes = file.length
+            change.name = file.path.split(separator: "/").last.map(String.init)
+            change.note("finished", "finished: \(TerminalSafeText.make(file.path))")
+        case .skipped(let path):
+            change.name = path.split(separator: "/").last.map(String.init)
+            change.note("skipped", "\(TerminalSafeText.make(path)) was there already")
+        case .streamed(let length): change.heldBytes = length
+        }
+    }
+
+    private func fail(_ change: inout RegistryChange, _ error: TowlineError, _ download: LiveDownload) async {
+        if await renew(download, after: error) {
+            change.state = .init(.queued)
+            change.note("renewed", "the link was renewed: \(error.message)")
+            return
+        }
+        switch error.code {
+        case .transient where download.request.maximumTries == nil:
+            wait(&change, .network, error.message, download.id)
+        case .diskFull:
+            wait(&change, .diskSpace, error.message, download.id)
+        case .cancelled:
+            change.state = .init(.paused)
+        default:
+            waitCounts[download.id] = nil
+            change.state = .init(
+                .failed, reason: error.message, reasonCode: error.code.description, status: error.status,
+                endedAt: WallClock.milliseconds)
+            change.note("failed", error.message)
+        }
+    }
+
+    // MARK: Waiting
+
+    private func wait(_ change: inout RegistryChange, _ code: WaitCode, _ reason: String, _ id: DownloadID) {
+        let count = waitCounts[id, default: 0]
+        waitCounts[id] = count + 1
+        let seconds =
+            code == .diskSpace
+            ? configuration.diskRetryInterval
+            : min(300, configuration.networkRetryInterval * Double(1 << min(count, 20)))
+        waits[id] = Wait(code: code, until: .now + .seconds(seconds))
+        change.state = .init(
+            .waiting, reason: reason, reasonCode: code.rawValue,
+            waitUntil: WallClock.milliseconds + Int64(seconds * 1000))
+        // Once for each time it begins to wait: a network that is gone for days does not fill the timeline.
+        if count == 0 { change.note("waiting", reason) }
+    }
+
+    /// Wakes when the first wait is over.
+    func setAlarm() {
+        alarm?.cancel()
+        guard let first = waits.values.map(\.until).min(), !isClosed else { return }
+        alarm = Task {
+            do { try await Task.sleep(until: first, clock: .continuous) } catch { return }
+            await waitsAreOver { $0.until <= .now }
+        }
+    }
+
+    private func waitsAreOver(_ isOver: (Wait) -> Bool) async {
+        var ready: [DownloadID] = []
+        for (id, wait) in waits where isOver(wait) {
+            if wait.code == .diskSpace, await isStillFull(id) {
+                waits[id]?.until = .now + .seconds(configuration.diskRetryInterval)
+                continue
+            }
+            ready.append(id)
+        }
+        for id in ready { waits[id] = nil }
+        do throws(TowlineError) {
+            try await registry.apply(ready.map { RegistryChange($0, state: .init(.queued)) })
+        } catch {
+            registryFailed(error)
+        }
+        for id in ready { await publish(id) }
+        setAlarm()
+        pump()
+    }
+
+    private func isStillFull(_ id: DownloadID) async -> Bool {
+        guard let record = try? await registry.download(id), let length = record.completeLength,
+            let free = files.freeSpace(record.directory)
+        else { return false }
+        return free < max(length - record.heldBytes, 1 << 20)
+    }
+
+    /// A network came or went: whoever waits for one looks again.
+    func networkChanged() {
+        guard !isClosed else { return }
+        for download in live.values { download.runner?.nudge() }
+        Task { await waitsAreOver { $0.code == .network } }
+    }
+}
+
+extension LiveDownload {
+    /// The list's entry, with the name that was learned meanwhile.
+    var recordWithName: RegisteredDownload {
+        var record = record
+        record.name = snapshot.name ?? record.name
+        return record
+    }
+}
+
+extension RegistryChange {
+    /// Adds a line to the timeline.
+    mutating func note(_ kind: String, _ message: String) {
+        entries.append(TimelineEntry(time: WallClock.milliseconds, kind: kind, message: message))
+    }
+}

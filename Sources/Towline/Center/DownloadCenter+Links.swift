@@ -1,0 +1,89 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+/// Links that expire: a new one is asked for when the server refuses the old one, and ahead of a known end.
+extension DownloadCenter {
+    /// How long before its end a link is renewed.
+    private static let margin: TimeInterval = 30
+    /// Statuses with which a link that worked says that it works no more.
+    private static let expired: Set<Int> = [401, 403, 404, 410]
+    /// A renewal that brought nothing is not asked for without end.
+    private static let maximumInRow = 3
+
+    /// Asks for a new link after a failure. `true` if there is one and the download can go on with it.
+    func renew(_ download: LiveDownload, after error: TowlineError) async -> Bool {
+        guard let status = error.status, Self.expired.contains(status), configuration.linkRenewal != nil else {
+            return false
+        }
+        let progress = download.progress
+        // A link that never worked is not one that expired.
+        guard progress.held > 0 else { return false }
+        if progress.received > 0 { renewalsInRow[download.id] = nil }
+        let count = renewalsInRow[download.id, default: 0]
+        guard count < Self.maximumInRow else { return false }
+        renewalsInRow[download.id] = count + 1
+        return await renew(download, .refused(status: status))
+    }
+
+    /// Renews a link that ends before a request could be answered.
+    func renewIfExpiring(_ download: LiveDownload) async throws(TowlineError) {
+        guard configuration.linkRenewal != nil, let end = LinkExpiry.end(of: try download.request.source) else { return }
+        let date = Date(timeIntervalSince1970: Double(end))
+        guard date.timeIntervalSinceNow < Self.margin else { return }
+        _ = await renew(download, .expires(date))
+    }
+
+    /// In how long the link of a download must be renewed, if it says so and somebody can.
+    func renewalTime(_ download: LiveDownload) throws(TowlineError) -> Duration? {
+        guard configuration.linkRenewal != nil, let end = LinkExpiry.end(of: try download.request.source) else {
+            return nil
+        }
+        let left = Date(timeIntervalSince1970: Double(end)).timeIntervalSinceNow - Self.margin
+        // One that is over already was not renewed: the server says whether it minds.
+        return left > 0 ? .milliseconds(Int64(min(left, 1e9) * 1000)) : nil
+    }
+
+    /// Ends a transfer in time to renew its link and go on with what is there.
+    func endBefore(_ time: Duration, _ download: LiveDownload) {
+        let id = download.id
+        Task { [weak self, weak download] in
+            do { try await Task.sleep(for: time) } catch { return }
+            guard let self, let download, await self.live[id] === download else { return }
+            download.end(.restart)
+        }
+    }
+
+    private func renew(_ download: LiveDownload, _ reason: LinkRenewalReason) async -> Bool {
+        guard let renewal = configuration.linkRenewal else { return false }
+        let request = download.request
+        let link: RenewedLink?
+        do {
+            link = try await renewal.renewedLink(for: request, reason: reason)
+        } catch {
+            download.noticed(TransferNotice(.warning, .retrying, "no new link could be had for an expired one"))
+            return false
+        }
+        guard let link else { return false }
+        do throws(TowlineError) {
+            var renewed = request
+            renewed.url = link.url
+            if let headers = link.headers { renewed.headers = headers }
+            _ = try renewed.options(known: nil)
+            var change = RegistryChange(download.id)
+            change.options = try StoredRequest.encode(renewed)
+            change.source = renewed.url.absoluteString
+            change.host = try renewed.source.origin.description
+            try await registry.apply([change])
+            let stored = renewed
+            download.update { record, request in
+                request = stored
+                record.source = stored.url.absoluteString
+            }
+            return true
+        } catch {
+            download.noticed(TransferNotice(.warning, .retrying, "the new link cannot be used: \(error.message)"))
+            return false
+        }
+    }
+}

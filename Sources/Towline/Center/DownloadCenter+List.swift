@@ -1,0 +1,77 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+/// What callers ask of the list.
+extension DownloadCenter {
+    func exists(_ id: DownloadID) async throws(TowlineError) -> Bool {
+        try checkOpen()
+        return try await registry.download(id) != nil
+    }
+
+    func page(_ query: DownloadQuery) async throws(TowlineError) -> DownloadPage {
+        try checkOpen()
+        let page = try await registry.page(RegistryQuery(query))
+        return DownloadPage(
+            downloads: page.downloads.map { snapshot(of: $0) }, next: page.next.map { DownloadCursor(text: $0.text) })
+    }
+
+    func totals() async throws(TowlineError) -> DownloadTotals {
+        try checkOpen()
+        return DownloadTotals(try await registry.totals())
+    }
+
+    func timeline(_ id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineNote] {
+        if let change = live[id]?.takeChange(progress: false) { try await registry.apply([change]) }
+        _ = try await record(id)
+        return try await registry.timeline(of: id, after: number, limit: min(max(1, limit), 10_000))
+            .map { TimelineNote($0) }
+    }
+
+    func request(_ id: DownloadID) async throws(TowlineError) -> DownloadRequest {
+        if let download = live[id] { return download.request }
+        let record = try await record(id)
+        return (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
+    }
+
+    func move(_ id: DownloadID, before other: DownloadID?) async throws(TowlineError) {
+        _ = try await record(id)
+        try await registry.move(id, before: other)
+        await publish(id)
+    }
+
+    /// Adds what a directory holds of unfinished downloads that the list does not know.
+    func adopt(_ directory: String) async throws(TowlineError) -> [DownloadID] {
+        try checkOpen()
+        var requests: [DownloadRequest] = []
+        for file in files.unfinished(in: directory) {
+            guard var request = DownloadRequest(file) else { continue }
+            request.startsPaused = true
+            if try await !knows(file) { requests.append(request) }
+        }
+        return try await add(requests)
+    }
+
+    private func knows(_ file: UnfinishedFile) async throws(TowlineError) -> Bool {
+        var query = RegistryQuery()
+        query.text = file.held.name
+        repeat {
+            let page = try await registry.page(query)
+            if page.downloads.contains(where: { $0.directory == file.directory && $0.name == file.held.name }) {
+                return true
+            }
+            query.cursor = page.next
+        } while query.cursor != nil
+        return false
+    }
+}
+
+extension DownloadRequest {
+    /// A request that goes on with what was found.
+    init?(_ file: UnfinishedFile) {
+        guard let url = URL(string: file.source) else { return nil }
+        let directory = URL(fileURLWithPath: file.directory, isDirectory: true)
+        self.init(from: url, to: .file(directory.appendingPathComponent(file.held.name, isDirectory: false)))
+        checksum = file.checksum
+    }
+}

@@ -1,0 +1,214 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+/// What callers ask of a download that is there.
+extension DownloadCenter {
+    /// The list's entry; throws if it is not there any more.
+    func record(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload {
+        try checkOpen()
+        guard let record = try await registry.download(id) else {
+            throw TowlineError(.unknownDownload, "there is no download \(id); it was removed")
+        }
+        return record
+    }
+
+    /// Where it stands; of one that nobody is at, what its journal tells.
+    func snapshot(_ id: DownloadID) async throws(TowlineError) -> DownloadSnapshot {
+        if let download = live[id] { return download.snapshot }
+        return snapshot(of: try await record(id))
+    }
+
+    func snapshot(of record: RegisteredDownload) -> DownloadSnapshot {
+        if let download = live[record.id] { return download.snapshot }
+        var snapshot = DownloadSnapshot(record)
+        switch record.state {
+        case .finished, .cancelled: break
+        case .queued, .active, .waiting, .paused, .failed:
+            guard let held = files.held(record) else {
+                // No journal: nothing is held, whatever was last heard of, but small files have none while they run.
+                if record.state != .active { snapshot.heldBytes = 0 }
+                break
+            }
+            snapshot.heldBytes = held.heldBytes
+            snapshot.completeLength = held.completeLength ?? snapshot.completeLength
+            snapshot.name = held.name
+        }
+        return snapshot
+    }
+
+    /// Tells readers what it is like now.
+    func publish(_ id: DownloadID) async {
+        guard hub.hasReaders, let record = try? await registry.download(id) else { return }
+        hub.publish(snapshot(of: record))
+    }
+
+    func pause(_ id: DownloadID) async throws(TowlineError) {
+        if let download = live[id] { return download.end(.pause) }
+        let record = try await record(id)
+        switch record.state {
+        case .paused: return
+        case .queued, .active, .waiting:
+            waits[id] = nil
+            try await set(id, .init(.paused), "paused", "paused")
+        case .failed, .finished, .cancelled: throw illegal("paused", record)
+        }
+    }
+
+    /// Lets a paused or failed download go on, and one that waits go on now.
+    func resume(_ id: DownloadID) async throws(TowlineError) {
+        try checkOpen()
+        if let download = live[id] { return download.resume() }
+        let record = try await record(id)
+        switch record.state {
+        case .queued, .active: break
+        case .paused, .waiting, .failed: try await requeue(id, kind: "resumed", message: "resumed")
+        case .finished, .cancelled: throw illegal("resumed", record)
+        }
+        pump()
+    }
+
+    /// Begins again what failed or was cancelled, or a follow-up that failed.
+    func retry(_ id: DownloadID) async throws(TowlineError) {
+        if live[id] != nil { return }
+        let record = try await record(id)
+        switch record.state {
+        case .cancelled: try await requeue(id, kind: "retried", message: "asked for again")
+        case .finished:
+            guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
+                throw illegal("retried", record)
+            }
+            let next = FollowUpState.running(number)
+            try await set(
+                id, .init(.finished, reasonCode: next.code, endedAt: record.endedAt), "retried", "follow-up asked for again")
+            beginFollowUps(id)
+        default: try await resume(id)
+        }
+        pump()
+    }
+
+    func cancel(_ id: DownloadID) async throws(TowlineError) {
+        if let download = live[id] {
+            download.end(.cancel)
+            return await finishedRunning(id)
+        }
+        let record = try await record(id)
+        switch record.state {
+        case .cancelled: return
+        case .finished: throw illegal("cancelled", record)
+        case .queued, .active, .waiting, .paused, .failed:
+            waits[id] = nil
+            files.discardUnfinished(record)
+            var change = RegistryChange(id, state: .init(.cancelled, endedAt: WallClock.milliseconds))
+            change.heldBytes = 0
+            change.note("cancelled", "cancelled")
+            try await registry.apply([change])
+            await publish(id)
+        }
+    }
+
+    func remove(_ id: DownloadID, deletingFiles: Bool) async throws(TowlineError) {
+        if let download = live[id] {
+            download.end(.remove(deletingFiles: deletingFiles))
+            return await finishedRunning(id)
+        }
+        waits[id] = nil
+        followers[id]?.cancel()
+        try await forget(try await record(id), deletingFiles: deletingFiles)
+    }
+
+    func forget(_ record: RegisteredDownload, deletingFiles: Bool) async throws(TowlineError) {
+        if deletingFiles {
+            if record.state == .finished { try files.removeFinished(record) } else { files.discardUnfinished(record) }
+        }
+        waitCounts[record.id] = nil
+        try await registry.remove([record.id])
+        hub.publish(.removed(record.id))
+        hub.end(record.id)
+    }
+
+    func requeue(_ id: DownloadID, kind: String, message: String) async throws(TowlineError) {
+        waits[id] = nil
+        waitCounts[id] = nil
+        try await set(id, .init(.queued), kind, message)
+    }
+
+    private func set(_ id: DownloadID, _ state: RegistryChange.State, _ kind: String, _ message: String)
+        async throws(TowlineError)
+    {
+        var change = RegistryChange(id, state: state)
+        change.note(kind, message)
+        try await registry.apply([change])
+        await publish(id)
+    }
+
+    private func illegal(_ what: String, _ record: RegisteredDownload) -> TowlineError {
+        TowlineError(
+            .illegalTransition,
+            "\(record.name.map { TerminalSafeText.make($0) } ?? "the download") is \(record.state) and cannot be \(what)")
+    }
+
+    /// Waits until no transfer is at it.
+    private func finishedRunning(_ id: DownloadID) async {
+        while live[id] != nil { try? await Task.sleep(for: .milliseconds(5)) }
+    }
+
+    // MARK: All of them
+
+    func pauseAll(group: String?) async throws(TowlineError) {
+        try checkOpen()
+        _ = try await registry.changeAll(from: [.queued, .waiting], to: .paused, group: group)
+        for download in live.values where group == nil || download.share.group == group { download.end(.pause) }
+        if group == nil { waits = [:] } else { try await dropWaits(of: group) }
+    }
+
+    private func dropWaits(of group: String?) async throws(TowlineError) {
+        for id in waits.keys {
+            if let record = try await registry.download(id), record.group == group { waits[id] = nil }
+        }
+    }
+
+    func resumeAll(group: String?) async throws(TowlineError) {
+        try checkOpen()
+        for download in live.values where group == nil || download.share.group == group {
+            download.resume()
+        }
+        _ = try await registry.changeAll(from: [.paused], to: .queued, group: group)
+        pump()
+    }
+
+    // MARK: Changing one
+
+    /// Changes what was asked for; a transfer that is at it begins again with it where it must.
+    func change(
+        _ id: DownloadID, restarts: Bool, _ body: @Sendable (inout DownloadRequest) -> Void
+    ) async throws(TowlineError) {
+        let record = try await record(id)
+        var request = live[id]?.request ?? (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
+        body(&request)
+        _ = try request.options(known: nil)
+        var change = RegistryChange(id)
+        change.options = try StoredRequest.encode(request)
+        if request.metadata != record.metadata { change.metadata = request.metadata }
+        if request.priority != record.priority { change.priority = request.priority }
+        if request.group != record.group { change.group = .some(request.group) }
+        if request.url.absoluteString != record.source {
+            change.source = request.url.absoluteString
+            change.host = try request.source.origin.description
+        }
+        try await registry.apply([change])
+        if let download = live[id] {
+            let changed = request
+            download.update { record, stored in
+                stored = changed
+                record.metadata = changed.metadata
+                record.priority = changed.priority
+                record.source = changed.url.absoluteString
+            }
+            download.runner?.setRateLimit(changed.rateLimit ?? 0)
+            if restarts { download.end(.restart) }
+        }
+        await publish(id)
+        pump()
+    }
+}

@@ -1,0 +1,268 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+/// The one place where downloads begin and end: takes them from the list as there is room, gives them to transfers,
+/// and writes down what became of them.
+actor DownloadCenter {
+    let registry: any Registry
+    let services: TransferServices
+    let hub: SnapshotHub
+    let files: any DownloadFiles
+    let performer: any FollowUpPerformer
+    var configuration: Configuration
+    var admission: Admission
+    var live: [DownloadID: LiveDownload] = [:]
+    /// Downloads that wait, and how often they have in a row.
+    var waits: [DownloadID: Wait] = [:]
+    var waitCounts: [DownloadID: Int] = [:]
+    var renewalsInRow: [DownloadID: Int] = [:]
+    var followers: [DownloadID: Task<Void, Never>] = [:]
+    var isClosed = false
+    private var isPumping = false
+    private var mustPumpAgain = false
+    private var pulse: Task<Void, Never>?
+    var alarm: Task<Void, Never>?
+    private var watch: Task<Void, Never>?
+    private var runs: [DownloadID: Task<Void, Never>] = [:]
+    private let entropy = IDSource()
+
+    /// Something that a download waits for.
+    struct Wait {
+        var code: WaitCode
+        /// On the monotonic clock.
+        var until: ContinuousClock.Instant
+    }
+
+    init(
+        registry: any Registry, services: TransferServices, files: any DownloadFiles,
+        performer: any FollowUpPerformer, configuration: Configuration, hub: SnapshotHub
+    ) {
+        self.registry = registry
+        self.services = services
+        self.files = files
+        self.performer = performer
+        self.configuration = configuration
+        self.hub = hub
+        admission = Admission(
+            limit: configuration.maximumRunning, hostLimit: configuration.maximumRunningPerHost)
+    }
+
+    func checkOpen() throws(TowlineError) {
+        if isClosed { throw TowlineError(.closed, "the downloader was closed") }
+    }
+
+    // MARK: Adding
+
+    /// Adds downloads and starts what there is room for; the same URL to the same place is the same download.
+    func add(_ requests: [DownloadRequest]) async throws(TowlineError) -> [DownloadID] {
+        try checkOpen()
+        var records: [RegisteredDownload] = []
+        for request in requests { records.append(try record(request)) }
+        let additions = try await registry.add(records)
+        var names: [DownloadID] = []
+        for (record, addition) in zip(records, additions) {
+            switch addition {
+            case .added:
+                names.append(record.id)
+                hub.publish(.added(DownloadSnapshot(record)))
+            case .existing(let id):
+                names.append(id)
+                try await reviveIfLost(id)
+            }
+        }
+        pump()
+        return names
+    }
+
+    private func record(_ request: DownloadRequest) throws(TowlineError) -> RegisteredDownload {
+        // What cannot run is not taken in.
+        _ = try request.options(known: nil)
+        for followUp in request.followUps { try followUp.check() }
+        let source = try request.source
+        let place = try request.place
+        return RegisteredDownload(
+            id: entropy.next(), source: request.url.absoluteString, host: source.origin.description,
+            directory: place.directory, name: place.name, identity: try request.identity(),
+            options: try StoredRequest.encode(request), metadata: request.metadata, group: request.group,
+            priority: request.priority, state: request.startsPaused ? .paused : .queued,
+            addedAt: WallClock.milliseconds)
+    }
+
+    /// A download that is added again although it is finished is so no more if its file is gone; one that failed or was
+    /// cancelled begins again.
+    private func reviveIfLost(_ id: DownloadID) async throws(TowlineError) {
+        guard live[id] == nil, let record = try await registry.download(id) else { return }
+        switch record.state {
+        case .finished where files.hasFinished(record): return
+        case .finished, .failed, .cancelled: try await requeue(id, kind: "added", message: "asked for again")
+        default: return
+        }
+    }
+
+    // MARK: Running
+
+    /// Starts what there is room for. Calls that come while it looks make it look again.
+    func pump() {
+        guard !isPumping else {
+            mustPumpAgain = true
+            return
+        }
+        isPumping = true
+        Task {
+            repeat {
+                mustPumpAgain = false
+                await fill()
+            } while mustPumpAgain && !isClosed
+            isPumping = false
+        }
+    }
+
+    private func fill() async {
+        while admission.room > 0, !isClosed {
+            let next: [RegisteredDownload]
+            do throws(TowlineError) {
+                next = try await registry.nextQueued(
+                    limit: min(admission.room, 100), blockedHosts: admission.blockedHosts,
+                    blockedGroups: admission.blockedGroups)
+            } catch {
+                return registryFailed(error)
+            }
+            var starting: [RegisteredDownload] = []
+            for record in next where live[record.id] == nil && admission.admits(Admission.Share(record)) {
+                admission.start(Admission.Share(record))
+                starting.append(record)
+            }
+            guard !starting.isEmpty, !isClosed else { return }
+            await start(starting)
+        }
+    }
+
+    private func start(_ records: [RegisteredDownload]) async {
+        var downloads: [LiveDownload] = []
+        for var record in records {
+            record.state = .active
+            let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
+            let download = LiveDownload(record, request, hub: hub)
+            live[record.id] = download
+            downloads.append(download)
+        }
+        // Before the first request: what is under way when the process dies is what goes on at launch.
+        try? await registry.apply(records.map { RegistryChange($0.id, state: .init(.active)) })
+        for download in downloads {
+            hub.publish(download.snapshot)
+            runs[download.id] = Task { await self.run(download) }
+        }
+        keepPulse()
+    }
+
+    private func run(_ download: LiveDownload) async {
+        let result: Result<CompletedTransfer, TowlineError>
+        do throws(TowlineError) {
+            try await renewIfExpiring(download)
+            var options = try download.request.options(known: download.record.name)
+            if let renewal = try renewalTime(download) { endBefore(renewal, download) }
+            options.restartsChanged = true
+            let runner = TransferRunner(options: options, services: services, observer: download)
+            download.begin(runner)
+            result = .success(try await runner.run())
+        } catch {
+            result = .failure(error)
+        }
+        await ended(download, result)
+        runs[download.id] = nil
+        pump()
+    }
+
+    /// A change of the registry that could not be made while nobody asked for it.
+    func registryFailed(_ error: TowlineError) {
+        hub.publish(.troubled(error))
+    }
+
+    // MARK: While they run
+
+    /// Tells progress, and writes down what the list should know, for as long as anything runs.
+    private func keepPulse() {
+        guard pulse == nil else { return }
+        pulse = Task {
+            var beats = 0
+            while !live.isEmpty, !isClosed {
+                try? await Task.sleep(for: .seconds(configuration.snapshotInterval))
+                beats += 1
+                await beat(withProgress: beats % 20 == 0)
+            }
+            pulse = nil
+            if !live.isEmpty, !isClosed { keepPulse() }
+        }
+    }
+
+    private func beat(withProgress: Bool) async {
+        var changes: [RegistryChange] = []
+        for download in live.values {
+            if hub.hasReaders, let snapshot = download.takeDirtySnapshot() { hub.publish(snapshot) }
+            if let change = download.takeChange(progress: withProgress) { changes.append(change) }
+        }
+        guard !changes.isEmpty else { return }
+        do throws(TowlineError) { try await registry.apply(changes) } catch { registryFailed(error) }
+    }
+
+    // MARK: Launch
+
+    /// Takes up what an earlier process left: nothing is asked of any server before `pump`.
+    func launch() async throws(TowlineError) {
+        services.limiter.setRate(configuration.rateLimit)
+        try await readLimits()
+        try await reconcile()
+        let next: RegisteredState = configuration.resumesAtLaunch ? .queued : .paused
+        _ = try await registry.changeAll(from: [.active, .waiting], to: next, group: nil)
+        try await resumeFollowUps()
+        pump()
+    }
+
+    /// What was under way when the process ended: the journals know more of it than the list.
+    private func reconcile() async throws(TowlineError) {
+        var query = RegistryQuery()
+        query.states = [.active, .waiting]
+        repeat {
+            let page = try await registry.page(query)
+            try await registry.apply(
+                page.downloads.compactMap { record in
+                    guard let held = files.held(record) else { return nil }
+                    var change = RegistryChange(record.id)
+                    if record.name != held.name { change.name = held.name }
+                    change.heldBytes = held.heldBytes
+                    if let length = held.completeLength { change.completeLength = .some(length) }
+                    return change
+                })
+            query.cursor = page.next
+        } while query.cursor != nil
+    }
+
+    // MARK: The end
+
+    /// Watches the network, from the first download to the end.
+    func watchNetwork(_ changes: AsyncStream<Void>) {
+        watch = Task { for await _ in changes { networkChanged() } }
+    }
+
+    /// Ends everything soon and waits for it. What was under way goes on at the next launch.
+    func close() async {
+        guard !isClosed else { return await awaitRuns() }
+        isClosed = true
+        for download in live.values { download.end(.close) }
+        watch?.cancel()
+        alarm?.cancel()
+        for task in followers.values { task.cancel() }
+        await awaitRuns()
+        for task in followers.values { await task.value }
+        pulse?.cancel()
+        await pulse?.value
+        hub.close()
+        await registry.close()
+        await services.transport.shutdown()
+    }
+
+    private func awaitRuns() async {
+        for run in runs.values { await run.value }
+    }
+}

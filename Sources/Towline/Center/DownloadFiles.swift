@@ -1,0 +1,33 @@
+import TowlineCore
+import TowlineEngine
+
+/// What the center asks of the disk beyond what transfers do.
+protocol DownloadFiles: Sendable {
+    /// What is there of an unfinished download, read from its journal without touching anything.
+    func held(_ record: RegisteredDownload) -> HeldBytes?
+    /// Whether the finished file is still there, as it was published.
+    func hasFinished(_ record: RegisteredDownload) -> Bool
+    /// Removes part file and journal, if no other process is at them.
+    func discardUnfinished(_ record: RegisteredDownload)
+    /// Removes the finished file, if it still is what was published.
+    func removeFinished(_ record: RegisteredDownload) throws(TowlineError)
+    /// Room for a download, in bytes, as far as known.
+    func freeSpace(_ directory: String) -> Int64?
+    /// Unfinished downloads in a directory, as far as their journals tell.
+    func unfinished(in directory: String) -> [UnfinishedFile]
+}
+
+/// What a journal tells.
+struct HeldBytes: Hashable, Sendable {
+    var name: String
+    var completeLength: Int64?
+    var heldBytes: Int64
+}
+
+/// An unfinished download that was found on disk.
+struct UnfinishedFile: Hashable, Sendable {
+    var directory: String
+    var source: String
+    var held: HeldBytes
+    var checksum: String?
+}

@@ -1,0 +1,194 @@
+import Synchronization
+import TowlineCore
+import TowlineEngine
+
+/// A download that a transfer is at. The transfer tells it things from any thread; the center collects them.
+final class LiveDownload: TransferObserver {
+    /// What the transfer is to end for.
+    enum Intent: Sendable {
+        /// By itself.
+        case none
+        case pause
+        case cancel
+        /// Begin again with what was changed.
+        case restart
+        case remove(deletingFiles: Bool)
+        /// The downloader closes: everything stays as it is.
+        case close
+    }
+
+    private struct Fields {
+        var record: RegisteredDownload
+        var request: DownloadRequest
+        var transfer = TransferSnapshot()
+        var isDirty = false
+        var entries: [TimelineEntry] = []
+        var intent = Intent.none
+        var runner: TransferRunner?
+        var isOver = false
+    }
+
+    let id: DownloadID
+    let share: Admission.Share
+    private let hub: SnapshotHub
+    private let fields: Mutex<Fields>
+
+    init(_ record: RegisteredDownload, _ request: DownloadRequest, hub: SnapshotHub) {
+        id = record.id
+        share = Admission.Share(record)
+        self.hub = hub
+        var transfer = TransferSnapshot()
+        transfer.state = .connecting
+        transfer.heldBytes = record.heldBytes
+        transfer.completeLength = record.completeLength
+        fields = Mutex(Fields(record: record, request: request, transfer: transfer))
+    }
+
+    // MARK: What the transfer tells
+
+    func progressed(_ snapshot: TransferSnapshot) {
+        let changed = fields.withLock { fields -> DownloadSnapshot? in
+            guard !fields.isOver else { return nil }
+            var snapshot = snapshot
+            // A run that just began knows less than the list does; a bar must not jump back.
+            if snapshot.completeLength == nil { snapshot.completeLength = fields.record.completeLength }
+            if snapshot.state == .queued { snapshot.state = .connecting }
+            if snapshot.state == .connecting, snapshot.heldBytes == 0 { snapshot.heldBytes = fields.record.heldBytes }
+            let isNews = snapshot.state != fields.transfer.state || snapshot.name != fields.transfer.name
+            fields.transfer = snapshot
+            // An ending is told by the center, once it is in the registry.
+            guard isNews, !Self.isEnd(snapshot.state) else {
+                fields.isDirty = true
+                return nil
+            }
+            fields.isDirty = false
+            return Self.snapshot(fields)
+        }
+        if let changed { hub.publish(changed) }
+    }
+
+    private static func isEnd(_ state: DownloadState) -> Bool {
+        [.finished, .failed, .paused, .cancelled].contains(state)
+    }
+
+    func noticed(_ notice: TransferNotice) {
+        let entry = TimelineEntry(time: WallClock.milliseconds, kind: notice.kind.rawValue, message: notice.message)
+        fields.withLock { $0.entries.append(entry) }
+        hub.publish(entry, of: id)
+    }
+
+    // MARK: What the center asks
+
+    /// Where it stands now.
+    var snapshot: DownloadSnapshot { fields.withLock { Self.snapshot($0) } }
+
+    /// The same, if something changed since it was last told.
+    func takeDirtySnapshot() -> DownloadSnapshot? {
+        fields.withLock { fields in
+            guard fields.isDirty, !fields.isOver, !Self.isEnd(fields.transfer.state) else { return nil }
+            fields.isDirty = false
+            return Self.snapshot(fields)
+        }
+    }
+
+    /// What the list should know and does not yet: the name and the length as soon as they are known, notes, and
+    /// with `progress` how much is there.
+    func takeChange(progress: Bool) -> RegistryChange? {
+        fields.withLock { fields in
+            var change = RegistryChange(id)
+            let transfer = fields.transfer
+            if let name = transfer.name, name != fields.record.name {
+                fields.record.name = name
+                change.name = name
+            }
+            if let length = transfer.completeLength, length != fields.record.completeLength {
+                fields.record.completeLength = length
+                change.completeLength = .some(length)
+            }
+            if progress, transfer.heldBytes != fields.record.heldBytes {
+                fields.record.heldBytes = transfer.heldBytes
+                change.heldBytes = transfer.heldBytes
+            }
+            change.entries = fields.entries
+            fields.entries = []
+            return change == RegistryChange(id) ? nil : change
+        }
+    }
+
+    /// Gives it a runner, unless it is to end before it began.
+    func begin(_ runner: TransferRunner) {
+        let isWanted = fields.withLock { fields -> Bool in
+            fields.runner = runner
+            if case .none = fields.intent { return true }
+            return false
+        }
+        if !isWanted { runner.stop() }
+    }
+
+    /// Ends the transfer soon. What ends a download for good is not taken back by what does less.
+    func end(_ intent: Intent) {
+        let runner = fields.withLock { fields -> TransferRunner? in
+            if intent.rank >= fields.intent.rank { fields.intent = intent }
+            return fields.runner
+        }
+        runner?.stop()
+    }
+
+    /// Takes a pause back that has not happened yet: the transfer ends and begins again.
+    func resume() {
+        fields.withLock { fields in
+            if case .pause = fields.intent { fields.intent = .restart }
+        }
+    }
+
+    /// What it is to end for.
+    var intent: Intent { fields.withLock { $0.intent } }
+
+    /// The request as it is now.
+    var request: DownloadRequest { fields.withLock { $0.request } }
+
+    /// The list's entry as it was last known.
+    var record: RegisteredDownload { fields.withLock { $0.record } }
+
+    /// Bytes that are there, and those that came in this run.
+    var progress: (held: Int64, received: Int64) {
+        fields.withLock { ($0.transfer.heldBytes, $0.transfer.receivedBytes) }
+    }
+
+    /// The runner, while there is one.
+    var runner: TransferRunner? { fields.withLock { $0.runner } }
+
+    /// Takes over what was changed while it runs.
+    func update(_ body: @Sendable (inout RegisteredDownload, inout DownloadRequest) -> Void) {
+        fields.withLock { fields in
+            body(&fields.record, &fields.request)
+            fields.isDirty = true
+        }
+    }
+
+    /// Nothing that the transfer says from here on is told.
+    func close() { fields.withLock { $0.isOver = true } }
+
+    private static func snapshot(_ fields: Fields) -> DownloadSnapshot {
+        DownloadSnapshot(fields.record, fields.transfer)
+    }
+}
+
+extension LiveDownload.Intent {
+    /// How much is given up.
+    fileprivate var rank: Int {
+        switch self {
+        case .none: 0
+        case .restart: 1
+        case .pause: 2
+        case .close: 3
+        case .cancel: 4
+        case .remove: 5
+        }
+    }
+}
+
+extension Admission.Share {
+    /// What a download of the list counts against.
+    init(_ record: RegisteredDownload) { self.init(host: record.host, group: record.group) }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import TowlineCore
+import TowlineDisk
+import TowlineEngine
+
+/// The disk of this machine, through `TowlineDisk`.
+struct LocalFiles: DownloadFiles {
+    let storage: FileStorage
+
+    func held(_ record: RegisteredDownload) -> HeldBytes? {
+        let source = try? HTTPURL(parsing: record.source).withoutSecrets
+        let place: Place? =
+            if let name = record.name {
+                Place(directory: record.directory, name: name)
+            } else if let source {
+                storage.find(source: source, inDirectory: record.directory)
+            } else {
+                nil
+            }
+        guard let place, let report = try? JournalReader.inspect(path: place.path) else { return nil }
+        return HeldBytes(report, place)
+    }
+
+    func hasFinished(_ record: RegisteredDownload) -> Bool {
+        guard let name = record.name else { return false }
+        let attributes = try? FileManager.default.attributesOfItem(
+            atPath: Place(directory: record.directory, name: name).path)
+        guard let attributes, attributes[.type] as? FileAttributeType == .typeRegular else { return false }
+        guard let length = record.completeLength else { return true }
+        return (attributes[.size] as? NSNumber)?.int64Value == length
+    }
+
+    func discardUnfinished(_ record: RegisteredDownload) {
+        guard let name = record.name else { return }
+        // Its lock keeps other processes' downloads out of this.
+        guard case .unfinished(let part) = try? storage.survey(Place(directory: record.directory, name: name)) else {
+            return
+        }
+        part.sink.discard()
+    }
+
+    func removeFinished(_ record: RegisteredDownload) throws(TowlineError) {
+        guard let name = record.name else { return }
+        let place = Place(directory: record.directory, name: name)
+        guard hasFinished(record) else { return }
+        do {
+            try FileManager.default.removeItem(atPath: place.path)
+        } catch {
+            throw TowlineError(.diskPermission, "\(TerminalSafeText.make(place.path)) cannot be removed")
+        }
+    }
+
+    func freeSpace(_ directory: String) -> Int64? {
+        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: directory)
+        return (attributes?[.systemFreeSize] as? NSNumber)?.int64Value
+    }
+
+    func unfinished(in directory: String) -> [UnfinishedFile] {
+        let suffix = ".tow-journal"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        return names.filter { $0.hasSuffix(suffix) }.sorted().compactMap { journal in
+            let place = Place(directory: directory, name: String(journal.dropLast(suffix.count)))
+            guard let report = try? JournalReader.inspect(path: place.path) else { return nil }
+            return UnfinishedFile(
+                directory: directory, source: report.record.source, held: HeldBytes(report, place),
+                checksum: report.record.checksums.first?.description)
+        }
+    }
+
+    /// The same as entries of a list that was lost. They are paused: whoever lost it decides what goes on.
+    func orphans(in directory: String) -> [RegisteredDownload] {
+        let names = IDSource()
+        return unfinished(in: directory).compactMap { file in
+            guard let request = DownloadRequest(file), let source = try? request.source,
+                let options = try? StoredRequest.encode(request), let identity = try? request.identity()
+            else { return nil }
+            var record = RegisteredDownload(
+                id: names.next(), source: file.source, host: source.origin.description, directory: directory,
+                name: file.held.name, identity: identity, options: options, state: .paused,
+                addedAt: WallClock.milliseconds)
+            record.completeLength = file.held.completeLength
+            record.heldBytes = file.held.heldBytes
+            return record
+        }
+    }
+}
+
+extension HeldBytes {
+    /// What the next run may go on with, as far as the part file goes.
+    init(_ report: JournalReport, _ place: Place) {
+        let part = ByteRange(0, max(0, report.partLength ?? 0))
+        self.init(
+            name: place.name, completeLength: report.record.representation.completeLength,
+            heldBytes: report.isSamePart ? report.written.intersection(part).count : 0)
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+/// Does what follows a finished download. Each call ends well or throws; cancelling its task ends it soon.
+protocol FollowUpPerformer: Sendable {
+    /// - Returns: where the file is afterwards, if it was moved.
+    func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String?
+}
+
+/// A file that follow-ups are about.
+struct FinishedFile: Hashable, Sendable {
+    var id: DownloadID
+    /// Where it is.
+    var path: String
+    /// Where it came from, without secrets.
+    var source: String
+    /// How long it is.
+    var length: Int64
+    /// What it hashes to, if that was asked for.
+    var checksum: String?
+}
+
+extension FollowUp {
+    /// Whether it can be done at all.
+    func check() throws(TowlineError) {
+        switch self {
+        case .unpack(let url), .move(let url), .run(let url, _, _):
+            guard url.isFileURL else {
+                throw TowlineError(.unusableOption, "a follow-up needs the path of a file, not \(url.scheme ?? "that")")
+            }
+        case .notify(let url): _ = try HTTPURL(parsing: url.absoluteString)
+        }
+    }
+
+    /// What it does, in words.
+    var title: String {
+        switch self {
+        case .unpack(let directory): "unpacking into \(TerminalSafeText.make(directory.path))"
+        case .move(let path): "moving to \(TerminalSafeText.make(path.path))"
+        case .run(let program, _, _): "running \(TerminalSafeText.make(program.path))"
+        case .notify(let url): "notifying \(url.host ?? "")"
+        }
+    }
+}

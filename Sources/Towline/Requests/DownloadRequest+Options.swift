@@ -1,0 +1,76 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+extension DownloadRequest {
+    /// The URL, parsed the strict way.
+    var source: HTTPURL {
+        get throws(TowlineError) { try HTTPURL(parsing: url.absoluteString) }
+    }
+
+    /// Where to: an absolute directory, and the name if the caller chose one.
+    var place: (directory: String, name: String?) {
+        get throws(TowlineError) {
+            switch destination {
+            case .directory(let url):
+                guard url.isFileURL else { throw Self.noFile(url) }
+                return (url.standardizedFileURL.path, nil)
+            case .file(let url):
+                guard url.isFileURL else { throw Self.noFile(url) }
+                let path = url.standardizedFileURL
+                guard !path.lastPathComponent.isEmpty, path.lastPathComponent != "/" else { throw Self.noFile(url) }
+                return (path.deletingLastPathComponent().path, path.lastPathComponent)
+            }
+        }
+    }
+
+    private static func noFile(_ url: URL) -> TowlineError {
+        TowlineError(.unusableDestination, "the destination is no path of a file system: \(url.scheme ?? "")")
+    }
+
+    /// What the engine is asked. `known` is the name that was learned in an earlier run.
+    func options(known: String?) throws(TowlineError) -> DownloadOptions {
+        let place = try place
+        var options = DownloadOptions(
+            url: try source, target: .file(directory: place.directory, name: place.name ?? known))
+        options.connections = connections
+        if let connections, !(1...128).contains(connections) {
+            throw TowlineError(.unusableOption, "connections: 1 to 128, not \(connections)")
+        }
+        options.rateLimit = rateLimit
+        if let checksum { options.checksum = try Checksum(parsing: checksum) }
+        for header in headers {
+            let field = try FieldValidation.parseUserHeader("\(header.name): \(header.value)")
+            options.userFields.append(name: field.name, value: field.value)
+        }
+        options.connection.user = user
+        options.connection.proxy = proxy
+        options.connection.certificateAuthorityFile = certificateAuthorities?.path
+        options.existing = ExistingPolicy(existing)
+        options.stallTimeout = .milliseconds(Int64((min(max(1, stallTimeout), 86_400) * 1000).rounded()))
+        options.maxTries = maximumTries ?? Self.triesBeforeWaiting
+        options.unsafeResume = allowsUnsafeResume
+        return options
+    }
+
+    /// Attempts in a row that bring nothing before a download that never gives up makes room for others.
+    private static let triesBeforeWaiting = 4
+
+    /// What is the same for two requests of one URL to one place.
+    func identity() throws(TowlineError) -> String {
+        let place = try place
+        let source = try source
+        return [source.userInfo ?? "", source.requestText, place.directory, place.name ?? ""].joined(separator: "\n")
+    }
+}
+
+extension ExistingPolicy {
+    init(_ existing: DownloadRequest.Existing) {
+        switch existing {
+        case .fail: self = .fail
+        case .overwrite: self = .overwrite
+        case .rename: self = .rename
+        case .skip: self = .skip
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+/// Requests as the registry keeps them: JSON.
+enum StoredRequest {
+    static func encode(_ request: DownloadRequest) throws(TowlineError) -> [UInt8] {
+        do {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            return Array(try encoder.encode(request))
+        } catch {
+            throw TowlineError(.unusableOption, "the request cannot be kept: a number in it is none")
+        }
+    }
+
+    static func decode(_ bytes: [UInt8]) throws -> DownloadRequest {
+        try JSONDecoder().decode(DownloadRequest.self, from: Data(bytes))
+    }
+}
+
+extension DownloadRequest {
+    /// A request of which only the list's entry is left.
+    init(_ record: RegisteredDownload) {
+        let directory = URL(fileURLWithPath: record.directory, isDirectory: true)
+        let destination: Destination =
+            record.name.map { .file(directory.appendingPathComponent($0, isDirectory: false)) } ?? .directory(directory)
+        self.init(from: URL(string: record.source) ?? URL(fileURLWithPath: "/"), to: destination)
+        metadata = record.metadata
+        group = record.group
+        priority = record.priority
+    }
+}

@@ -1,0 +1,35 @@
+public import Foundation
+public import TowlineCore
+
+extension Download {
+    /// A `Progress` of this download for user interfaces that want one: its unit counts are bytes, its pause, resume and
+    /// cancel handlers are those of the download. It follows the download until it is over.
+    public var progress: Progress {
+        let progress = Progress(totalUnitCount: -1)
+        progress.kind = .file
+        progress.isPausable = true
+        progress.isCancellable = true
+        let download = self
+        progress.pausingHandler = { Task { try? await download.pause() } }
+        progress.resumingHandler = { Task { try? await download.resume() } }
+        progress.cancellationHandler = { Task { try? await download.cancel() } }
+        let follower = ProgressFollower(progress)
+        Task { for await snapshot in await download.snapshots { follower.show(snapshot) } }
+        return progress
+    }
+}
+
+/// Brings snapshots into a `Progress`.
+///
+/// `@unchecked Sendable`: `Progress` may be used from any thread (its documentation), and says so nowhere in its type on
+/// Linux.
+private final class ProgressFollower: @unchecked Sendable {
+    private let progress: Progress
+
+    init(_ progress: Progress) { self.progress = progress }
+
+    func show(_ snapshot: DownloadSnapshot) {
+        progress.totalUnitCount = snapshot.completeLength ?? -1
+        progress.completedUnitCount = snapshot.heldBytes
+    }
+}

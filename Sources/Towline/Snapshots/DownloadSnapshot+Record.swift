@@ -1,0 +1,97 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+extension DownloadSnapshot {
+    /// What the list knows of a download that nobody is at.
+    init(_ record: RegisteredDownload) {
+        id = record.id
+        source = (try? HTTPURL(parsing: record.source).withoutSecrets) ?? record.host
+        directory = record.directory
+        name = record.name
+        completeLength = record.completeLength
+        heldBytes = record.heldBytes
+        receivedBytes = 0
+        connections = 0
+        priority = record.priority
+        group = record.group
+        metadata = record.metadata
+        addedAt = Date(milliseconds: record.addedAt)
+        endedAt = record.endedAt.map { Date(milliseconds: $0) }
+        reason = record.reason
+        waitsUntil = nil
+        followUp = .none
+        error = nil
+        state = .queued
+        switch record.state {
+        case .queued: break
+        // The process that was at it is gone; it goes on when its turn comes.
+        case .active: reason = nil
+        case .waiting:
+            state = .waiting(WaitCode(rawValue: record.reasonCode ?? "")?.reason ?? .network)
+            waitsUntil = record.waitUntil.map { Date(milliseconds: $0) }
+        case .paused: state = .paused
+        case .finished:
+            state = .finished
+            followUp = FollowUpState(code: record.reasonCode, reason: record.reason)
+        case .failed:
+            state = .failed
+            let code = TowlineError.Code(name: record.reasonCode ?? "") ?? .transient
+            error = TowlineError(code, record.reason ?? "failed", status: record.status)
+        case .cancelled: state = .cancelled
+        }
+    }
+
+    /// The same with what the transfer tells that is at it.
+    init(_ record: RegisteredDownload, _ transfer: TransferSnapshot) {
+        self.init(record)
+        state = transfer.state
+        error = nil
+        name = transfer.name ?? record.name
+        completeLength = transfer.completeLength
+        heldBytes = transfer.heldBytes
+        receivedBytes = transfer.receivedBytes
+        rate = transfer.rate
+        remaining = transfer.remaining
+        connections = transfer.connections
+        reason = transfer.wait?.reason
+        waitsUntil = transfer.wait.map { Date(timeIntervalSinceNow: $0.remaining / .seconds(1)) }
+    }
+}
+
+/// Why a download waits, as the list keeps it.
+enum WaitCode: String {
+    case network, diskSpace, server, retry
+
+    var reason: DownloadState.WaitReason {
+        switch self {
+        case .network: .network
+        case .diskSpace: .diskSpace
+        case .server: .server
+        case .retry: .retry
+        }
+    }
+}
+
+extension FollowUpState {
+    /// Reads what `code` writes.
+    init(code: String?, reason: String?) {
+        let words = code?.split(separator: " ") ?? []
+        switch (words.first, words.last.flatMap { Int($0) }) {
+        case ("next", let number?): self = .running(number)
+        case ("failed", let number?): self = .failed(number, reason ?? "failed")
+        case ("done", _): self = .done
+        default: self = .none
+        }
+    }
+
+    /// For the list's reason code of a finished download.
+    var code: String? {
+        switch self {
+        case .none: nil
+        case .running(let number): "next \(number)"
+        case .done: "done"
+        case .failed(let number, _): "failed \(number)"
+        }
+    }
+}
