@@ -34,6 +34,11 @@ let package = Package(
             name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCurl"],
             swiftSettings: strict),
 
+        // The library: assembles the above for an app.
+        .target(
+            name: "Towline", dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl"],
+            swiftSettings: strict),
+
         // C: headers for libraries of the system, and the calls that Swift cannot spell.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),

@@ -1,5 +1,4 @@
 public import Foundation
-public import TowlineCore
 
 /// What a caller asks for: a URL, a place, and how.
 ///

@@ -1,5 +1,5 @@
 public import Foundation
-public import TowlineCore
+import TowlineCore
 
 extension Download {
     /// A `Progress` of this download for user interfaces that want one: its unit counts are bytes, its pause, resume and

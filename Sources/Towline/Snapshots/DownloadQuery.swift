@@ -1,4 +1,4 @@
-public import TowlineCore
+import TowlineCore
 import TowlineEngine
 
 /// Which downloads of the list, in which order.

@@ -4,7 +4,7 @@ import TowlineCore
 /// What one reader of events has not read yet. Never more than one change for each download and `maximumNotes` notes,
 /// however slow the reader is: the engine does not wait for it.
 final class EventMailbox: Sendable {
-    private struct Contents {
+    fileprivate struct Contents {
         var order: [DownloadID] = []
         var first = 0
         var latest: [DownloadID: DownloadEvent] = [:]
@@ -15,7 +15,7 @@ final class EventMailbox: Sendable {
     }
 
     private static let maximumNotes = 1000
-    private let contents = Mutex(Contents())
+    private let contents: Mutex<Contents> = Mutex(Contents())
 
     /// Puts an event in; a change takes the place of an unread one of the same download.
     func put(_ event: DownloadEvent) {

@@ -1,0 +1,147 @@
+import FaultServer
+import Foundation
+import Testing
+
+/// What the five tutorials promise, driven from outside against the example program that embeds the library. The names
+/// are those of `origins.md`: O1, O2, O3 and O5; O4 is the service's.
+@Suite(.serialized) struct OriginTests {
+    private static let version = Version(seed: 11, length: 8_000_000)
+
+    /// A server whose files take seconds.
+    private func slowServer(_ resources: [String: Resource]) async throws -> FaultServer {
+        var options = ServerOptions()
+        options.sharedRate = 2_000_000
+        return try await FaultServer.start(resources, options: options)
+    }
+
+    /// O1: start, see progress, SIGKILL, start again: the list shows the earlier progress before any request is made,
+    /// nothing moves before start is pressed, and then it goes on from there.
+    @Test func o1_progressIsThereAfterARelaunchBeforeAnythingIsPressed() async throws {
+        let place = try TerminalRun.Place()
+        defer { place.remove() }
+        let server = try await slowServer(["/film.bin": Resource(Self.version)])
+        let first = try await TerminalRun.start(place)
+        let id = try await first.add(server.url("/film.bin"))
+        try await first.row(id) { $0.held > 2_000_000 }
+        await first.kill()
+        await server.closeConnections(reset: true)
+        let asked = server.log.requests.count
+        let served = server.log.bodyBytesServed("/film.bin")
+
+        let second = try await TerminalRun.start(place, hold: true)
+        let row = try #require(try await second.list().first)
+        #expect(row.id == id)
+        #expect(row.held > 1_700_000, "\(row)")
+        #expect(row.length == 8_000_000)
+        #expect(row.percent.map { $0 > 20 } == true)
+        #expect(row.state == "paused")
+        #expect(server.log.requests.count == asked, "the list is shown without a request")
+
+        let start = second.position
+        try second.send("start \(id)")
+        try await second.row(id, after: start) { $0.state == "finished" }
+        #expect(place.holds("film.bin", Self.version))
+        let again = server.log.bodyBytesServed("/film.bin") - served
+        #expect(again < 8_000_000 - row.held + 2_000_000, "it went on from there: \(again) bytes more")
+        #expect(try await second.quit() == 0)
+        await server.stop()
+    }
+
+    /// O1: pause stops the bytes, continue goes on, cancel gives everything up.
+    @Test func o1_pauseContinueCancel() async throws {
+        let place = try TerminalRun.Place()
+        defer { place.remove() }
+        let server = try await slowServer(["/a": Resource(Self.version), "/b": Resource(Self.version)])
+        let run = try await TerminalRun.start(place)
+        let id = try await run.add(server.url("/a"))
+        try await run.row(id) { $0.held > 1_000_000 }
+        var start = run.position
+        try run.send("pause \(id)")
+        let paused = try await run.row(id, after: start) { $0.state == "paused" }
+        // Another download runs meanwhile, so that time passes that can be seen.
+        let other = try await run.add(server.url("/b"))
+        let served = server.log.bodyBytesServed("/a")
+        try await run.row(other) { $0.held > 1_000_000 }
+        #expect(server.log.bodyBytesServed("/a") - served < 300_000, "nothing is sent to one that is paused")
+        #expect(try await run.list().first { $0.id == id }?.held == paused.held)
+
+        start = run.position
+        try run.send("cancel \(other)")
+        try await run.row(other, after: start) { $0.state == "cancelled" }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: place.downloads).allSatisfy { !$0.hasPrefix("b") })
+        try run.send("resume \(id)")
+        try await run.row(id, after: start) { $0.state == "finished" }
+        #expect(place.holds("a", Self.version))
+        #expect(try await run.quit() == 0)
+        await server.stop()
+    }
+
+    /// O2: many files, one list; a finished download sends no request.
+    @Test func o2_aFinishedDownloadSendsNoRequest() async throws {
+        let place = try TerminalRun.Place()
+        defer { place.remove() }
+        let versions = (1...6).map { Version(seed: UInt64($0), length: Int64($0) * 100_000) }
+        let resources = Dictionary(uniqueKeysWithValues: versions.enumerated().map { ("/f\($0)", Resource($1)) })
+        let server = try await FaultServer.start(resources)
+        let first = try await TerminalRun.start(place)
+        for (number, version) in versions.enumerated() {
+            let id = try await first.add(server.url("/f\(number)"))
+            try await first.row(id) { $0.state == "finished" }
+            #expect(place.holds("f\(number)", version))
+        }
+        #expect(try await first.quit() == 0)
+        let asked = server.log.requests.count
+
+        let second = try await TerminalRun.start(place)
+        let before = try await second.list()
+        #expect(before.count == 6)
+        #expect(before.allSatisfy { $0.state == "finished" && $0.percent == 100 })
+        for number in versions.indices { _ = try await second.add(server.url("/f\(number)")) }
+        #expect(try await second.list().map(\.id) == before.map(\.id), "the same downloads, not new ones")
+        #expect(server.log.requests.count == asked)
+        #expect(try await second.quit() == 0)
+        await server.stop()
+    }
+
+    /// O3: the same URL to the same place is the same download, while it runs too; progress comes without polling.
+    @Test func o3_theSameLinkIsTheSameDownload() async throws {
+        let place = try TerminalRun.Place()
+        defer { place.remove() }
+        let server = try await slowServer(["/same": Resource(Self.version)])
+        let run = try await TerminalRun.start(place)
+        let id = try await run.add(server.url("/same"))
+        try await run.row(id) { $0.held > 500_000 }
+        #expect(try await run.add(server.url("/same")) == id)
+        #expect(try await run.list().count == 1)
+        // Not asked for: the lines come by themselves.
+        var last: Int64 = 0
+        for step in 1...3 {
+            let row = try await run.row(id) { $0.held > last }
+            last = row.held + Int64(step)
+        }
+        try await run.row(id) { $0.state == "finished" }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: place.downloads) == ["same"])
+        #expect(try await run.quit() == 0)
+        await server.stop()
+    }
+
+    /// O5: the network goes away and comes back: the download waits, says so, and goes on by itself.
+    @Test func o5_theNetworkGoesAwayAndComesBack() async throws {
+        let place = try TerminalRun.Place()
+        defer { place.remove() }
+        let server = try await slowServer(["/archive": Resource(Self.version)])
+        let run = try await TerminalRun.start(place)
+        let id = try await run.add(server.url("/archive"))
+        try await run.row(id) { $0.held > 1_000_000 }
+        await server.refuseConnections()
+        await server.closeConnections(reset: true)
+        let start = run.position
+        let waiting = try await run.row(id, after: start) { $0.state.hasPrefix("waiting(") && $0.rest.count > 8 }
+        #expect(waiting.held > 800_000, "what came is kept: \(waiting)")
+        try await server.acceptConnections()
+        try await run.row(id, after: start) { $0.state == "finished" }
+        #expect(place.holds("archive", Self.version))
+        #expect(try await run.quit() == 0)
+        await server.stop()
+    }
+}

@@ -1,0 +1,204 @@
+import FaultServer
+import Foundation
+import Synchronization
+
+/// The example program as a child process: commands in, lines out. A test waits for lines, never for time.
+///
+/// `@unchecked Sendable`: `Process` and `FileHandle` are used from the test that made it, and the reading thread touches
+/// the lines alone, behind their lock.
+final class TerminalRun: @unchecked Sendable {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private struct Lines {
+        var all: [String] = []
+        var isOver = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let process = Process()
+    private let commands = Pipe()
+    private let output = Pipe()
+    private let lines = Mutex(Lines())
+    private let ended: AsyncStream<Void>
+
+    /// Starts it and waits until the list is open.
+    static func start(_ place: Place, hold: Bool = false, namespace: String? = nil) async throws -> TerminalRun {
+        let run = TerminalRun(place, hold: hold, namespace: namespace)
+        try run.begin()
+        _ = try await run.line(after: 0) { $0 == "ready" }
+        return run
+    }
+
+    /// Where it keeps its list, and where files go.
+    struct Place {
+        let root: URL
+        var state: String { root.appendingPathComponent("state").path }
+        var downloads: String { root.appendingPathComponent("downloads").path }
+
+        init() throws {
+            root = FileManager.default.temporaryDirectory.appendingPathComponent("origin-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(
+                atPath: root.appendingPathComponent("downloads").path, withIntermediateDirectories: true)
+        }
+
+        func remove() { try? FileManager.default.removeItem(at: root) }
+
+        /// Whether the file is the version, byte for byte.
+        func holds(_ name: String, _ version: Version) -> Bool {
+            let path = downloads + "/" + name
+            let mismatch = try? version.content.firstMismatch(inFile: path, length: version.length)
+            return mismatch == .some(nil)
+        }
+    }
+
+    private init(_ place: Place, hold: Bool, namespace: String?) {
+        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+            .appendingPathComponent("towline-terminal").path
+        let arguments = [program, place.state, place.downloads] + (hold ? ["--hold"] : [])
+        let words = namespace.map { ["/sbin/ip", "netns", "exec", $0] + arguments } ?? arguments
+        process.executableURL = URL(fileURLWithPath: words[0])
+        process.arguments = Array(words.dropFirst())
+        process.standardInput = commands
+        process.standardOutput = output
+        process.environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "no_proxy": "*"]
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        ended = stream
+        process.terminationHandler = { _ in continuation.finish() }
+    }
+
+    private func begin() throws {
+        try process.run()
+        let reading = output.fileHandleForReading
+        Thread.detachNewThread { [self] in
+            var rest: [UInt8] = []
+            while true {
+                let data = reading.availableData
+                if data.isEmpty { break }
+                rest += data
+                while let end = rest.firstIndex(of: 0x0A) {
+                    add(String(decoding: rest[..<end], as: UTF8.self))
+                    rest.removeFirst(end + 1)
+                }
+            }
+            add(nil)
+        }
+    }
+
+    private func add(_ line: String?) {
+        let waiters = lines.withLock { lines in
+            if let line { lines.all.append(line) } else { lines.isOver = true }
+            defer { lines.waiters = [] }
+            return lines.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// How many lines there are.
+    var position: Int { lines.withLock { $0.all.count } }
+
+    /// Sends a command.
+    func send(_ command: String) throws { try commands.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8)) }
+
+    /// Waits for the first line from that position on that fits.
+    func line(after start: Int = 0, _ fits: (String) -> Bool) async throws -> String {
+        let deadline = ContinuousClock.now + .seconds(60)
+        let alarm = Task {
+            try await Task.sleep(until: deadline)
+            wake()
+        }
+        defer { alarm.cancel() }
+        var next = start
+        while true {
+            let (fresh, isOver) = lines.withLock { (Array($0.all.dropFirst(next)), $0.isOver) }
+            if let line = fresh.first(where: fits) { return line }
+            next += fresh.count
+            guard !isOver, ContinuousClock.now < deadline else {
+                let last = lines.withLock { $0.all.suffix(20).joined(separator: "\n") }
+                throw Failure(description: "no such line; the last ones:\n\(last)")
+            }
+            await withCheckedContinuation { continuation in
+                let isNews = lines.withLock { lines in
+                    if lines.all.count > next || lines.isOver || ContinuousClock.now >= deadline { return true }
+                    lines.waiters.append(continuation)
+                    return false
+                }
+                if isNews { continuation.resume() }
+            }
+        }
+    }
+
+    private func wake() {
+        let waiters = lines.withLock { lines in
+            defer { lines.waiters = [] }
+            return lines.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Adds a link and returns the download's name.
+    func add(_ link: String, _ options: String = "") async throws -> String {
+        let start = position
+        try send("add \(link) \(options)")
+        let line = try await line(after: start) { $0.hasPrefix("added ") }
+        return String(line.dropFirst("added ".count))
+    }
+
+    /// What the list says of each download.
+    func list() async throws -> [Row] {
+        let start = position
+        try send("list")
+        _ = try await line(after: start) { $0 == "end" }
+        let text = lines.withLock { Array($0.all.dropFirst(start)) }
+        return text.prefix { $0 != "end" }.compactMap(Row.init)
+    }
+
+    /// Waits until the download is like that.
+    @discardableResult
+    func row(_ id: String, after start: Int = 0, _ fits: (Row) -> Bool) async throws -> Row {
+        let line = try await line(after: start) { line in Row(line).map { $0.id == id && fits($0) } ?? false }
+        guard let row = Row(line) else { throw Failure(description: line) }
+        return row
+    }
+
+    /// As the kernel would: no word of warning.
+    func kill() async {
+        Foundation.kill(process.processIdentifier, SIGKILL)
+        for await _ in ended {}
+    }
+
+    /// Asks it to end, and waits.
+    @discardableResult
+    func quit() async throws -> Int32 {
+        try send("quit")
+        for await _ in ended {}
+        return process.terminationStatus
+    }
+}
+
+/// A line about a download.
+struct Row: Equatable {
+    let id: String
+    let state: String
+    let percent: Int?
+    let held: Int64
+    let length: Int64?
+    let name: String
+    let rest: String
+
+    /// `nil` if the line is about something else.
+    init?(_ line: String) {
+        let words = line.split(separator: " ", maxSplits: 6).map(String.init)
+        guard words.count >= 6, words[0].count == 26, words[3].hasPrefix("[") else { return nil }
+        let bytes = words[4].split(separator: "/")
+        guard bytes.count == 2, let held = Int64(bytes[0]) else { return nil }
+        id = words[0]
+        state = words[1]
+        percent = Int(words[2].dropLast())
+        self.held = held
+        length = Int64(bytes[1])
+        name = words[5]
+        rest = words.count > 6 ? words[6] : ""
+    }
+}
