@@ -1,0 +1,97 @@
+import FaultServer
+import Foundation
+import Synchronization
+import Testing
+import Towline
+
+/// Links that stop working, and the new ones that a caller supplies.
+@Suite struct LinkTests {
+    private static let version = Version(seed: 21, length: 3_000_000)
+
+    /// Hands out `/new` for whatever expired, and remembers why it was asked.
+    private final class Renewal: LinkRenewal {
+        let base: String
+        let headers: [DownloadRequest.Header]?
+        let reasons = Mutex<[LinkRenewalReason]>([])
+
+        init(_ base: String, headers: [DownloadRequest.Header]? = nil) {
+            self.base = base
+            self.headers = headers
+        }
+
+        func renewedLink(for request: DownloadRequest, reason: LinkRenewalReason) async throws -> RenewedLink? {
+            reasons.withLock { $0.append(reason) }
+            return URL(string: base).map { RenewedLink(url: $0, headers: headers) }
+        }
+    }
+
+    /// Answers for a while, then refuses: what a signed link does when its time is over.
+    private func expiring(_ status: Int) -> Resource {
+        Resource(Self.version, behaviour: .first(1, .resetAfter(1_200_000), then: .always(.status(status))))
+    }
+
+    @Test(arguments: [401, 403, 404, 410])
+    func aRefusedLinkIsRenewedAndTheBytesAreKept(_ status: Int) async throws {
+        let site = try await Site(["/old": expiring(status), "/new": Resource(Self.version)])
+        let renewal = Renewal(site.server.url("/new"), headers: [.init("X-Key", "2")])
+        let downloader = try await site.downloader { $0.linkRenewal = renewal }
+        let download = try await downloader.add(
+            try site.request("/old") { request in
+                request.headers = [.init("X-Key", "1")]
+                request.connections = 1
+            })
+        let file = try await download.file
+        #expect(file.lastPathComponent == "old")
+        #expect(site.holds("old", Self.version))
+        #expect(renewal.reasons.withLock { $0 } == [.refused(status: status)])
+        let served = site.server.log.bodyBytesServed("/new")
+        #expect(served < Self.version.length - 900_000, "the bytes of the old link are kept: \(served)")
+        let keys = site.server.log.requests("/new").map { $0.request.fields.value(named: "X-Key") }
+        #expect(keys.allSatisfy { $0 == "2" })
+        #expect(try await download.timeline().contains { $0.kind == "renewed" })
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func aLinkThatNeverWorkedIsNotRenewed() async throws {
+        let site = try await Site(["/old": Resource(Self.version, behaviour: .always(.status(403)))])
+        let renewal = Renewal(site.server.url("/new"))
+        let downloader = try await site.downloader { $0.linkRenewal = renewal }
+        let download = try await downloader.add(try site.request("/old"))
+        let error = await #expect(throws: TowlineError.self) { _ = try await download.file }
+        #expect(error?.code == .refusedByServer)
+        #expect(renewal.reasons.withLock { $0.isEmpty })
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func anotherFileBehindTheNewLinkIsNeverJoined() async throws {
+        let other = Version(seed: 22, length: Self.version.length)
+        let site = try await Site(["/old": expiring(403), "/new": Resource(other)])
+        let renewal = Renewal(site.server.url("/new"))
+        let downloader = try await site.downloader { $0.linkRenewal = renewal }
+        let download = try await downloader.add(try site.request("/old") { $0.connections = 1 })
+        _ = try await download.file
+        #expect(site.holds("old", other), "all of it is the new file's")
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func aLinkIsRenewedAheadOfItsEnd() async throws {
+        let site = try await Site(["/old": Resource(Self.version), "/new": Resource(Self.version)], rate: 2_000_000)
+        let renewal = Renewal(site.server.url("/new"))
+        let downloader = try await site.downloader { $0.linkRenewal = renewal }
+        // Half a minute is left when it is renewed: this one has a second more.
+        let end = Int(Date().timeIntervalSince1970) + 31
+        let download = try await downloader.add(
+            try site.request("/old?Expires=\(end)&Signature=abc&Key-Pair-Id=k") { $0.connections = 1 })
+        _ = try await download.file
+        #expect(renewal.reasons.withLock { $0 }.first == .expires(Date(timeIntervalSince1970: Double(end))))
+        #expect(site.server.log.bodyBytesServed("/old") > 300_000)
+        #expect(site.server.log.bodyBytesServed("/new") > 300_000)
+        let served = site.server.log.bodyBytesServed("/old") + site.server.log.bodyBytesServed("/new")
+        #expect(served < Self.version.length + 1_500_000, "\(served)")
+        await downloader.close()
+        await site.server.stop()
+    }
+}

@@ -1,0 +1,56 @@
+import FaultServer
+import Foundation
+import Towline
+
+/// A server, a state directory and a folder for downloads.
+final class Site: Sendable {
+    let server: FaultServer
+    let root: URL
+    let downloads: URL
+
+    init(_ resources: [String: Resource], rate: Int64? = nil) async throws {
+        var options = ServerOptions()
+        options.sharedRate = rate
+        server = try await FaultServer.start(resources, options: options)
+        root = FileManager.default.temporaryDirectory.appendingPathComponent("towline-\(UUID().uuidString)")
+        downloads = root.appendingPathComponent("downloads")
+        try FileManager.default.createDirectory(at: downloads, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: root) }
+
+    func downloader(_ change: (inout Configuration) -> Void = { _ in }) async throws -> Downloader {
+        var configuration = Configuration()
+        configuration.snapshotInterval = 0.05
+        configuration.networkRetryInterval = 0.2
+        change(&configuration)
+        return try await Downloader(stateDirectory: root.appendingPathComponent("state"), configuration: configuration)
+    }
+
+    func request(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) throws -> DownloadRequest {
+        guard let url = URL(string: server.url(path)) else { throw URLError(.badURL) }
+        var request = DownloadRequest(from: url, to: .directory(downloads))
+        change(&request)
+        return request
+    }
+
+    func holds(_ name: String, _ version: Version) -> Bool {
+        let path = downloads.appendingPathComponent(name).path
+        return (try? version.content.firstMismatch(inFile: path, length: version.length)) == .some(nil)
+    }
+
+    var names: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: downloads.path)) ?? []).sorted()
+    }
+}
+
+extension Download {
+    /// Waits until it is like that; fails where its snapshots end before.
+    @discardableResult
+    func reaches(_ fits: @Sendable (DownloadSnapshot) -> Bool) async throws -> DownloadSnapshot {
+        for await snapshot in await snapshots where fits(snapshot) { return snapshot }
+        throw NotReached(last: try? await snapshot)
+    }
+
+    struct NotReached: Error { let last: DownloadSnapshot? }
+}

@@ -1,0 +1,69 @@
+import FaultServer
+import Foundation
+import Testing
+import Towline
+
+/// What a download waits for, and that it goes on by itself.
+@Suite struct WaitTests {
+    private static let version = Version(seed: 31, length: 2_000_000)
+
+    @Test func aNetworkThatIsGoneIsWaitedFor() async throws {
+        let site = try await Site(["/file": Resource(Self.version)], rate: 2_000_000)
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file"))
+        try await download.reaches { $0.heldBytes > 500_000 }
+        await site.server.refuseConnections()
+        await site.server.closeConnections(reset: true)
+        let waiting = try await download.reaches { $0.state == .waiting(.network) }
+        #expect(waiting.reason?.isEmpty == false)
+        #expect(waiting.waitsUntil != nil)
+        #expect(waiting.heldBytes > 400_000)
+        try await site.server.acceptConnections()
+        _ = try await download.file
+        #expect(site.holds("file", Self.version))
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func aNumberOfTriesIsALimit() async throws {
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .always(.status(503)))])
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file") { $0.maximumTries = 1 })
+        let error = await #expect(throws: TowlineError.self) { _ = try await download.file }
+        #expect(error?.code == .transient)
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func theServersWishIsVisible() async throws {
+        let site = try await Site([
+            "/file": Resource(Self.version, behaviour: .first(1, .retryAfter(seconds: 2)))
+        ])
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file"))
+        let waiting = try await download.reaches { $0.state == .waiting(.server) }
+        #expect(waiting.waitsUntil.map { $0.timeIntervalSinceNow > 0.5 } == true)
+        _ = try await download.file
+        #expect(site.holds("file", Self.version))
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// A pause that comes while it waits is a pause: nothing goes on by itself.
+    @Test func whatWaitsCanBePaused() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        await site.server.refuseConnections()
+        let downloader = try await site.downloader { $0.networkRetryInterval = 0.3 }
+        let download = try await downloader.add(try site.request("/file"))
+        try await download.reaches { $0.state == .waiting(.network) }
+        try await download.pause()
+        try await site.server.acceptConnections()
+        try await Task.sleep(for: .milliseconds(700))
+        #expect(try await download.snapshot.state == .paused)
+        #expect(site.server.log.requests.isEmpty)
+        try await download.resume()
+        _ = try await download.file
+        await downloader.close()
+        await site.server.stop()
+    }
+}
