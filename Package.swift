@@ -13,8 +13,14 @@ let package = Package(
     products: [
         .executable(name: "tow", targets: ["tow"])
     ],
+    traits: [
+        .default(enabledTraits: ["Library", "FaultServer"]),
+        .trait(name: "Library", description: "What `tow get` does without: the registry"),
+        .trait(name: "FaultServer", description: "What the tests need: the server of named faults"),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
@@ -34,6 +40,14 @@ let package = Package(
             name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCurl"],
             swiftSettings: strict),
 
+        .target(
+            name: "TowlineRegistry",
+            dependencies: [
+                "TowlineCore", "TowlineEngine",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Library"])),
+            ],
+            swiftSettings: strict),
+
         // C: headers for libraries of the system, and the calls that Swift cannot spell.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
@@ -51,10 +65,10 @@ let package = Package(
         .target(
             name: "FaultServer",
             dependencies: [
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOHPACK", package: "swift-nio-http2"),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["FaultServer"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["FaultServer"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["FaultServer"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["FaultServer"])),
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -72,6 +86,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TowlineCurlTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TowlineRegistryTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineRegistry"],
             swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
