@@ -11,10 +11,17 @@ let package = Package(
     name: "towline",
     platforms: [.macOS(.v15)],
     products: [
-        .executable(name: "tow", targets: ["tow"])
+        .executable(name: "tow", targets: ["tow"]),
+        .library(name: "Towline", targets: ["Towline"]),
+    ],
+    traits: [
+        .default(enabledTraits: ["Library", "FaultServer"]),
+        .trait(name: "Library", description: "What `tow get` does without: the registry"),
+        .trait(name: "FaultServer", description: "What the tests need: the server of named faults"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
@@ -34,9 +41,18 @@ let package = Package(
             name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCurl"],
             swiftSettings: strict),
 
+        .target(
+            name: "TowlineRegistry",
+            dependencies: [
+                "TowlineCore", "TowlineEngine",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Library"])),
+            ],
+            swiftSettings: strict),
+
         // The library: assembles the above for an app.
         .target(
-            name: "Towline", dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl"],
+            name: "Towline",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry"],
             swiftSettings: strict),
 
         // C: headers for libraries of the system, and the calls that Swift cannot spell.
@@ -52,14 +68,18 @@ let package = Package(
             ],
             swiftSettings: strict),
 
+        // An app that embeds the library: what the tutorials build for a phone.
+        .executableTarget(
+            name: "towline-terminal", dependencies: ["Towline"], path: "Examples/Terminal", swiftSettings: strict),
+
         // For tests only.
         .target(
             name: "FaultServer",
             dependencies: [
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOHPACK", package: "swift-nio-http2"),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["FaultServer"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["FaultServer"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["FaultServer"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["FaultServer"])),
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -79,6 +99,9 @@ let package = Package(
             name: "TowlineCurlTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer"],
             swiftSettings: strict),
         .testTarget(
+            name: "TowlineRegistryTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineRegistry"],
+            swiftSettings: strict),
+        .testTarget(
             name: "IntegrationTests",
             dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow"],
             swiftSettings: strict),
@@ -88,6 +111,8 @@ let package = Package(
                 "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow", "crash-victim",
             ],
             swiftSettings: strict),
+        .testTarget(name: "TowlineTests", dependencies: ["Towline", "FaultServer"], swiftSettings: strict),
+        .testTarget(name: "OriginTests", dependencies: ["FaultServer", "towline-terminal"], swiftSettings: strict),
         .testTarget(name: "FaultServerTests", dependencies: ["FaultServer"], swiftSettings: strict),
         .testTarget(name: "CommandLineTests", dependencies: ["FaultServer", "tow"], swiftSettings: strict),
     ],

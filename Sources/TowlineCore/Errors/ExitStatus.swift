@@ -30,8 +30,10 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
         switch error.code {
         case .unusableURL, .unusableHeader, .unusableOption: self = .usage
         case .destinationExists: self = .destinationExists
-        case .destinationBusy: self = .destinationBusy
-        case .unusableDestination, .diskFull, .diskPermission, .diskFailure, .unsupportedJournal: self = .disk
+        case .destinationBusy, .registryBusy: self = .destinationBusy
+        case .unusableDestination, .diskFull, .diskPermission, .diskFailure, .unsupportedJournal,
+            .unsupportedRegistry:
+            self = .disk
         case .changedOnServer: self = .changedOnServer
         case .checksumMismatch: self = .checksumMismatch
         case .refusedByServer, .notFound: self = .refusedByServer

@@ -1,0 +1,123 @@
+internal import Foundation
+internal import GRDB
+internal import TowlineCore
+internal import TowlineEngine
+
+/// Something in the database that this program cannot have written.
+struct DamagedRow: Error {}
+
+/// Reads values of a row without trusting them: what is not of the expected type throws, nothing traps.
+struct RowReader {
+    let row: Row
+
+    func integer(_ index: Int) throws -> Int64 {
+        guard let value = Int64.fromDatabaseValue(row[index]) else { throw DamagedRow() }
+        return value
+    }
+
+    func optionalInteger(_ index: Int) throws -> Int64? {
+        row.hasNull(atIndex: index) ? nil : try integer(index)
+    }
+
+    func text(_ index: Int) throws -> String {
+        guard let value = String.fromDatabaseValue(row[index]) else { throw DamagedRow() }
+        return value
+    }
+
+    func optionalText(_ index: Int) throws -> String? {
+        row.hasNull(atIndex: index) ? nil : try text(index)
+    }
+
+    func bytes(_ index: Int) throws -> Data {
+        guard let value = Data.fromDatabaseValue(row[index]) else { throw DamagedRow() }
+        return value
+    }
+}
+
+/// A download and its place in the table.
+struct DownloadRow {
+    var number: Int64
+    var place: Int64
+    var download: RegisteredDownload
+
+    /// What `init(_:)` reads, in that order.
+    static let columns = """
+        number, id, rank, place, state, complete_length, held_bytes, added_at, ended_at, wait_until, status, "group", \
+        host, name, directory, reason_code, reason, source, identity, metadata, options
+        """
+
+    init(_ row: Row) throws {
+        let reader = RowReader(row: row)
+        guard let id = DownloadID(bytes: try reader.bytes(1)),
+            let rank = Int(exactly: try reader.integer(2)), rank != .min,
+            let state = Int(exactly: try reader.integer(4)).flatMap(RegisteredState.init)
+        else { throw DamagedRow() }
+        number = try reader.integer(0)
+        place = try reader.integer(3)
+        download = RegisteredDownload(
+            id: id, source: try reader.text(17), host: try reader.text(12), directory: try reader.text(14),
+            name: try reader.optionalText(13), identity: try reader.text(18), options: Array(try reader.bytes(20)),
+            metadata: try DownloadRow.metadata(try reader.text(19)), group: try reader.optionalText(11),
+            priority: -rank, state: state, addedAt: try reader.integer(7))
+        let completeLength = try reader.integer(5)
+        download.completeLength = completeLength < 0 ? nil : completeLength
+        download.heldBytes = try reader.integer(6)
+        let endedAt = try reader.integer(8)
+        download.endedAt = endedAt < 0 ? nil : endedAt
+        download.waitUntil = try reader.optionalInteger(9)
+        download.status = try reader.optionalInteger(10).flatMap { Int(exactly: $0) }
+        download.reasonCode = try reader.optionalText(15)
+        download.reason = try reader.optionalText(16)
+    }
+
+    /// Adds it at the end of the table.
+    static func insert(_ download: RegisteredDownload, place: Int64, into database: Database) throws {
+        let statement = try database.cachedStatement(
+            sql: """
+                INSERT OR IGNORE INTO downloads (id, rank, place, state, complete_length, held_bytes, added_at, \
+                ended_at, wait_until, status, "group", host, name, directory, reason_code, reason, source, identity, \
+                metadata, options, identity_hash, name_key, url_key) \
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """)
+        statement.setUncheckedArguments([
+            Data(download.id.bytes), rank(download.priority), place, download.state.rawValue,
+            download.completeLength ?? -1, max(0, download.heldBytes), download.addedAt, download.endedAt ?? -1,
+            download.waitUntil, download.status, download.group, download.host, download.name, download.directory,
+            download.reasonCode, download.reason, download.source, download.identity,
+            try text(download.metadata), Data(download.options), identityHash(download.identity),
+            nameKey(download.name), urlKey(download.source),
+        ])
+        try statement.execute()
+    }
+
+    static func rank(_ priority: Int) -> Int { priority == .min ? .max : -priority }
+    static func nameKey(_ name: String?) -> String { name?.lowercased() ?? "" }
+
+    /// The URL without its secrets, in lower case.
+    static func urlKey(_ source: String) -> String {
+        // What is no URL of ours could hide a secret anywhere.
+        (try? HTTPURL(parsing: source))?.withoutSecrets.lowercased() ?? ""
+    }
+
+    /// FNV-1a, 64 bits. Only to find candidates: the identities themselves are compared.
+    static func identityHash(_ identity: String) -> Int64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in identity.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        return Int64(bitPattern: hash)
+    }
+
+    static func text(_ metadata: [String: String]) throws -> String {
+        if metadata.isEmpty { return "" }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return String(decoding: try encoder.encode(metadata), as: UTF8.self)
+    }
+
+    static func metadata(_ text: String) throws -> [String: String] {
+        if text.isEmpty { return [:] }
+        guard let metadata = try? JSONDecoder().decode([String: String].self, from: Data(text.utf8)) else {
+            throw DamagedRow()
+        }
+        return metadata
+    }
+}

@@ -1,0 +1,68 @@
+import Glibc
+internal import TowlineCore
+
+/// The few calls on files that are made beside SQLite's own. None of them touches a database that is open: closing any
+/// descriptor of a file lets go of all of the process's locks on it (`fcntl(2)`).
+enum FileCall {
+    /// Opens, or makes with mode 0600.
+    static func open(_ path: String, _ flags: Int32) throws(TowlineError) -> Int32 {
+        var number: Int32
+        repeat { number = Glibc.open(path, flags, 0o600) } while number < 0 && errno == EINTR
+        guard number >= 0 else { throw error("cannot open", path, errno) }
+        return number
+    }
+
+    static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
+
+    static func size(_ file: Int32) -> Int {
+        var status = stat()
+        return fstat(file, &status) == 0 ? Int(status.st_size) : 0
+    }
+
+    static func size(path: String) -> Int {
+        var status = stat()
+        return lstat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
+
+    /// What can be read, up to `count` bytes.
+    static func read(_ file: Int32, count: Int, at offset: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, length in
+            while length < count {
+                let got = pread(file, buffer.baseAddress.map { $0 + length }, count - length, off_t(offset + length))
+                if got < 0, errno == EINTR { continue }
+                if got <= 0 { break }
+                length += got
+            }
+        }
+    }
+
+    /// Gives a file another name; one that is not there is no error.
+    static func rename(_ from: String, to: String) throws(TowlineError) {
+        guard Glibc.rename(from, to) == 0 || errno == ENOENT else { throw error("cannot rename", from, errno) }
+    }
+
+    /// Removes a file; one that is not there is no error.
+    static func remove(_ path: String) throws(TowlineError) {
+        guard unlink(path) == 0 || errno == ENOENT else { throw error("cannot remove", path, errno) }
+    }
+
+    static func synchronize(directory: String) throws(TowlineError) {
+        let file = try open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { close(file) }
+        guard fsync(file) == 0 else { throw error("cannot bring to stable storage", directory, errno) }
+    }
+
+    static func error(_ what: String, _ path: String, _ number: Int32) -> TowlineError {
+        let code: TowlineError.Code =
+            switch number {
+            case ENOSPC, EDQUOT: .diskFull
+            case EACCES, EPERM, EROFS: .diskPermission
+            case ENOENT, ENOTDIR, ELOOP, EISDIR, ENAMETOOLONG: .unusableDestination
+            default: .diskFailure
+            }
+        return TowlineError(code, "\(what) \(path): \(String(cString: strerror(number)))", systemError: number)
+    }
+}

@@ -1,0 +1,151 @@
+internal import GRDB
+internal import TowlineCore
+internal import TowlineEngine
+
+/// A `RegistryQuery` as SQL. Pages go on after the keys of the last row, not after a count: the thousandth page costs
+/// what the first does, and rows that come or go meanwhile shift nothing.
+struct PageQuery {
+    let sql: String
+    let arguments: StatementArguments
+    private let query: RegistryQuery
+
+    /// As many rows may be sorted where no index has both the filter and the order.
+    static let sortable = 2_000
+
+    init(_ query: RegistryQuery, rare: Rare?) throws(TowlineError) {
+        self.query = query
+        var conditions: [String] = []
+        var arguments = StatementArguments()
+        if let cursor = query.cursor {
+            let keys = try PageQuery.keys(cursor, for: query)
+            let columns = query.order.columns.joined(separator: ", ")
+            let marks = keys.map { _ in "?" }.joined(separator: ", ")
+            conditions.append("(\(columns)) \(query.descending ? "<" : ">") (\(marks))")
+            arguments += StatementArguments(keys)
+        }
+        if !query.states.isEmpty {
+            let states = query.states.map { String($0.rawValue) }.sorted().joined(separator: ", ")
+            conditions.append("state IN (\(states))")
+        }
+        if let group = query.group {
+            conditions.append("\"group\" = ?")
+            arguments += [group]
+        }
+        if let text = query.text, !text.isEmpty {
+            conditions.append("(instr(name_key, ?) > 0 OR instr(url_key, ?) > 0)")
+            arguments += [text.lowercased(), text.lowercased()]
+        }
+        let direction = query.descending ? " DESC" : ""
+        let condition = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+        sql = """
+            SELECT \(DownloadRow.columns) FROM downloads INDEXED BY \(PageQuery.index(query, rare)) \(condition) \
+            ORDER BY \(query.order.columns.map { $0 + direction }.joined(separator: ", ")) LIMIT ?
+            """
+        self.arguments = arguments + [PageQuery.limit(query) + 1]
+    }
+
+    /// Which filter leaves so few rows that sorting them is quicker than walking the order's index.
+    enum Rare { case states, group }
+
+    /// The page's rows; one more than asked for tells that there is a next page.
+    func page(_ rows: [DownloadRow]) -> RegistryPage {
+        let limit = PageQuery.limit(query)
+        let shown = rows.prefix(limit)
+        let next = rows.count > limit ? shown.last.map { PageQuery.cursor($0, query) } : nil
+        return RegistryPage(downloads: shown.map(\.download), next: next)
+    }
+
+    private static func limit(_ query: RegistryQuery) -> Int { min(max(query.limit, 1), 10_000) }
+
+    private static func index(_ query: RegistryQuery, _ rare: Rare?) -> String {
+        switch rare {
+        case .states: return "downloads_state"
+        case .group: return "downloads_group"
+        case nil: break
+        }
+        switch query.order {
+        case .queue where query.group != nil: return "downloads_group"
+        case .queue where query.states.count == 1: return "downloads_state"
+        case .queue: return "downloads_queue"
+        case .added: return "downloads_added"
+        case .name: return "downloads_name"
+        case .size: return "downloads_size"
+        case .state: return "downloads_state"
+        case .ended: return "downloads_ended"
+        }
+    }
+
+    // MARK: Cursors: the order, the direction, and the keys of the last row, separated by dots.
+
+    private static func cursor(_ row: DownloadRow, _ query: RegistryQuery) -> RegistryCursor {
+        let download = row.download
+        let rank = DownloadRow.rank(download.priority)
+        let keys: [String] =
+            switch query.order {
+            case .queue: ["\(rank)", "\(row.place)"]
+            case .added: ["\(download.addedAt)"]
+            case .name: [hexadecimal(DownloadRow.nameKey(download.name))]
+            case .size: ["\(download.completeLength ?? -1)"]
+            case .state: ["\(download.state.rawValue)", "\(rank)", "\(row.place)"]
+            case .ended: ["\(download.endedAt ?? -1)"]
+            }
+        return RegistryCursor(text: ([prefix(query)] + keys + ["\(row.number)"]).joined(separator: "."))
+    }
+
+    private static func prefix(_ query: RegistryQuery) -> String { query.order.rawValue + (query.descending ? "-" : "+") }
+
+    private static func keys(_ cursor: RegistryCursor, for query: RegistryQuery) throws(TowlineError)
+        -> [any DatabaseValueConvertible]
+    {
+        let words = cursor.text.split(separator: ".", omittingEmptySubsequences: false)
+        guard let first = words.first, first == prefix(query), words.count == query.order.columns.count + 1 else {
+            throw unusable
+        }
+        var keys: [any DatabaseValueConvertible] = []
+        for (column, word) in zip(query.order.columns, words.dropFirst()) {
+            if column == "name_key" {
+                guard let text = text(hexadecimal: word) else { throw unusable }
+                keys.append(text)
+            } else {
+                guard let number = Int64(word) else { throw unusable }
+                keys.append(number)
+            }
+        }
+        return keys
+    }
+
+    private static var unusable: TowlineError {
+        TowlineError(.unusableOption, "this cursor is not of a page in this order; begin with the first page")
+    }
+
+    private static func hexadecimal(_ text: String) -> String {
+        let digits = Array("0123456789abcdef")
+        return String(text.utf8.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+    }
+
+    private static func text(hexadecimal: Substring) -> String? {
+        guard hexadecimal.utf8.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        var rest = hexadecimal
+        while !rest.isEmpty {
+            guard let byte = UInt8(rest.prefix(2), radix: 16) else { return nil }
+            bytes.append(byte)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}
+
+extension RegistryQuery.Order {
+    /// What it is ordered by; the last makes the order total.
+    var columns: [String] {
+        switch self {
+        case .queue: ["rank", "place", "number"]
+        case .added: ["added_at", "number"]
+        case .name: ["name_key", "number"]
+        case .size: ["complete_length", "number"]
+        case .state: ["state", "rank", "place", "number"]
+        case .ended: ["ended_at", "number"]
+        }
+    }
+}

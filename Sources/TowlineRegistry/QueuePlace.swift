@@ -1,0 +1,94 @@
+internal import Foundation
+internal import GRDB
+internal import TowlineCore
+
+/// Places in the queue: numbers that ascend within a priority, far enough apart that there is nearly always one free
+/// between two.
+enum QueuePlace {
+    /// Between a place and the next when downloads are added: room for 2³³ additions, and 30 moves to one spot.
+    static let gap: Int64 = 1 << 30
+
+    /// The place after the last one.
+    static func end(ofRank rank: Int, in database: Database) throws -> Int64 {
+        let statement = try database.cachedStatement(sql: "SELECT max(place) FROM downloads WHERE rank = ?")
+        return try Int64.fetchOne(statement, arguments: [rank]).map { $0 + gap } ?? 0
+    }
+
+    static func move(_ id: DownloadID, before: DownloadID?, in database: Database) throws {
+        guard id != before, let number = try DownloadTable.number(of: id, in: database),
+            let (rank, _) = try position(number, in: database)
+        else { return }
+        guard let before else {
+            try put(number, at: try end(ofRank: rank, in: database), in: database)
+            return
+        }
+        guard let target = try DownloadTable.number(of: before, in: database),
+            let (targetRank, _) = try position(target, in: database)
+        else { return }
+        guard targetRank == rank else {
+            throw TowlineError(
+                .unusableOption, "\(id) and \(before) have different priorities; change the priority first")
+        }
+        var free = try placeBefore(target, rank, moving: number, in: database)
+        if free == nil {
+            try spread(from: target, rank, in: database)
+            free = try placeBefore(target, rank, moving: number, in: database)
+        }
+        guard let free else { throw DamagedRow() }
+        try put(number, at: free, in: database)
+    }
+
+    /// The middle of what is free before it; `nil` if nothing is.
+    private static func placeBefore(_ target: Int64, _ rank: Int, moving: Int64, in database: Database) throws -> Int64? {
+        guard let (_, place) = try position(target, in: database) else { return nil }
+        let previous = try Int64.fetchOne(
+            database,
+            sql: """
+                SELECT place FROM downloads INDEXED BY downloads_queue \
+                WHERE rank = ? AND place <= ? AND number <> ? AND number <> ? ORDER BY place DESC LIMIT 1
+                """, arguments: [rank, place, target, moving])
+        guard let previous else { return place - gap }
+        return place - previous >= 2 ? previous + (place - previous) / 2 : nil
+    }
+
+    /// Moves the target and those after it apart, as many as it takes until they are `gap` apart again on average.
+    private static func spread(from target: Int64, _ rank: Int, in database: Database) throws {
+        guard let (_, first) = try position(target, in: database) else { return }
+        var count = 16
+        while true {
+            let rows = try Row.fetchAll(
+                database,
+                sql: """
+                    SELECT number, place FROM downloads INDEXED BY downloads_queue \
+                    WHERE rank = ? AND place >= ? ORDER BY place, number LIMIT ?
+                    """, arguments: [rank, first, count + 1]
+            ).map { (number: try RowReader(row: $0).integer(0), place: try RowReader(row: $0).integer(1)) }
+            let isAll = rows.count <= count
+            let room = isAll ? Int64(rows.count + 1) * gap : (rows.last?.place ?? first) - first
+            let step = room / Int64(rows.count + 1)
+            guard isAll || step >= 1 << 10 else {
+                count *= 4
+                continue
+            }
+            // From the last on, so that no two ever share a place.
+            let moved = isAll ? rows[...] : rows.dropLast()
+            for (index, row) in moved.enumerated().reversed() {
+                try put(row.number, at: first + step * Int64(index + 1), in: database)
+            }
+            return
+        }
+    }
+
+    private static func position(_ number: Int64, in database: Database) throws -> (rank: Int, place: Int64)? {
+        let row = try Row.fetchOne(
+            database, sql: "SELECT rank, place FROM downloads WHERE number = ?", arguments: [number])
+        guard let row else { return nil }
+        let reader = RowReader(row: row)
+        return (Int(try reader.integer(0)), try reader.integer(1))
+    }
+
+    private static func put(_ number: Int64, at place: Int64, in database: Database) throws {
+        try database.cachedStatement(sql: "UPDATE downloads SET place = ? WHERE number = ?")
+            .execute(arguments: [place, number])
+    }
+}

@@ -1,0 +1,174 @@
+internal import Foundation
+internal import GRDB
+package import TowlineCore
+package import TowlineEngine
+
+extension SQLiteRegistry {
+    package func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition] {
+        if downloads.isEmpty { return [] }
+        // First the directories: a download whose directory is not known would not be found again.
+        try directory.remember(Set(downloads.map(\.directory)))
+        return try await write { try DownloadTable.add(downloads, to: $0) }
+    }
+
+    package func apply(_ changes: [RegistryChange]) async throws(TowlineError) {
+        if changes.isEmpty { return }
+        try await write { database in
+            for change in changes { try DownloadTable.apply(change, to: database) }
+        }
+    }
+
+    package func move(_ id: DownloadID, before: DownloadID?) async throws(TowlineError) {
+        try await write { try QueuePlace.move(id, before: before, in: $0) }
+    }
+
+    package func remove(_ ids: [DownloadID]) async throws(TowlineError) {
+        if ids.isEmpty { return }
+        try await write { database in
+            for id in ids { try DownloadTable.remove(id, from: database) }
+        }
+        try await emptyLog()
+    }
+
+    package func changeAll(from states: Set<RegisteredState>, to state: RegisteredState, group: String?)
+        async throws(TowlineError) -> Int
+    {
+        if states.isEmpty { return 0 }
+        return try await write { try DownloadTable.changeAll(from: states, to: state, group: group, in: $0) }
+    }
+
+    package func setValue(_ value: String?, for name: String) async throws(TowlineError) {
+        try await write { database in
+            guard let value else {
+                try database.execute(sql: "DELETE FROM settings WHERE name = ?", arguments: [name])
+                return
+            }
+            try database.execute(sql: "INSERT OR REPLACE INTO settings VALUES (?, ?)", arguments: [name, value])
+        }
+    }
+
+    package func setHostKnowledge(_ knowledge: String, for origin: String) async throws(TowlineError) {
+        try await write { database in
+            try database.execute(
+                sql: """
+                    INSERT OR REPLACE INTO hosts (origin, written, knowledge) \
+                    VALUES (?, (SELECT coalesce(max(written), 0) + 1 FROM hosts), ?)
+                    """, arguments: [origin, knowledge])
+            try database.execute(
+                sql: """
+                    DELETE FROM hosts WHERE written <= \
+                    (SELECT written FROM hosts ORDER BY written DESC LIMIT 1 OFFSET 10000)
+                    """)
+        }
+    }
+}
+
+/// Statements on the table of downloads.
+enum DownloadTable {
+    static func add(_ downloads: [RegisteredDownload], to database: Database) throws -> [RegistryAddition] {
+        var places: [Int: Int64] = [:]
+        return try downloads.map { download in
+            if let existing = try find(identity: download.identity, in: database) { return .existing(existing) }
+            let rank = DownloadRow.rank(download.priority)
+            let place = try places[rank] ?? QueuePlace.end(ofRank: rank, in: database)
+            try DownloadRow.insert(download, place: place, into: database)
+            guard database.changesCount > 0 else { return .existing(download.id) }
+            places[rank] = place + QueuePlace.gap
+            return .added
+        }
+    }
+
+    private static func find(identity: String, in database: Database) throws -> DownloadID? {
+        let statement = try database.cachedStatement(
+            sql: "SELECT id, identity FROM downloads WHERE identity_hash = ?")
+        let rows = try Row.fetchCursor(statement, arguments: [DownloadRow.identityHash(identity)])
+        while let row = try rows.next() {
+            let reader = RowReader(row: row)
+            guard try reader.text(1) == identity else { continue }
+            guard let id = DownloadID(bytes: try reader.bytes(0)) else { throw DamagedRow() }
+            return id
+        }
+        return nil
+    }
+
+    static func number(of id: DownloadID, in database: Database) throws -> Int64? {
+        let statement = try database.cachedStatement(sql: "SELECT number FROM downloads WHERE id = ?")
+        return try Int64.fetchOne(statement, arguments: [Data(id.bytes)])
+    }
+
+    static func apply(_ change: RegistryChange, to database: Database) throws {
+        guard let number = try number(of: change.id, in: database) else { return }
+        var columns: [String] = []
+        var values: [(any DatabaseValueConvertible)?] = []
+        func set(_ column: String, _ value: (any DatabaseValueConvertible)?) {
+            columns.append(column)
+            values.append(value)
+        }
+        if let state = change.state {
+            set("state", state.state.rawValue)
+            set("reason", state.reason)
+            set("reason_code", state.reasonCode)
+            set("status", state.status)
+            set("wait_until", state.waitUntil)
+            set("ended_at", state.endedAt ?? -1)
+        }
+        if let name = change.name {
+            set("name", name)
+            set("name_key", DownloadRow.nameKey(name))
+        }
+        if let source = change.source {
+            set("source", source)
+            set("url_key", DownloadRow.urlKey(source))
+        }
+        if let host = change.host { set("host", host) }
+        if let options = change.options { set("options", Data(options)) }
+        if let metadata = change.metadata { set("metadata", try DownloadRow.text(metadata)) }
+        if let group = change.group { set("\"group\"", group) }
+        if let priority = change.priority {
+            let rank = DownloadRow.rank(priority)
+            set("rank", rank)
+            set("place", try QueuePlace.end(ofRank: rank, in: database))
+        }
+        if let length = change.completeLength { set("complete_length", length ?? -1) }
+        if let held = change.heldBytes { set("held_bytes", max(0, held)) }
+        if !columns.isEmpty {
+            let assignments = columns.map { $0 + " = ?" }.joined(separator: ", ")
+            let statement = try database.cachedStatement(
+                sql: "UPDATE downloads SET \(assignments) WHERE number = ?")
+            statement.setUncheckedArguments(StatementArguments(values + [number]))
+            try statement.execute()
+        }
+        for entry in change.entries { try add(entry, to: number, in: database) }
+    }
+
+    static func add(_ entry: TimelineEntry, to number: Int64, in database: Database) throws {
+        let statement = try database.cachedStatement(
+            sql: "INSERT INTO entries (download, time, kind, message) VALUES (?, ?, ?, ?)")
+        statement.setUncheckedArguments([number, entry.time, entry.kind, entry.message])
+        try statement.execute()
+    }
+
+    static func remove(_ id: DownloadID, from database: Database) throws {
+        guard let number = try number(of: id, in: database) else { return }
+        for sql in ["DELETE FROM entries WHERE download = ?", "DELETE FROM downloads WHERE number = ?"] {
+            try database.cachedStatement(sql: sql).execute(arguments: [number])
+        }
+    }
+
+    static func changeAll(
+        from states: Set<RegisteredState>, to state: RegisteredState, group: String?, in database: Database
+    ) throws -> Int {
+        let from = states.map { String($0.rawValue) }.sorted().joined(separator: ", ")
+        var sql = """
+            UPDATE downloads SET state = ?, reason = NULL, reason_code = NULL, status = NULL, wait_until = NULL, \
+            ended_at = -1 WHERE state IN (\(from))
+            """
+        var arguments: StatementArguments = [state.rawValue]
+        if let group {
+            sql += " AND \"group\" = ?"
+            arguments += [group]
+        }
+        try database.execute(sql: sql, arguments: arguments)
+        return database.changesCount
+    }
+}
