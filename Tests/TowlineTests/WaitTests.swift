@@ -37,7 +37,7 @@ import Towline
 
     @Test func theServersWishIsVisible() async throws {
         let site = try await Site([
-            "/file": Resource(Self.version, behaviour: .first(1, .retryAfter(seconds: 2)))
+            "/file": Resource(Self.version, behaviour: .first(1, .retryAfter("2")))
         ])
         let downloader = try await site.downloader()
         let download = try await downloader.add(try site.request("/file"))
