@@ -209,7 +209,7 @@ struct MessageTests {
         for (behaviour, ranges, resumable) in cases {
             server.set(behaviour, for: "/data.bin")
             let result = try await CommandRun.run(["probe", server.url("/data.bin")])
-            let text = result.text.replacing(/  +/, with: " ")
+            let text = result.text.replacing(/[ ]{2,}/, with: " ")
             #expect(text.contains("ranges \(ranges)\n"), "\(text)")
             #expect(text.contains("going on \(resumable)\n"), "\(text)")
             let json = try await CommandRun.run(["probe", "--json", server.url("/data.bin")])
