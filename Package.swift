@@ -91,12 +91,17 @@ let package = Package(
             dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl"], path: "Sources/CrashVictim",
             swiftSettings: strict),
 
+        // Servers, proxies and certificates of the distribution, for more than one test target.
+        .target(
+            name: "TestServers", dependencies: ["FaultServer"], path: "Tests/TestServers", swiftSettings: strict),
+
         .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore"], swiftSettings: strict),
         .testTarget(
             name: "TowlineDiskTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk"],
             swiftSettings: strict),
         .testTarget(
-            name: "TowlineCurlTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer"],
+            name: "TowlineCurlTests",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer", "TestServers"],
             swiftSettings: strict),
         .testTarget(
             name: "TowlineRegistryTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineRegistry"],
@@ -114,7 +119,8 @@ let package = Package(
         .testTarget(name: "TowlineTests", dependencies: ["Towline", "FaultServer"], swiftSettings: strict),
         .testTarget(name: "OriginTests", dependencies: ["FaultServer", "towline-terminal"], swiftSettings: strict),
         .testTarget(name: "FaultServerTests", dependencies: ["FaultServer"], swiftSettings: strict),
-        .testTarget(name: "CommandLineTests", dependencies: ["FaultServer", "tow"], swiftSettings: strict),
+        .testTarget(
+            name: "CommandLineTests", dependencies: ["FaultServer", "TestServers", "tow"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -65,7 +65,7 @@ enum FileHasher {
     /// The checksums that the first `length` bytes do not have. Blocks for as long as reading takes.
     static func mismatches(
         _ checksums: [Checksum], in file: Descriptor, length: Int64
-    ) -> Result<[Checksum], TowlineError> {
+    ) -> Result<[ChecksumMismatch], TowlineError> {
         let algorithms = Array(Set(checksums.map(\.algorithm)))
         let digests = algorithms.map { MessageDigest($0) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 4096)
@@ -85,7 +85,18 @@ enum FileHasher {
         }
         var values: [Checksum.Algorithm: [UInt8]] = [:]
         for (algorithm, digest) in zip(algorithms, digests) { values[algorithm] = digest.finish(algorithm) }
-        return .success(checksums.filter { values[$0.algorithm] != $0.value })
+        return .success(mismatches(checksums, values))
+    }
+
+    /// The checksums that `values` do not have.
+    static func mismatches(
+        _ checksums: [Checksum], _ values: [Checksum.Algorithm: [UInt8]]
+    ) -> [ChecksumMismatch] {
+        checksums.filter { values[$0.algorithm] != $0.value }.map { expected in
+            let value = values[expected.algorithm] ?? []
+            return ChecksumMismatch(
+                expected: expected, found: Checksum(algorithm: expected.algorithm, value: value))
+        }
     }
 }
 

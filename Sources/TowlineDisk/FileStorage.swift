@@ -22,8 +22,10 @@ package final class FileStorage: Storage {
         queue = SyncQueue(syscall: syscall)
     }
 
-    package func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [Checksum] {
-        guard let file = try folder(place.directory).open(place.name, readOnly: true) else { return checksums }
+    package func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [ChecksumMismatch] {
+        guard let file = try folder(place.directory).open(place.name, readOnly: true) else {
+            return checksums.map { ChecksumMismatch(expected: $0, found: nil) }
+        }
         return try FileHasher.mismatches(checksums, in: file, length: try file.status().size).get()
     }
 

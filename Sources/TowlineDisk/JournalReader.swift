@@ -18,8 +18,55 @@ package struct JournalReport: Sendable {
     package let isSamePart: Bool
 }
 
+/// What is at a path, for people.
+package enum PlaceReport: Sendable {
+    /// A download that has a journal, with what it tells.
+    case unfinished(JournalReport)
+    /// Bytes of a download without a journal, which nothing can go on with; and the process that is at it.
+    case unclaimed(partLength: Int64, owner: Int32?)
+    /// A file that carries the mark of a finished download, and is as it was when it got it.
+    case finished(length: Int64)
+    /// A file, and nothing else is known of it.
+    case ordinary(length: Int64)
+}
+
 /// Reads a journal and changes nothing, also while the download runs.
 package enum JournalReader {
+    /// Looks at a download's final path and at what is beside it.
+    ///
+    /// - Throws: `unusableDestination` if nothing is there, or something that is no download; `unsupportedJournal`.
+    package static func look(at path: String, syscall: any Syscall = SystemCalls()) throws(TowlineError)
+        -> PlaceReport
+    {
+        let (directory, name) = split(path)
+        let folder = try Folder(directory, syscall: syscall)
+        let names = PlaceNames(final: name)
+        if !name.isEmpty {
+            if try folder.status(of: names.journal) != nil {
+                return .unfinished(try inspect(path: path, syscall: syscall))
+            }
+            if let part = try folder.open(names.part, readOnly: true) {
+                return .unclaimed(partLength: try part.status().size, owner: LockOwner.process(locking: part))
+            }
+        }
+        guard !name.isEmpty, let status = try folder.status(of: name) else {
+            throw TowlineError(
+                .unusableDestination,
+                name.isEmpty
+                    ? "\(path) is a directory; give a file in it"
+                    : "\(path): there is no such file, and no download of it in progress",
+                systemError: ENOENT)
+        }
+        guard status.kind == .regular else {
+            throw TowlineError(.unusableDestination, "\(path) is no regular file, and no download of it in progress")
+        }
+        // One that may not be read may be anything; that is no failure of looking.
+        guard let file = try? folder.open(name, readOnly: true), FinishedMark(of: file) != nil else {
+            return .ordinary(length: status.size)
+        }
+        return .finished(length: status.size)
+    }
+
     /// - Parameter path: the download's final path.
     /// - Throws: `unusableDestination` if there is no journal, or none that makes sense; `unsupportedJournal`.
     package static func inspect(path: String, syscall: any Syscall = SystemCalls()) throws(TowlineError)

@@ -7,7 +7,9 @@ enum LockOwner {
     static func busy(_ file: Descriptor) -> TowlineError {
         let owner: String
         switch process(locking: file) {
-        case getpid(): owner = "this process"
+        case getpid():
+            return TowlineError(
+                .destinationBusy, "\(file.path) was asked for twice: it is being downloaded here already")
         case let process?: owner = "process \(process)"
         case nil: owner = "another process"
         }

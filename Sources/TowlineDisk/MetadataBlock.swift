@@ -26,6 +26,7 @@ struct MetadataBlock: Sendable {
         case generation = 9
         case part = 10
         case mediaType = 11
+        case lacksRanges = 12
     }
 
     /// Numbers of the algorithms on disk.
@@ -107,6 +108,7 @@ struct MetadataBlock: Sendable {
             add(.checksum, [code] + checksum.value)
         }
         add(.generation, Int64(record.generation))
+        if record.lacksRanges { add(.lacksRanges, 1) }
         var identity: [UInt8] = []
         identity.append(number: part.device)
         identity.append(number: part.inode)
@@ -162,6 +164,7 @@ struct MetadataBlock: Sendable {
         case .generation:
             guard let number, let generation = UInt32(exactly: number) else { return false }
             record.generation = generation
+        case .lacksRanges: record.lacksRanges = number == 1
         case .part:
             guard value.count == 28 else { return false }
             part.device = value.load(UInt64.self, at: 0)

@@ -83,7 +83,7 @@ package final class PartFile: Sink {
         }
     }
 
-    package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum] {
+    package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {
         guard !checksums.isEmpty else { return [] }
         let file = file
         let result = await withCheckedContinuation { continuation in
@@ -97,11 +97,12 @@ package final class PartFile: Sink {
     package func truncate(to length: Int64) throws(TowlineError) { try file.truncate(to: length) }
 
     /// The journal is retired first: bytes that are whole and wrong must not be claimed by anybody.
-    package func setAside() throws(TowlineError) {
+    package func setAside() throws(TowlineError) -> String? {
         try checkIntact()
         try journal?.retire(as: .void)
-        _ = try folder.rename(names.part, toFreeNameLike: names.bad)
+        let name = try folder.rename(names.part, toFreeNameLike: names.bad)
         close()
+        return folder.path(of: name)
     }
 
     package func discard() {

@@ -15,8 +15,9 @@ enum Preallocation {
         guard overflow || length <= available else {
             throw TowlineError(
                 .diskFull,
-                "\(folder.path): the download needs \(length) bytes and \(available) are free; free some, or choose "
-                    + "another directory", systemError: ENOSPC)
+                "\(folder.path): the download needs \(ByteCountText.format(length)) and "
+                    + "\(ByteCountText.format(available)) are free, \(ByteCountText.format(length - available)) too "
+                    + "little; free some, or choose another directory", systemError: ENOSPC)
         }
     }
 

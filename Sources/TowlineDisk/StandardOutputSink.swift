@@ -80,7 +80,7 @@ package final class StandardOutputSink: Sink {
     package func checkIntact() throws(TowlineError) {}
 
     /// Compares with what went by; the bytes are with the reader already. To be called once, at the end.
-    package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum] {
+    package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {
         let values = tail.withLock { tail in
             let values =
                 tail.values
@@ -93,7 +93,7 @@ package final class StandardOutputSink: Sink {
             throw TowlineError(
                 .unusableOption, "\(name): \(unknown.algorithm.rawValue) was not asked for before the first byte")
         }
-        return checksums.filter { values[$0.algorithm] != $0.value }
+        return FileHasher.mismatches(checksums, values)
     }
 
     package func truncate(to length: Int64) throws(TowlineError) {
@@ -109,7 +109,7 @@ package final class StandardOutputSink: Sink {
         return PublishedFile(path: "-", length: terms.length)
     }
 
-    package func setAside() throws(TowlineError) {}
+    package func setAside() throws(TowlineError) -> String? { nil }
     package func discard() {}
     package func close() {}
 

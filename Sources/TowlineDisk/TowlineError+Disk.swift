@@ -37,7 +37,7 @@ extension TowlineError {
     }
     /// `fallocate` failed.
     package static func reserving(_ path: String, _ length: Int64, _ number: Int32) -> TowlineError {
-        disk("cannot reserve \(length) bytes for", path, number)
+        disk("cannot reserve \(ByteCountText.format(length)) for", path, number)
     }
     /// `statx` failed.
     package static func examining(_ path: String, _ number: Int32) -> TowlineError {

@@ -13,11 +13,13 @@ package struct ProbeReport: Sendable {
     /// Whether a 206 came: ranges work.
     package var givesRanges: Bool
 
+    /// Whether an interrupted download could ask for the rest.
+    package var offersRanges: Bool { givesRanges || facts.acceptsRanges == true }
+
     /// By what proof an interrupted download of it could go on, in words.
     package var resumption: String {
-        guard givesRanges || facts.acceptsRanges == true, facts.contentCoding == nil else {
-            return "no: the server gives no ranges; an interrupted download starts over"
-        }
+        if facts.contentCoding != nil { return "no: the server sends it coded; an interruption starts over" }
+        guard offersRanges else { return "no: the server does not offer ranges; an interruption starts over" }
         switch facts.representation.validator {
         case .strong: return "yes, proven by a strong validator"
         case .weak where !facts.wholeDigests.isEmpty, .none where !facts.wholeDigests.isEmpty:

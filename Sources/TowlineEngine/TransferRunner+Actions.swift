@@ -16,7 +16,7 @@ extension TransferRunner {
         case .learn(let representation, let checksums): learn(representation, checksums)
         case .withdraw(let range): storing { () throws(TowlineError) in try part?.journal?.withdraw(range) }
         case .verify(let checksums, let length): verify(checksums, length)
-        case .setAside: storing { () throws(TowlineError) in try part?.sink.setAside() }
+        case .setAside: storing { () throws(TowlineError) in badPath = try part?.sink.setAside() }
         case .publish(let length, let modified): publish(length, modified)
         case .notice(let notice): observer?.noticed(notice)
         case .report(let report): services.board.record(report, of: machine.origin)

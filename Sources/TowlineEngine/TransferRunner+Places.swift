@@ -37,7 +37,7 @@ extension TransferRunner {
         let candidate = known ?? begun ?? guess
         let survey: Survey
         do throws(TowlineError) {
-            survey = try services.storage.survey(candidate)
+            survey = try look(at: candidate)
         } catch  where error.code == .destinationBusy && known == nil {
             // Whether that one is ours to wait for is known with the name, after the first answer.
             return nil
@@ -69,14 +69,27 @@ extension TransferRunner {
         }
     }
 
+    /// A survey that tells a download of this process from one of another.
+    private func look(at place: Place) throws(TowlineError) -> Survey {
+        do throws(TowlineError) {
+            return try services.storage.survey(place)
+        } catch {
+            guard error.code == .destinationBusy, services.places.user(of: place) != nil else { throw error }
+            throw TowlineError(
+                .destinationBusy, "\(place.path) was asked for twice: it is being downloaded here already")
+        }
+    }
+
     /// The download is finished already: nothing to do, unless it is not what the user expects or wants it anew.
     private func settle(_ file: PublishedFile, at place: Place) throws(TowlineError) {
         guard options.existing != .overwrite else { return }
-        if let checksum = options.checksum, try !services.storage.mismatches([checksum], at: place).isEmpty {
+        if let checksum = options.checksum,
+            let mismatch = try services.storage.mismatches([checksum], at: place).first
+        {
             throw TowlineError(
                 .checksumMismatch,
-                "\(place.path) is there already and does not match the expected checksum; --if-exists overwrite fetches"
-                    + " it again")
+                "\(place.path) is there already and does not match the checksum: \(mismatch); --if-exists overwrite"
+                    + " fetches it again")
         }
         early = .alreadyThere(file)
     }
@@ -102,7 +115,7 @@ extension TransferRunner {
         }
         return HeldDownload(
             representation: journal.record.representation, written: part.claims, durable: journal.durable,
-            isDoubtful: part.isDoubtful, checksums: journal.record.checksums)
+            isDoubtful: part.isDoubtful, checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
     }
 
     private func occupy(_ place: Place, _ part: OpenPart) {
@@ -159,7 +172,7 @@ extension TransferRunner {
     /// - Returns: `false` if the place belongs to another download and `mayYield` allows to leave it.
     @discardableResult
     private func open(_ place: Place, _ plan: PreparePlan, mayYield: Bool = false) throws(TowlineError) -> Bool {
-        switch try services.storage.survey(place) {
+        switch try look(at: place) {
         case .nothing(let notices):
             tell(notices)
         case .unfinished(let part):
@@ -202,7 +215,8 @@ extension TransferRunner {
     private func create(_ place: Place, _ plan: PreparePlan) throws(TowlineError) {
         let fresh = DownloadRecord(
             source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
-            representation: plan.representation, checksums: plan.checksums, generation: 1)
+            representation: plan.representation, checksums: plan.checksums, generation: 1, lacksRanges: plan.lacksRanges
+        )
         occupy(place, try services.storage.create(place, record: fresh, terms: terms(plan)))
         record = fresh
         createdPart = true
@@ -213,7 +227,7 @@ extension TransferRunner {
         let next = DownloadRecord(
             source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
             representation: plan.representation, checksums: plan.checksums,
-            generation: (record?.generation ?? 0) + 1)
+            generation: (record?.generation ?? 0) + 1, lacksRanges: plan.lacksRanges)
         part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
         record = next
         checkpoints = CheckpointPolicy(now: MonotonicClock.now)

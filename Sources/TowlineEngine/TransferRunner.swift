@@ -29,6 +29,8 @@ package actor TransferRunner {
     var isCheckpointing = false
     var storageTask: Task<Void, Never>?
     var published: PublishedFile?
+    /// Where whole and wrong bytes were kept.
+    var badPath: String?
     var ending: TransferEnding?
     /// Ends the transfer well without publishing: the file was there.
     var early: CompletedTransfer.Outcome?
@@ -128,6 +130,9 @@ package actor TransferRunner {
         } else if case .file(_, let name?) = options.target {
             snapshot.name = name
         }
+        if let part, part.journal == nil, place != nil, snapshot.startsOverBecause == nil {
+            snapshot.startsOverBecause = "files under 1 MiB are fetched anew"
+        }
         observer.progressed(snapshot)
     }
 
@@ -188,7 +193,9 @@ package actor TransferRunner {
                 return CompletedTransfer(outcome: .streamed(length: published.length), receivedBytes: received)
             }
             return CompletedTransfer(outcome: .published(published), receivedBytes: received)
-        case .failed(let error)?: throw error
+        case .failed(let error)?:
+            guard let badPath, error.code == .checksumMismatch else { throw error }
+            throw TowlineError(error.code, "\(error.message), but kept as \(badPath)")
         case .stopped?, nil: break
         }
         throw TowlineError(.cancelled, "\(options.url): stopped; everything that came is kept")

@@ -10,12 +10,18 @@ enum Assembly {
         BatchRunner(options: options, transport: CurlTransport(), storage: FileStorage(), observer: observer)
     }
 
-    /// What is known of an unfinished download whose final path this is.
-    static func partStatus(path: String) throws(TowlineError) -> PartStatus {
-        let report = try JournalReader.inspect(path: path)
-        return PartStatus(
-            path: path, record: report.record, written: report.written, durable: report.durable,
-            lockedBy: report.owner)
+    /// What is known of a download whose final path this is.
+    static func status(path: String) throws(TowlineError) -> PlaceStatus {
+        switch try JournalReader.look(at: path) {
+        case .unfinished(let report):
+            .unfinished(
+                PartStatus(
+                    path: path, record: report.record, written: report.written, durable: report.durable,
+                    lockedBy: report.owner))
+        case .unclaimed(let length, let owner): .unclaimed(path: path, partLength: length, lockedBy: owner)
+        case .finished(let length): .finished(path: path, length: length)
+        case .ordinary(let length): .ordinary(path: path, length: length)
+        }
     }
 
     /// What a server offers.

@@ -38,6 +38,8 @@ enum Tow {
             end(ExitStatus.success.rawValue)
         } catch let error as TowlineError {
             leave("tow: \(TerminalSafeText.make(error.message))", ExitStatus(error).rawValue)
+        } catch let problem as UsageProblem {
+            leave(problem.text, ExitStatus.usage.rawValue)
         } catch let status as ExitCode {
             end(status.rawValue)
         } catch {

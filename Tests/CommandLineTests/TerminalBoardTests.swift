@@ -98,7 +98,7 @@ struct TerminalBoardTests {
         board.closed(exitStatus: 130, interrupted: true)
         var screen = ScreenModel(width: 100)
         screen.write(board.frame(width: 100, height: 24, now: .seconds(1), isLast: true))
-        #expect(screen.text == ["! one  interrupted; 512 B of 2.0 KiB kept", Phrases.resumeHint])
+        #expect(screen.text == ["! one  interrupted; 512 B of 2.0 KiB kept", Phrases.resumeHint(startsOver: false)])
     }
 
     @Test func messagesOfServersAreHarmless() throws {

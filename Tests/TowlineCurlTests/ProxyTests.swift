@@ -1,4 +1,5 @@
 import Glibc
+import TestServers
 import Testing
 import TowlineCore
 import TowlineCurl
@@ -7,45 +8,13 @@ import TowlineEngine
 extension CurlTransportTests {
     /// Proxies, and what the user's credentials do.
     @Suite struct ProxyTests {
-        private static func tinyproxy(_ folder: TemporaryFolder, _ port: UInt16, _ more: String) async throws
-            -> ServerProgram
-        {
-            let file = try folder.write(
-                "tinyproxy.conf",
-                "Port \(port)\nListen 127.0.0.1\nTimeout 60\nMaxClients 20\nAllow 127.0.0.1\n\(more)\n")
-            return try await ServerProgram(
-                Programs.tinyproxy, ["-d", "-c", file], port: port, log: folder.path + "/log")
-        }
-
-        private static func danted(_ folder: TemporaryFolder, _ port: UInt16, blocked: UInt16) async throws
-            -> ServerProgram
-        {
-            let file = try folder.write(
-                "danted.conf",
-                """
-                logoutput: stderr
-                internal: 127.0.0.1 port = \(port)
-                external: 127.0.0.1
-                clientmethod: none
-                socksmethod: none
-                user.privileged: root
-                user.unprivileged: nobody
-                client pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
-                socks block { from: 0.0.0.0/0 to: 0.0.0.0/0 port = \(blocked) }
-                socks pass { from: 0.0.0.0/0 to: 0.0.0.0/0 }
-                """)
-            return try await ServerProgram(
-                Programs.danted, ["-f", file, "-p", folder.path + "/pid"], port: port, log: folder.path + "/log")
-        }
-
         private static func options(_ proxy: String) -> ConnectionOptions { .with { $0.proxy = proxy } }
 
         @Test("An http proxy, with its own credentials or without", .enabled(if: Programs.areThere(Programs.tinyproxy)))
         func httpProxy() async throws {
-            let folder = try TemporaryFolder()
-            let port = Loopback.freePort()
-            let proxy = try await Self.tinyproxy(folder, port, "BasicAuth user secret")
+            let proxy = try await ProxyProgram.tinyproxy(credentials: ("user", "secret"))
             defer { withExtendedLifetime(proxy) {} }
+            let port = proxy.port
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
             let good = Self.options("http://user:secret@127.0.0.1:\(port)")
@@ -67,10 +36,9 @@ extension CurlTransportTests {
             "A tunnel through a proxy reaches TLS, and only for those who may use it",
             .enabled(if: Programs.areThere(Programs.tinyproxy, Programs.nginx, Programs.openssl)))
         func tunnel() async throws {
-            let folder = try TemporaryFolder()
-            let port = Loopback.freePort()
-            let proxy = try await Self.tinyproxy(folder, port, "BasicAuth user secret")
+            let proxy = try await ProxyProgram.tinyproxy(credentials: ("user", "secret"))
             defer { withExtendedLifetime(proxy) {} }
+            let port = proxy.port
             let nginx = try await Nginx()
             let transport = CurlTransport()
             var options = Self.options("http://user:secret@127.0.0.1:\(port)")
@@ -100,11 +68,10 @@ extension CurlTransportTests {
 
         @Test("SOCKS5, names resolved here or there", .enabled(if: Programs.areThere(Programs.danted)))
         func socks() async throws {
-            let folder = try TemporaryFolder()
-            let port = Loopback.freePort()
             let blocked = Loopback.freePort()
-            let proxy = try await Self.danted(folder, port, blocked: blocked)
+            let proxy = try await ProxyProgram.danted(blocked: blocked)
             defer { withExtendedLifetime(proxy) {} }
+            let port = proxy.port
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
             for scheme in ["socks5", "socks5h"] {

@@ -339,12 +339,12 @@ private final class InterferingSink: Sink {
         try base.read(into: buffer, at: offset)
     }
     func checkIntact() throws(TowlineError) { try base.checkIntact() }
-    func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum] {
+    func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {
         try await base.verify(checksums, length: length)
     }
     func truncate(to length: Int64) throws(TowlineError) { try base.truncate(to: length) }
     func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile { try await base.publish(terms) }
-    func setAside() throws(TowlineError) { try base.setAside() }
+    func setAside() throws(TowlineError) -> String? { try base.setAside() }
     func discard() { base.discard() }
     func close() { base.close() }
 }

@@ -23,8 +23,10 @@ extension HTTPURL {
     init(scheme: Scheme, afterSlashes bytes: ArraySlice<UInt8>, text: String) throws(TowlineError) {
         let end = bytes.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? bytes.endIndex
         let (userInfo, hostAndPort) = try Self.splitUserInfo(bytes[..<end], text: text)
-        let (host, port) = try Self.splitPort(hostAndPort, text: text)
-        guard let host = HostSyntax.normalized(host) else { throw Self.unusable(text, "the URL has no usable host") }
+        let (hostBytes, port) = try Self.splitPort(hostAndPort, text: text)
+        guard let host = HostSyntax.normalized(hostBytes) else {
+            throw Self.unusable(text, HostSyntax.problem(hostBytes))
+        }
         let origin = Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
         try self.init(origin: origin, userInfo: userInfo, pathAndQuery: Self.pathAndQuery(of: bytes[end...]))
     }
@@ -85,6 +87,9 @@ extension HTTPURL {
         _ hostAndPort: ArraySlice<UInt8>, text: String
     ) throws(TowlineError) -> (ArraySlice<UInt8>, Int?) {
         let colon: Int?
+        guard hostAndPort.first != 0x5B || hostAndPort.contains(0x5D) else {
+            throw unusable(text, HostSyntax.problem(hostAndPort))
+        }
         if let bracket = hostAndPort.lastIndex(of: 0x5D) {
             colon = hostAndPort[bracket...].dropFirst().startIndex < hostAndPort.endIndex ? bracket + 1 : nil
         } else {
@@ -92,7 +97,7 @@ extension HTTPURL {
         }
         guard let colon else { return (hostAndPort, nil) }
         let digits = hostAndPort[(colon + 1)...]
-        guard hostAndPort[colon] == 0x3A else { throw unusable(text, "the URL has no usable host") }
+        guard hostAndPort[colon] == 0x3A else { throw unusable(text, "the URL goes on after the ] of its host") }
         // RFC 3986 §3.2.3: an empty port is the scheme's own.
         if digits.isEmpty { return (hostAndPort[..<colon], nil) }
         guard let port = ASCII.number(digits), (1...65_535).contains(port) else {

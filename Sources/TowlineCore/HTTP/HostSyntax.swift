@@ -19,6 +19,15 @@ enum HostSyntax {
         return host
     }
 
+    /// What is wrong with what is no host.
+    static func problem(_ bytes: ArraySlice<UInt8>) -> String {
+        if bytes.isEmpty { return "the URL has no host" }
+        guard bytes.first == 0x5B else { return "the URL has no usable host" }
+        return bytes.last == 0x5D
+            ? "what stands between [ and ] in the URL is no IPv6 address"
+            : "the URL's IPv6 address has no ] at its end"
+    }
+
     /// ASCII letters, digits, `-`, `.` and `_`; beyond ASCII the letters, marks and digits that IDNA's mapping leaves
     /// alone (RFC 5892 §2: PVALID is what NFKC and case folding do not change), so that no character can turn into
     /// `/`, `@`, `:` or `.` after this check, as `／` and `℀` would.

@@ -16,7 +16,7 @@ package enum TransferAction: Hashable, Sendable {
     case withdraw(ByteRange)
     /// Compute and compare; `verified` or `storageFailed` follows.
     case verify([Checksum], length: Int64)
-    /// Keep the wrong file as `NAME.tow-bad`.
+    /// Keep the wrong file as `NAME.tow-bad`; the error of the end names the path.
     case setAside
     /// Give the file its name; `published` or `storageFailed` follows.
     case publish(length: Int64, modified: HTTPDate?)
@@ -58,6 +58,8 @@ package struct PreparePlan: Hashable, Sendable {
     package var isReplacement: Bool
     /// The URL that answered.
     package var resolved: HTTPURL
+    /// The server gives no ranges of it.
+    package var lacksRanges: Bool
 }
 
 /// One attempt: what to send, and where its bytes belong.

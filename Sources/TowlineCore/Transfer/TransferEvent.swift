@@ -19,7 +19,7 @@ package enum TransferEvent: Sendable {
     /// A checkpoint failed: only these bytes may still be believed.
     case checkpointFailed(ByteRangeSet, TowlineError)
     /// The checksums were computed; these do not match.
-    case verified(mismatches: [Checksum])
+    case verified(mismatches: [ChecksumMismatch])
     /// The file is under its name.
     case published
     /// The user wants it to stop, everything kept.

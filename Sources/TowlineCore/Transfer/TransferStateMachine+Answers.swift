@@ -90,7 +90,7 @@ extension TransferStateMachine {
         var actions = preparing(id, facts)
         if let coding = facts.contentCoding {
             let name = TerminalSafeText.make(coding, width: 20)
-            let text = "the server sent it coded as \(name); it is saved as it came"
+            let text = "the server sent it coded as \(name); it is saved as it came, and an interruption starts over"
             actions.insert(.notice(TransferNotice(.warning, .singleStream, text)), at: 0)
         }
         guard !hasBody else { return actions }
@@ -124,12 +124,10 @@ extension TransferStateMachine {
 
     private mutating func preparing(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction] {
         phase = .preparing(id)
-        return [
-            .prepare(
-                PreparePlan(
-                    representation: facts.representation, fileName: facts.fileName, checksums: checksums,
-                    isReplacement: hasStorage, resolved: resolved))
-        ]
+        let plan = PreparePlan(
+            representation: facts.representation, fileName: facts.fileName, checksums: checksums,
+            isReplacement: hasStorage, resolved: resolved, lacksRanges: lacksRanges)
+        return announceStartingOver() + [.prepare(plan)]
     }
 
     func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
@@ -155,6 +153,7 @@ extension TransferStateMachine {
         guard tally.refusals >= (others > 0 ? 4 : 2) else { return actions }
         ranges = .broken
         isSingle = true
+        tally.announcements += 1
         let notice = TransferNotice(.warning, .singleStream, "ranges do not work at this server: \(reason)")
         return actions + [.notice(notice)] + startOver(because: reason, isChange: false)
     }

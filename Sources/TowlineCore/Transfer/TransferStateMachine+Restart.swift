@@ -108,6 +108,7 @@ extension TransferStateMachine {
         ranges = .broken
         isSingle = true
         keptAnswer = facts
+        tally.announcements += 1
         return [.notice(TransferNotice(.warning, .singleStream, "the server does not give ranges of this file"))]
             + startOver(because: "the server cannot go on in the middle", isChange: false, keeper: id)
     }

@@ -9,6 +9,7 @@ extension TransferStateMachine {
         snapshot.resumedBytes = resumedBytes
         snapshot.receivedBytes = receivedTotal
         snapshot.connections = live.count
+        snapshot.startsOverBecause = startsOverBecause
         snapshot.state = state
         if case .downloading = snapshot.state {
             snapshot.rate = estimator.rate

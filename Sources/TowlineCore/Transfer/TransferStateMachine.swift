@@ -69,6 +69,8 @@ package struct TransferStateMachine: Sendable {
     /// What was given up by a restart: the same representation has the same length, whether an answer says so or not.
     var givenUp: Representation?
     var isDoubtful = false
+    /// An earlier transfer found that the server gives no ranges of what is held.
+    var heldLacksRanges = false
     var hasStorage = false
     /// The next answer's bytes go into a new part file.
     var replacesPart = false
@@ -101,6 +103,8 @@ package struct TransferStateMachine: Sendable {
     struct Tally: Sendable {
         /// Attempts in a row that brought nothing.
         var failures = 0
+        /// Times it was said that an interruption starts over.
+        var announcements = 0
         /// Refused ranges since the last one accepted.
         var refusals = 0
         var restarts = 0
@@ -193,6 +197,7 @@ package struct TransferStateMachine: Sendable {
         ledger = RangeLedger(completeLength: held.representation.completeLength, written: held.written)
         ledger.markDurable(held.durable)
         isDoubtful = held.isDoubtful
+        heldLacksRanges = held.lacksRanges
         hasStorage = true
         for checksum in held.checksums where !checksums.contains(checksum) { checksums.append(checksum) }
         resumedBytes = ledger.written.count
@@ -289,7 +294,7 @@ package struct TransferStateMachine: Sendable {
         return [.publish(length: ledger.completeLength ?? 0, modified: representation?.lastModified)]
     }
 
-    private mutating func verified(_ mismatches: [Checksum]) -> [TransferAction] {
+    private mutating func verified(_ mismatches: [ChecksumMismatch]) -> [TransferAction] {
         guard phase == .verifying else { return [] }
         if mismatches.isEmpty {
             let names = checksums.map(\.algorithm.rawValue).joined(separator: ", ")
@@ -301,13 +306,13 @@ package struct TransferStateMachine: Sendable {
             ranges = .broken
             return startOver(because: "the checksum says that the joined bytes are not one file", isChange: false)
         }
-        let mine = terms.checksum.map(mismatches.contains) ?? false
-        let who = mine ? "the expected" : "the server's own"
-        let names = mismatches.map(\.algorithm.rawValue).joined(separator: ", ")
+        let mine = mismatches.contains { $0.expected == terms.checksum }
+        let whose = mine ? "the checksum" : "the server's own checksum"
+        let values = mismatches.map(\.description).joined(separator: "; ")
         let error = TowlineError(
             .checksumMismatch,
-            "\(terms.source): the bytes do not match \(who) checksum (\(names)); "
-                + (terms.isStream ? "they went to standard output already" : "not published, kept as .tow-bad"))
+            "\(terms.source): the bytes do not match \(whose): \(values); "
+                + (terms.isStream ? "they went to standard output already" : "they are not published"))
         phase = .draining(.end(.failed(error)))
         return (terms.isStream ? [] : [.setAside]) + drained()
     }

@@ -41,16 +41,19 @@ package struct HeldDownload: Hashable, Sendable {
     package var isDoubtful: Bool
     /// Checksums that are known.
     package var checksums: [Checksum]
+    /// The server gave no ranges of it.
+    package var lacksRanges: Bool
 
     /// Makes one.
     package init(
         representation: Representation, written: ByteRangeSet, durable: ByteRangeSet = ByteRangeSet(),
-        isDoubtful: Bool = false, checksums: [Checksum] = []
+        isDoubtful: Bool = false, checksums: [Checksum] = [], lacksRanges: Bool = false
     ) {
         self.representation = representation
         self.written = written
         self.durable = durable
         self.isDoubtful = isDoubtful
         self.checksums = checksums
+        self.lacksRanges = lacksRanges
     }
 }

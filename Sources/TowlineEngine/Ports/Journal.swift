@@ -57,11 +57,13 @@ package struct DownloadRecord: Hashable, Sendable {
     package var checksums: [Checksum]
     /// Counts the part files of this download; a changed file gets a new one.
     package var generation: UInt32
+    /// The server gave no ranges of it: another run starts over.
+    package var lacksRanges: Bool
 
     /// Makes a record.
     package init(
         source: String, resolved: String, name: String, representation: Representation, checksums: [Checksum],
-        generation: UInt32
+        generation: UInt32, lacksRanges: Bool = false
     ) {
         self.source = source
         self.resolved = resolved
@@ -69,5 +71,6 @@ package struct DownloadRecord: Hashable, Sendable {
         self.representation = representation
         self.checksums = checksums
         self.generation = generation
+        self.lacksRanges = lacksRanges
     }
 }

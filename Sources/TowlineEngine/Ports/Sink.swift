@@ -22,8 +22,8 @@ package protocol Sink: AnyObject, Sendable {
 
     /// Reads everything and compares.
     ///
-    /// - Returns: the checksums that do not match; empty if all do.
-    func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum]
+    /// - Returns: the checksums that do not match, with what was found; empty if all do.
+    func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch]
 
     /// The bytes that follow `length` do not belong: a body that ended, or an older, longer file.
     func truncate(to length: Int64) throws(TowlineError)
@@ -33,8 +33,11 @@ package protocol Sink: AnyObject, Sendable {
     /// The journal's claims must cover everything. Idempotent after a crash at any step.
     func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile
 
-    /// Sets the bytes aside as `NAME.tow-bad` and forgets the journal: they are whole and wrong.
-    func setAside() throws(TowlineError)
+    /// Sets the bytes aside as `NAME.tow-bad`, numbered if that is taken, and forgets the journal: they are whole and wrong.
+    ///
+    /// - Returns: the path that they have now; `nil` if nothing can be kept.
+    @discardableResult
+    func setAside() throws(TowlineError) -> String?
 
     /// Removes the unfinished bytes and the journal: nothing worth keeping came, or the user wants it gone.
     func discard()

@@ -24,7 +24,7 @@ package protocol Storage: AnyObject, Sendable {
         -> OpenPart
 
     /// The checksums that the file under the final name does not have. Blocks for as long as reading it takes.
-    func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [Checksum]
+    func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [ChecksumMismatch]
 
     /// A sink that is this process's standard output: bytes go out in order, once, hashed on the way.
     func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart

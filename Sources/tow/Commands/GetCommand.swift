@@ -52,18 +52,25 @@ struct GetCommand: AsyncParsableCommand {
     var report: ReportOptions
 
     /// What was asked for, once it is checked. Made once: a file with a password may be a pipe.
-    private var plan: GetPlan?
+    private var plan: Result<GetPlan, any Error>?
 
     /// All but `plan`, which is no argument.
     private enum CodingKeys: String, CodingKey {
         case urls, destination, list, speed, proof, request, connection, failures, report
     }
 
-    /// Everything that can be known to be wrong is said before anything is begun.
-    mutating func validate() throws { plan = try checkedPlan() }
+    /// Everything that can be known to be wrong is said before anything is begun; but not here: what the parser still
+    /// has to say of options that it does not know explains more.
+    mutating func validate() { plan = Result { try checkedPlan() } }
 
     func run() async throws {
-        guard let plan else { return }
+        guard let result = plan else { return }
+        let plan: GetPlan
+        do {
+            plan = try result.get()
+        } catch let problem as ValidationError {
+            throw UsageProblem(problem.message, in: Self.self)
+        }
         let status = try await GetRun(plan: plan, report: report).perform()
         if status != ExitStatus.success.rawValue { throw ExitCode(status) }
     }

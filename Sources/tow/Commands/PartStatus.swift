@@ -29,15 +29,31 @@ struct PartStatus {
         return [
             ("from", record.source),
             ("now at", record.resolved == record.source ? nil : record.resolved),
-            ("size", length.map { "\(ByteCountText.format($0)) (\($0) bytes)" } ?? "not known"),
+            ("size", length.map(Self.size) ?? "not known"),
             ("there", there(length)),
             ("durable", "\(ByteCountText.format(durable.count)), would survive a power loss"),
             ("missing", length.map(missing)),
             ("validator", validator),
             ("checksum", record.checksums.first?.description),
-            ("running", lockedBy.map { "yes, process \($0)" } ?? "no; the same command again goes on"),
+            ("running", lockedBy.map { "yes, process \($0)" } ?? "no; \(prospect)"),
         ]
     }
+
+    /// What another run would do, as far as is known.
+    private var prospect: String {
+        if record.lacksRanges { return "the server does not offer ranges: the same command starts over" }
+        return goesOn
+            ? "the same command again goes on"
+            : "the server gives no validator: the same command starts over (--checksum or --unsafe-resume would allow"
+                + " to go on)"
+    }
+
+    private var goesOn: Bool {
+        !record.lacksRanges && (record.representation.validator != .none || !record.checksums.isEmpty)
+    }
+
+    /// For people and for those who count.
+    static func size(_ length: Int64) -> String { "\(ByteCountText.format(length)) (\(length) bytes)" }
 
     private func there(_ length: Int64?) -> String {
         let percent = length.map { $0 == 0 ? 1 : Double(written.count) / Double($0) }.map { ", \(Phrases.percent($0))" }
@@ -77,6 +93,8 @@ struct PartStatus {
     var json: JSONObject {
         var object = JSONObject()
         object.add("path", path)
+        object.add("state", "unfinished")
+        object.add("goesOn", goesOn)
         object.add("source", record.source)
         object.add("resolved", record.resolved)
         object.add("completeLength", record.representation.completeLength)

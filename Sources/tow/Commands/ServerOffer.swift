@@ -3,11 +3,6 @@ import TowlineEngine
 
 /// What a server offers for a URL, to be shown.
 struct ServerOffer {
-    /// Whether ranges work there.
-    enum Ranges: String {
-        case yes, no, unknown
-    }
-
     /// Without secrets.
     var finalURL: String
     /// The URLs on the way, without secrets.
@@ -17,7 +12,8 @@ struct ServerOffer {
     var completeLength: Int64?
     var entityTag: String?
     var lastModified: String?
-    var ranges: Ranges
+    /// Whether it offers ranges. One that answers a range with the whole and does not speak of them does not.
+    var ranges: Bool
     /// What going on would rest on, in words.
     var resumable: String
     var contentType: String?
@@ -35,7 +31,7 @@ struct ServerOffer {
                 ("name", fileName),
                 ("size", completeLength.map { "\(ByteCountText.format($0)) (\($0) bytes)" } ?? "not known"),
                 ("type", contentType),
-                ("ranges", ranges.rawValue),
+                ("ranges", ranges ? "yes" : "no"),
                 ("going on", resumable),
                 ("ETag", entityTag),
                 ("modified", lastModified),
@@ -54,7 +50,7 @@ struct ServerOffer {
         object.add("completeLength", completeLength)
         object.add("entityTag", entityTag)
         object.add("lastModified", lastModified)
-        object.add("ranges", ranges.rawValue)
+        object.add("ranges", ranges ? "yes" : "no")
         object.add("resumable", resumable)
         object.add("contentType", contentType)
         object.add("name", fileName)
@@ -67,14 +63,12 @@ extension ServerOffer {
     /// From what the engine found.
     init(_ report: ProbeReport) {
         let facts = report.facts
-        let ranges: Ranges =
-            report.givesRanges || facts.acceptsRanges == true ? .yes : facts.acceptsRanges == false ? .no : .unknown
         self.init(
             finalURL: report.finalURL.withoutSecrets, redirects: report.redirects.map(\.withoutSecrets),
             status: report.head.status, httpVersion: Self.name(of: report.head.version),
             completeLength: facts.representation.completeLength,
             entityTag: facts.representation.entityTag?.fieldValue,
-            lastModified: facts.representation.lastModified?.fieldValue, ranges: ranges,
+            lastModified: facts.representation.lastModified?.fieldValue, ranges: report.offersRanges,
             resumable: report.resumption, contentType: facts.representation.mediaType, fileName: facts.fileName,
             digests: facts.wholeDigests)
     }

@@ -88,12 +88,28 @@ enum Phrases {
     /// What an interrupted download keeps, without its mark.
     static func kept(_ row: ProgressRow) -> String {
         let name = TerminalSafeText.make(row.name)
-        return row.snapshot.heldBytes > 0
-            ? "\(name)  interrupted; \(sizes(row.snapshot)) kept" : "\(name)  interrupted before a byte came"
+        guard row.snapshot.heldBytes > 0 else { return "\(name)  interrupted before a byte came" }
+        guard let reason = row.snapshot.startsOverBecause else {
+            return "\(name)  interrupted; \(sizes(row.snapshot)) kept"
+        }
+        return "\(name)  interrupted at \(sizes(row.snapshot)); \(reason), so that the same command starts over"
+    }
+
+    /// Why a download failed, and, where running again may help, what it would go on with; without its mark.
+    static func failure(_ error: TowlineError, _ row: ProgressRow?) -> String {
+        let message = TerminalSafeText.make(error.message)
+        guard ExitStatus(error) == .transient, let snapshot = row?.snapshot else { return message }
+        guard snapshot.heldBytes > 0 else { return "\(message). Nothing came; the same command tries again" }
+        if let reason = snapshot.startsOverBecause { return "\(message). The same command starts over: \(reason)" }
+        return "\(message). \(sizes(snapshot)) kept; the same command goes on"
     }
 
     /// The last words after an interruption.
-    static let resumeHint = "Interrupted. Everything is kept: run the same command again to go on."
+    static func resumeHint(startsOver: Bool) -> String {
+        startsOver
+            ? "Interrupted. Run the same command again."
+            : "Interrupted. Everything is kept: run the same command again to go on."
+    }
 
     private static func path(_ path: String) -> String {
         TerminalSafeText.make(path.hasPrefix("./") ? String(path.dropFirst(2)) : path)

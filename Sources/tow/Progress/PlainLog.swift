@@ -24,6 +24,8 @@ struct PlainLog: Sendable {
     private let detail: Detail
     private var running: [Int: Running] = [:]
     private var lines: [String] = []
+    /// A download was interrupted that cannot go on.
+    private(set) var someStartOver = false
 
     init(detail: Detail) { self.detail = detail }
 
@@ -48,6 +50,8 @@ struct PlainLog: Sendable {
 
     mutating func noticed(_ number: Int, _ notice: TransferNotice) {
         guard detail != .failures else { return }
+        // A wait that follows has been said by this.
+        if notice.kind == .retrying { running[number]?.saidWait = notice.message }
         let name = running[number].map { TerminalSafeText.make($0.row.name) + ": " } ?? ""
         append(name + (notice.level == .warning ? "warning: " : "") + TerminalSafeText.make(notice.message))
     }
@@ -62,9 +66,11 @@ struct PlainLog: Sendable {
                     of: completed, name: row?.name ?? "", resumed: row?.snapshot.resumedBytes ?? 0,
                     elapsed: now - (row?.began ?? now)))
         case .failure(let error) where error.code == .cancelled:
-            if let row, detail != .failures { append(Phrases.kept(row)) }
+            guard let row else { return }
+            if row.snapshot.startsOverBecause != nil { someStartOver = true }
+            if detail != .failures { append(Phrases.kept(row)) }
         case .failure(let error):
-            append("tow: " + TerminalSafeText.make(error.message))
+            append("tow: " + Phrases.failure(error, row))
         }
     }
 
@@ -88,7 +94,7 @@ struct PlainLog: Sendable {
 
     private static func line(_ snapshot: TransferSnapshot, _ entry: Running, now: Duration) -> String? {
         if let wait = snapshot.wait {
-            return wait.reason == entry.saidWait ? nil : Phrases.state(snapshot, since: .zero)
+            return entry.saidWait.hasPrefix(wait.reason) ? nil : Phrases.state(snapshot, since: .zero)
         }
         guard snapshot.state == .downloading else { return nil }
         let silence = now - entry.said

@@ -74,7 +74,7 @@ protocol ClosableObserver: BatchObserver {
 
 extension PlainLog: ProgressLog {
     mutating func closed(exitStatus: Int32, interrupted: Bool) {
-        if interrupted { sayUnlessQuiet(Phrases.resumeHint) }
+        if interrupted { sayUnlessQuiet(Phrases.resumeHint(startsOver: someStartOver)) }
     }
 
     mutating func take(now: Duration, isLast: Bool) -> String { take() }
@@ -88,7 +88,7 @@ extension JSONLog: ProgressLog {
 
 extension TerminalBoard: ProgressLog {
     mutating func closed(exitStatus: Int32, interrupted: Bool) {
-        if interrupted { say(Phrases.resumeHint) }
+        if interrupted { say(Phrases.resumeHint(startsOver: someStartOver)) }
     }
 
     mutating func take(now: Duration, isLast: Bool) -> String {

@@ -9,6 +9,8 @@ struct TerminalBoard: Sendable {
     private var lines: [String] = []
     private var finished = 0
     private var failed = 0
+    /// A download was interrupted that cannot go on.
+    private(set) var someStartOver = false
     /// Cells of each line that stands below, from top to bottom.
     private var drawn: [Int] = []
     private var lastFrame: Duration?
@@ -43,10 +45,12 @@ struct TerminalBoard: Sendable {
                 elapsed: now - (row?.began ?? now))
             append("\(style.doneMark) \(text)")
         case .failure(let error) where error.code == .cancelled:
-            if let row { append("\(style.warningMark) \(Phrases.kept(row))") }
+            guard let row else { return }
+            if row.snapshot.startsOverBecause != nil { someStartOver = true }
+            append("\(style.warningMark) \(Phrases.kept(row))")
         case .failure(let error):
             failed += 1
-            append("\(style.failedMark) \(TerminalSafeText.make(error.message))")
+            append("\(style.failedMark) \(Phrases.failure(error, row))")
         }
     }
 

@@ -1,3 +1,4 @@
+import Glibc
 import TowlineCore
 import TowlineEngine
 
@@ -51,6 +52,7 @@ struct DownloadSettings {
 
     /// `-o` below `-d`, unless it is an absolute path.
     private func target() throws(TowlineError) -> DownloadOptions.Target {
+        let directory = Self.plain(directory)
         guard let output else { return .file(directory: directory, name: nil) }
         if output == "-" { return .standardOutput }
         let slash = output.lastIndex(of: "/")
@@ -59,9 +61,26 @@ struct DownloadSettings {
             throw TowlineError(
                 .unusableOption, "'\(TerminalSafeText.make(output))' names no file; -d takes a directory")
         }
-        guard let slash else { return .file(directory: directory, name: String(name)) }
-        let parent = slash == output.startIndex ? "/" : String(output[..<slash])
+        let parent = Self.plain(slash.map { String(output[...$0]) } ?? ".")
         let isBelow = !output.hasPrefix("/") && directory != "."
-        return .file(directory: isBelow ? directory + "/" + parent : parent, name: String(name))
+        let place = isBelow ? (parent == "." ? directory : Self.plain(directory + "/" + parent)) : parent
+        // Known before a byte is asked for: a directory does not give way, not even to `--if-exists overwrite`.
+        if Self.isDirectory(place + "/" + name) {
+            throw TowlineError(
+                .unusableOption,
+                "-o '\(TerminalSafeText.make(output))' is a directory; -d takes a directory, -o a file in it")
+        }
+        return .file(directory: place, name: String(name))
+    }
+
+    /// The path with single slashes, and none at its end.
+    private static func plain(_ path: String) -> String {
+        let parts = path.split(separator: "/").joined(separator: "/")
+        return path.hasPrefix("/") ? "/" + parts : parts
+    }
+
+    private static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 }

@@ -194,8 +194,10 @@ struct TransferSegmentTests {
         script.begin(length: 1000, position: 1000)
         script.end(.complete(.delimited))
         #expect(script.fresh.contains(.verify([sum], length: 1000)))
-        script.feed(.verified(mismatches: [sum]))
+        let found = try #require(Checksum(algorithm: .crc32c, value: [4, 3, 2, 1]))
+        script.feed(.verified(mismatches: [ChecksumMismatch(expected: sum, found: found)]))
         #expect(script.failure?.code == .checksumMismatch)
+        #expect(script.failure?.message.contains("expected crc32c:01020304, found crc32c:04030201") == true)
         #expect(script.actions.contains(.setAside))
         #expect(!script.actions.contains(.publish(length: 1000, modified: nil)))
     }

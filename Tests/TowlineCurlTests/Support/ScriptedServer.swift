@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestServers
 
 /// A server on loopback that does with each connection exactly what a test says, byte by byte: blocking sockets, a
 /// thread for each connection.
@@ -137,49 +138,6 @@ final class ScriptedServer: Sendable {
             }
             thread.stackSize = 256 * 1024
             thread.start()
-        }
-    }
-}
-
-/// Addresses on this machine.
-enum Loopback {
-    /// Binds to a free port of 127.0.0.1.
-    static func bind(_ descriptor: Int32, port: UInt16 = 0) -> UInt16 {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        return withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                var yes: Int32 = 1
-                setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, 4)
-                guard Glibc.bind(descriptor, pointer, length) == 0 else { fatalError("bind: errno \(errno)") }
-                getsockname(descriptor, pointer, &length)
-            }
-            return UInt16(bigEndian: pointer.pointee.sin_port)
-        }
-    }
-
-    /// A port on which nothing listens, for a program that wants to be told one.
-    static func freePort() -> UInt16 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        return bind(descriptor)
-    }
-
-    /// Whether something accepts connections there.
-    static func accepts(_ port: UInt16) -> Bool {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
         }
     }
 }

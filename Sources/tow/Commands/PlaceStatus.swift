@@ -1,0 +1,70 @@
+import TowlineCore
+
+/// What is at a path, to be shown.
+enum PlaceStatus {
+    /// A download that goes on, or starts over, when it is run again.
+    case unfinished(PartStatus)
+    /// Bytes without a journal.
+    case unclaimed(path: String, partLength: Int64, lockedBy: Int32?)
+    /// A download that is whole.
+    case finished(path: String, length: Int64)
+    /// A file that nothing is known of.
+    case ordinary(path: String, length: Int64)
+
+    /// 1 if nothing is known of a download there.
+    var exitStatus: ExitStatus {
+        if case .ordinary = self { return .failed }
+        return .success
+    }
+
+    /// A few lines, label and value.
+    func text(style: TerminalStyle) -> String {
+        switch self {
+        case .unfinished(let status): status.text(style: style)
+        case .unclaimed(let path, let length, let owner):
+            sheet(
+                path, style,
+                [
+                    ("state", "unfinished, without a journal (files under 1 MiB have none)"),
+                    ("there", ByteCountText.format(length)),
+                    ("running", owner.map { "yes, process \($0)" } ?? "no; the same command starts over"),
+                ])
+        case .finished(let path, let length):
+            sheet(path, style, [("state", "finished: the download is whole"), ("size", PartStatus.size(length))])
+        case .ordinary(let path, let length):
+            sheet(
+                path, style,
+                [
+                    ("state", "a file without a download in progress, and without the mark of a finished one"),
+                    ("size", PartStatus.size(length)),
+                ])
+        }
+    }
+
+    private func sheet(_ path: String, _ style: TerminalStyle, _ facts: [(String, String?)]) -> String {
+        ([style.paint(TerminalSafeText.make(path), .strong)] + FactSheet(facts).lines).joined(separator: "\n") + "\n"
+    }
+
+    /// The same as an object.
+    var json: JSONObject {
+        var object = JSONObject()
+        switch self {
+        case .unfinished(let status): return status.json
+        case .unclaimed(let path, let length, let owner):
+            object.add("path", path)
+            object.add("state", "unfinished")
+            object.add("heldBytes", length)
+            object.add("goesOn", false)
+            object.add("lockedBy", owner)
+        case .finished(let path, let length):
+            object.add("path", path)
+            object.add("state", "finished")
+            object.add("completeLength", length)
+        case .ordinary(let path, let length):
+            object.add("path", path)
+            object.add("state", "ordinary")
+            object.add("length", length)
+        }
+        return object
+    }
+}

@@ -1,0 +1,220 @@
+import FaultServer
+import Foundation
+import Testing
+
+/// What the built command says where things do not go as they should: what is wrong, what is kept, what comes next.
+struct MessageTests {
+    private static let mebibyte: Int64 = 1 << 20
+
+    private func file(_ behaviour: Behaviour = .correct, rate: Int64? = nil) -> Resource {
+        Resource(length: 3 << 20, seed: 7, rate: rate, behaviour: behaviour)
+    }
+
+    // MARK: Before a request
+
+    @Test(arguments: [
+        (["--frobnicate", "3"], "Unknown option '--frobnicate'"),
+        (["--conections", "3"], "Did you mean '--connections'?"),
+        (["--frobnicate=3"], "Unknown option '--frobnicate'"), (["-x", "0", "--frobnicate", "3"], "'--frobnicate'"),
+    ])
+    func anUnknownOptionIsNamedWhateverFollowsIt(_ options: [String], _ expected: String) async throws {
+        let result = try await CommandRun.run(["get"] + options + ["http://a.test/"])
+        #expect(result.status == 2)
+        #expect(result.stderr.contains(expected), "\(result.stderr)")
+        #expect(result.stderr.contains("Usage: tow get"))
+        #expect(!result.stderr.contains("URL does not"))
+    }
+
+    @Test(arguments: [
+        ("http://[::1/x", "the URL's IPv6 address has no ] at its end"),
+        ("http://[::1", "the URL's IPv6 address has no ] at its end"),
+        ("http://[::g]/x", "what stands between [ and ] in the URL is no IPv6 address"),
+        ("http://[::1]x/", "the URL goes on after the ] of its host"), ("http:///x", "the URL has no host"),
+    ])
+    func aURLThatIsNoneSaysWhatIsWrong(_ url: String, _ expected: String) async throws {
+        let result = try await CommandRun.run(["get", url])
+        #expect(result.status == 2)
+        #expect(result.stderr.contains(expected), "\(result.stderr)")
+        #expect(result.stderr.contains("See 'tow get --help'"))
+    }
+
+    @Test(arguments: ["fail", "overwrite", "rename", "skip"])
+    func aDirectoryIsNoFileToMake(_ policy: String) async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let place = try TestDirectory()
+        try FileManager.default.createDirectory(at: place.file("out"), withIntermediateDirectories: false)
+        for output in [["-o", "out"], ["-d", "../" + place.url.lastPathComponent, "-o", "out"]] {
+            let result = try await CommandRun.run(
+                ["get", "--if-exists", policy] + output + [server.url("/data.bin")], directory: place.url)
+            #expect(result.status == 2)
+            #expect(result.stderr.contains("-o 'out' is a directory; -d takes a directory"), "\(result.stderr)")
+        }
+        #expect(place.names == ["out"])
+        #expect(server.log.requests.isEmpty)
+        await server.stop()
+    }
+
+    // MARK: status
+
+    @Test func statusTellsWhatIsThere() async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let place = try TestDirectory()
+        _ = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)
+        try Data("mine".utf8).write(to: place.file("mine"))
+        try Data("some".utf8).write(to: place.file("small.tow"))
+        let cases: [(String, Int32, String, String)] = [
+            ("data.bin", 0, "finished: the download is whole", "finished"),
+            ("data.bin.tow", 0, "finished: the download is whole", "finished"),
+            ("mine", 1, "a file without a download in progress", "ordinary"),
+            ("small", 0, "no; the same command starts over", "unfinished"),
+        ]
+        for (name, status, text, state) in cases {
+            let result = try await CommandRun.run(["status", name], directory: place.url)
+            #expect(result.status == status && result.text.contains(text), "\(result)")
+            let json = try await CommandRun.run(["status", "--json", name], directory: place.url)
+            #expect(try json.objects.first?["state"] as? String == state)
+            #expect(json.status == status)
+        }
+        for (name, text) in [
+            ("none", "there is no such file"), (".", "no regular file"), ("no/dir/x", "does not exist"),
+        ] {
+            let result = try await CommandRun.run(["status", name], directory: place.url)
+            #expect(result.status == 6 && result.stderr.contains(text), "\(result)")
+        }
+        // Changed afterwards, it is no longer what was downloaded.
+        try Data("changed".utf8).write(to: place.file("data.bin"))
+        #expect(try await CommandRun.run(["status", "data.bin"], directory: place.url).status == 1)
+        await server.stop()
+    }
+
+    // MARK: Failures
+
+    @Test func aWrongChecksumShowsBothAndWhereTheBytesAre() async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let place = try TestDirectory()
+        let expected = "crc32c:00000001"
+        for bad in ["data.bin.tow-bad", "data.bin.tow-bad (1)"] {
+            let result = try await CommandRun.run(
+                ["get", "--checksum", expected, server.url("/data.bin")], directory: place.url)
+            #expect(result.status == 5)
+            let found = result.stderr.firstMatch(of: /expected crc32c:00000001, found (crc32c:[0-9a-f]{8})/)?.1
+            #expect(found != nil && found.map(String.init) != expected, "\(result.stderr)")
+            #expect(result.stderr.contains("kept as ./\(bad)\n"), "\(result.stderr)")
+            #expect(place.names.last == bad)
+            // What it says was found is what would have been right.
+            let right = try await CommandRun.run(
+                [
+                    "get", "-o", "right", "--if-exists", "overwrite", "--checksum", String(found ?? ""),
+                    server.url("/data.bin"),
+                ], directory: place.url)
+            #expect(right.status == 0, "\(right.stderr)")
+            try FileManager.default.removeItem(at: place.file("right"))
+        }
+        await server.stop()
+    }
+
+    @Test func aLostNetworkSaysWhatIsKept() async throws {
+        let behaviour = Behaviour.first(
+            1, .always(.shortBody(after: 2 * Self.mebibyte)), then: .always(.closeBeforeHead))
+        let server = try await FaultServer.start(["/data.bin": file(behaviour)])
+        let place = try TestDirectory()
+        let arguments = ["get", "-x", "1", "--max-tries", "2", "--retry-wait", "0.01", server.url("/data.bin")]
+        let result = try await CommandRun.run(arguments, directory: place.url)
+        #expect(result.status == 3)
+        #expect(result.stderr.contains("2.0 MiB of 3.0 MiB kept; the same command goes on"), "\(result.stderr)")
+        server.set(.correct, for: "/data.bin")
+        let again = try await CommandRun.run(arguments, directory: place.url)
+        #expect(again.status == 0 && again.stderr.contains("2.0 MiB was already there"), "\(again.stderr)")
+        server.set(.always(.closeBeforeHead), for: "/data.bin")
+        let nothing = try await CommandRun.run(["get", "-o", "b"] + arguments.dropFirst(), directory: place.url)
+        #expect(nothing.status == 3 && nothing.stderr.contains("Nothing came"), "\(nothing.stderr)")
+        await server.stop()
+    }
+
+    @Test func aRetryIsSaidOnce() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(.first(1, .closeBeforeHead))])
+        let place = try TestDirectory()
+        let result = try await CommandRun.run(
+            ["get", "--retry-wait", "0.5", server.url("/data.bin")], directory: place.url)
+        #expect(result.status == 0)
+        #expect(result.stderr.split(separator: "\n").count { $0.contains("next attempt") } == 1, "\(result.stderr)")
+        await server.stop()
+    }
+
+    @Test func aFullDiskIsToldInHumanSizes() async throws {
+        let server = try await FaultServer.start(["/data.bin": Resource(length: 1 << 55, seed: 7)])
+        let place = try TestDirectory()
+        let result = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)
+        #expect(result.status == 6)
+        #expect(result.stderr.contains("needs 32.0 PiB"), "\(result.stderr)")
+        #expect(result.stderr.firstMatch(of: /\d{8}/) == nil, "\(result.stderr)")
+        #expect(place.names == [])
+        await server.stop()
+    }
+
+    @Test func theSameURLTwiceIsSaidPlainly() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(rate: 2 << 20)])
+        let place = try TestDirectory()
+        try FileManager.default.createDirectory(at: place.file("out"), withIntermediateDirectories: false)
+        let url = server.url("/data.bin")
+        let result = try await CommandRun.run(["get", "-d", "out//", "-x", "1", url, url], directory: place.url)
+        #expect(result.status == 9)
+        #expect(result.stderr.contains("was asked for twice: it is being downloaded here already"), "\(result.stderr)")
+        #expect(!result.stderr.contains("process"))
+        #expect(!result.stderr.replacing("://", with: ":").contains("//"), "\(result.stderr)")
+        #expect(try FaultContent(seed: 7).firstMismatch(inFile: place.path("out/data.bin"), length: 3 << 20) == nil)
+        await server.stop()
+    }
+
+    // MARK: Servers that cannot go on
+
+    /// A server without ranges, and one without a validator.
+    @Test(arguments: ["ranges", "validator"]) func whatStartsOverIsSaidAtOnceAndNotPromised(_ lacks: String)
+        async throws
+    {
+        var version = Version(seed: 7, length: 3 << 20)
+        if lacks == "validator" { (version.etag, version.lastModified) = (.absent, nil) }
+        let behaviour: Behaviour = lacks == "ranges" ? .always(.ignoresRange) : .correct
+        let server = try await FaultServer.start(["/data.bin": Resource(version, rate: 4 << 20, behaviour: behaviour)])
+        let reason = lacks == "ranges" ? "the server does not offer ranges" : "the server gives no validator"
+        let place = try TestDirectory()
+        let run = try CommandRun(["get", server.url("/data.bin")], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte / 2 }
+        #expect(run.stderrSoFar.contains("data.bin: \(reason): an interruption starts over"), "\(run.stderrSoFar)")
+        run.signal(SIGINT)
+        let result = try await run.finish()
+        #expect(result.status == 130)
+        #expect(result.stderr.contains("\(reason), so that the same command starts over"), "\(result.stderr)")
+        for promise in ["kept", "go on"] where lacks == "ranges" { #expect(!result.stderr.contains(promise)) }
+
+        let status = try await CommandRun.run(["status", "data.bin"], directory: place.url)
+        #expect(status.status == 0)
+        #expect(status.text.contains("no; \(reason): the same command starts over"), "\(status.text)")
+        let json = try await CommandRun.run(["status", "--json", "data.bin"], directory: place.url)
+        #expect(try json.objects.first?["goesOn"] as? Bool == false)
+
+        let again = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)
+        #expect(again.status == 0, "\(again.stderr)")
+        #expect(try FaultContent(seed: 7).firstMismatch(inFile: place.path("data.bin"), length: 3 << 20) == nil)
+        await server.stop()
+    }
+
+    @Test func aProbeSaysTheSameOfRangesAndOfGoingOn() async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let cases: [(Behaviour, String, String)] = [
+            (.correct, "yes", "yes, proven by a strong validator"),
+            (.always(.claimsRanges), "yes", "yes, proven by a strong validator"),
+            (.always(.ignoresRange), "no", "no: the server does not offer ranges; an interruption starts over"),
+        ]
+        for (behaviour, ranges, resumable) in cases {
+            server.set(behaviour, for: "/data.bin")
+            let result = try await CommandRun.run(["probe", server.url("/data.bin")])
+            let text = result.text.replacing(/[ ]{2,}/, with: " ")
+            #expect(text.contains("ranges \(ranges)\n"), "\(text)")
+            #expect(text.contains("going on \(resumable)\n"), "\(text)")
+            let json = try await CommandRun.run(["probe", "--json", server.url("/data.bin")])
+            #expect(try json.objects.first?["ranges"] as? String == ranges)
+        }
+        await server.stop()
+    }
+}
