@@ -93,18 +93,6 @@ struct AttemptWriterTests {
         #expect(bench.log.written == ByteRangeSet([ByteRange(0, 1000)]))
     }
 
-    @Test("a segment that shrinks while its head comes is not widened by it")
-    func shrinksWithHead() async throws {
-        for _ in 0..<2000 {
-            let bench = try WriterBench(ByteRange(0, 10_000))
-            async let shrunk: Void = bench.writer.shrink(to: 1000)
-            bench.head(ByteRange(0, 10_000))
-            await shrunk
-            bench.body(ByteRange(0, 2000))
-            try #require(bench.sink.bytes.count == 1000)
-        }
-    }
-
     // MARK: The overlap
 
     @Test("the overlap is compared and not written, however it is cut", arguments: [1, 7, 16 << 10, 40_000, 60_000])

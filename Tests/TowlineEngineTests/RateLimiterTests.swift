@@ -68,19 +68,4 @@ struct RateLimiterTests {
         // The clock stands still: the burst of a tenth of a second is all there is.
         #expect(passed == 1000)
     }
-
-    @Test("of two changes at one time one wins, wholly")
-    func changesAtOnce() async {
-        let limiter = RateLimiter(rate: 0, clock: clock.read)
-        for _ in 0..<2000 {
-            async let limited: Void = limiter.setRate(1000)
-            limiter.setRate(0)
-            await limited
-            // Limited: the debt shows. Lifted: nothing is ever held back.
-            let isLimited = limiter.take(1_000_000) != nil || limiter.take(1) != nil
-            limiter.setRate(isLimited ? 0 : 1000)
-            #expect((limiter.take(1_000_000) != nil || limiter.take(1) != nil) != isLimited)
-            limiter.setRate(0)
-        }
-    }
 }
