@@ -97,6 +97,8 @@ let package = Package(
 
         .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore"], swiftSettings: strict),
         .testTarget(
+            name: "TowlineEngineTests", dependencies: ["TowlineCore", "TowlineEngine"], swiftSettings: strict),
+        .testTarget(
             name: "TowlineDiskTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk"],
             swiftSettings: strict),
         .testTarget(

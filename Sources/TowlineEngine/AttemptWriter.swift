@@ -22,6 +22,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     let plan: AttemptPlan
     private let limiters: [RateLimiter]
     private let report: @Sendable (Report) -> Void
+    private let clock: @Sendable () -> Duration
 
     /// Next offset to write; everything from the lease's start to here is written. `nowhere` until writing begins: a
     /// paused answer may yet be given another place.
@@ -29,7 +30,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private static let nowhere: Int64 = -1
     private let received = Atomic<Int64>(0)
     private let isHeldBack = Atomic<Bool>(false)
-    /// The attempt stops here; other threads lower it when a part of the segment is given away.
+    /// The attempt stops here; other threads lower it when a part of the segment is given away, perhaps while its head
+    /// comes: each takes the minimum in one step, so that neither undoes the other.
     private let limit: Atomic<Int64>
 
     private var sink: (any Sink)?
@@ -50,13 +52,16 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     init(
         plan: AttemptPlan, sink: (any Sink)?, slot: (any JournalSlot)?, limiters: [RateLimiter],
-        makeHasher: @escaping @Sendable (Checksum) -> any ContentHasher, report: @escaping @Sendable (Report) -> Void
+        makeHasher: @escaping @Sendable (Checksum) -> any ContentHasher,
+        clock: @escaping @Sendable () -> Duration = { MonotonicClock.now },
+        report: @escaping @Sendable (Report) -> Void
     ) {
         self.makeHasher = makeHasher
         self.plan = plan
         self.sink = sink
         self.slot = slot
         self.limiters = limiters
+        self.clock = clock
         self.report = report
         position = Atomic(Self.nowhere)
         limit = Atomic(plan.lease.upperBound)
@@ -77,7 +82,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     /// Stop at `end`; bytes already written beyond it are right and stay.
     func shrink(to end: Int64) {
-        limit.store(min(end, limit.load(ordering: .relaxed)), ordering: .relaxed)
+        limit.min(end, ordering: .relaxed)
     }
 
     /// Gives a paused answer its sink. Before `Transport.proceed`.
@@ -99,7 +104,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         var disposition = HeadDisposition.pause
         switch verdict {
         case .partial(let range, let facts):
-            limit.store(min(range.upperBound, limit.load(ordering: .relaxed)), ordering: .relaxed)
+            limit.min(range.upperBound, ordering: .relaxed)
             responseEnd = range.upperBound
             digest = facts.contentDigests.first.map(makeHasher)
             if plan.joinsDirectly {
@@ -197,7 +202,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private func mark(always: Bool = false) throws(TowlineError) {
         guard let slot, cursor > marked else { return }
         if !always, cursor - marked < Self.markInterval {
-            let now = MonotonicClock.now
+            let now = clock()
             guard now - markedAt >= .milliseconds(250) else { return }
             markedAt = now
         }

@@ -11,8 +11,12 @@ package final class HostBoard: Sendable {
 
     private let entries = Mutex<[HTTPURL.Origin: Entry]>([:])
 
+    private let clock: @Sendable () -> Duration
+
     /// An empty board.
-    package init() {}
+    package convenience init() { self.init { MonotonicClock.now } }
+
+    init(clock: @escaping @Sendable () -> Duration) { self.clock = clock }
 
     /// Writes down what a transfer found out.
     package func record(_ report: HostReport, of origin: HTTPURL.Origin) {
@@ -20,7 +24,7 @@ package final class HostBoard: Sendable {
             var entry = entries[origin] ?? Entry()
             switch report {
             case .leaveAlone(let duration):
-                entry.notBefore = max(entry.notBefore ?? .zero, MonotonicClock.now + duration)
+                entry.notBefore = max(entry.notBefore ?? .zero, clock() + duration)
             case .connections(let count):
                 entry.ceiling = max(1, min(entry.ceiling ?? count, count))
             }

@@ -5,23 +5,30 @@ import Synchronization
 package final class RateLimiter: Sendable {
     private let bucket: Mutex<TokenBucket>
     private let isLimited: Atomic<Bool>
+    private let clock: @Sendable () -> Duration
 
     /// - Parameter rate: bytes per second; 0: no limit.
-    package init(rate: Int64) {
-        bucket = Mutex(TokenBucket(rate: rate, now: MonotonicClock.now))
+    package convenience init(rate: Int64) { self.init(rate: rate) { MonotonicClock.now } }
+
+    init(rate: Int64, clock: @escaping @Sendable () -> Duration) {
+        self.clock = clock
+        bucket = Mutex(TokenBucket(rate: rate, now: clock()))
         isLimited = Atomic(rate > 0)
     }
 
     /// Changes the rate while transfers run.
     package func setRate(_ rate: Int64) {
-        bucket.withLock { $0.setRate(rate, now: MonotonicClock.now) }
-        isLimited.store(rate > 0, ordering: .relaxed)
+        bucket.withLock { bucket in
+            bucket.setRate(rate, now: clock())
+            // Within the lock: of two changes at one time, the same one wins here and there.
+            isLimited.store(rate > 0, ordering: .relaxed)
+        }
     }
 
     /// Takes `bytes`; otherwise says how long to wait before asking again.
     func take(_ bytes: Int) -> Duration? {
         guard isLimited.load(ordering: .relaxed) else { return nil }
-        return bucket.withLock { $0.take(bytes, now: MonotonicClock.now) }
+        return bucket.withLock { $0.take(bytes, now: clock()) }
     }
 
     /// Gives back what was taken and could not be used.

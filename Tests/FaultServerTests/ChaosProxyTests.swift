@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    private func get(_ proxy: ChaosProxy, silence: Double = 5) async -> Received {
+    private func get(_ proxy: ChaosProxy, silence: Double = 60) async -> Received {
         await RawClient.exchange(port: proxy.port, Self.request, silence: silence)
     }
 
@@ -96,7 +96,7 @@ import Testing
 
     @Test func abandonedConnectionsHearNothing() async throws {
         try await withProxy(.first(1, .stall(after: 10))) { proxy, server in
-            async let received = get(proxy, silence: 0.5)
+            async let received = get(proxy, silence: 2)
             await server.log.wait { $0.bodyBytesServed("/file") == 10 }
             await proxy.abandonConnections()
             await server.log.wait { $0.openConnections == 0 }

@@ -5,7 +5,7 @@ import Testing
     private static let range = ["Range: bytes=1000-9999"]
 
     private func answer(
-        _ fault: Fault, length: Int64 = 100_000, _ fields: [String] = range, silence: Double = 5
+        _ fault: Fault, length: Int64 = 100_000, _ fields: [String] = range, silence: Double = 60
     ) async throws -> Received {
         try await withFile(length: length, .always(fault)) {
             await RawClient.get($0, "/file", fields, silence: silence, limit: 1 << 22)

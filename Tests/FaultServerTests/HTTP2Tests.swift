@@ -26,6 +26,7 @@ import Testing
                 #expect(result.status == 0)
                 let mismatch = try FaultContent(seed: 1).firstMismatch(inFile: path, length: length)
                 #expect(mismatch == nil)
+                await server.log.allEnded()
                 #expect(server.log.bodyBytesServed("/file") == length)
             }
         }

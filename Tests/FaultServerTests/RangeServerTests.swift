@@ -106,6 +106,7 @@ import Testing
                 #expect(await shell("curl -sS -m 60 -o \(path) \(server.url("/file"))").status == 0)
                 let mismatch = try FaultContent(seed: 1).firstMismatch(inFile: path, length: 20_000_001)
                 #expect(mismatch == nil)
+                await server.log.allEnded()
                 #expect(server.log.bodyBytesServed("/file") == 20_000_001)
             }
         }

@@ -48,7 +48,7 @@ import Testing
             #expect(await RawClient.get(server).status == 503)
             gate.open()
             #expect(await first.isContent(0..<1000))
-            await server.log.wait { $0.requests.allSatisfy { $0.ended != nil } }
+            await server.log.allEnded()
             #expect(await RawClient.get(server).isContent(0..<1000))
         }
     }
@@ -68,6 +68,31 @@ import Testing
             #expect(await RawClient.get(server).ending == .refused)
             try await server.acceptConnections()
             #expect(await RawClient.get(server).status == 200)
+        }
+    }
+
+    @Test func aPortThatRefusesIsNobodyElses() async throws {
+        try await withFile(length: 10) { server in
+            await server.refuseConnections()
+            #expect(RawClient.isTaken(port: server.port))
+            for _ in 0..<3 {
+                try await server.acceptConnections()
+                #expect(await RawClient.get(server).status == 200)
+                await server.refuseConnections()
+                #expect(await RawClient.get(server).ending == .refused)
+            }
+        }
+    }
+
+    @Test func aChildProcessKeepsNoConnection() async throws {
+        try await withFile(length: 1000, .always(.stall(after: 10))) { server in
+            async let received = RawClient.get(server)
+            await server.log.wait { $0.bodyBytesServed("/file") == 10 }
+            // It runs until its input ends, and would keep the connection open for as long.
+            let child = try #require(popen("exec cat >/dev/null", "w"))
+            await server.closeConnections(reset: false)
+            #expect(await received.ending == .closed)
+            pclose(child)
         }
     }
 

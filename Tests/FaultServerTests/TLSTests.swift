@@ -44,6 +44,7 @@ import Testing
                 )
                 #expect(result.status == 0)
                 #expect(server.log.requests.count == 20)
+                await server.log.allEnded()
                 #expect(server.log.records.bodyBytesServed == 6_000_000)
                 #expect(server.log.connections.count < 20)
             }

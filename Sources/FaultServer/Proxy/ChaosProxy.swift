@@ -7,6 +7,8 @@ import Synchronization
 package final class ChaosProxy: Sendable {
     fileprivate struct State {
         var listener: (any Channel)?
+        /// Until the proxy stops.
+        var reservation: PortReservation?
         var connections: [Int: (connection: ChaosConnection, task: Task<Void, Never>)] = [:]
         var options: ChaosOptions
         var generator: SeededGenerator
@@ -24,19 +26,22 @@ package final class ChaosProxy: Sendable {
     /// Starts a proxy to a port of 127.0.0.1. Throws an `IOError` if it cannot listen.
     package static func start(to target: Int, _ options: ChaosOptions = ChaosOptions()) async throws -> ChaosProxy {
         let intake = ConnectionIntake()
-        let listener = try await listen(port: 0, intake)
-        guard let port = listener.localAddress?.port else { throw ChannelError.unknownLocalAddress }
-        let proxy = ChaosProxy(port: port, target: target, options: options, listener: listener)
+        let reservation = try PortReservation(host: "127.0.0.1", port: 0)
+        let listener = try await listen(port: reservation.port, intake)
+        let proxy = ChaosProxy(reservation: reservation, target: target, options: options, listener: listener)
         intake.begin { proxy.serve($0, $1) }
         return proxy
     }
 
-    private init(port: Int, target: Int, options: ChaosOptions, listener: any Channel) {
-        self.port = port
+    private init(reservation: PortReservation, target: Int, options: ChaosOptions, listener: any Channel) {
+        port = reservation.port
         self.target = target
         var seed: UInt64 = 0
         if case .random(_, let given) = options.reset { seed = given }
-        state = Mutex(State(listener: listener, options: options, generator: SeededGenerator(seed: seed)))
+        state = Mutex(
+            State(
+                listener: listener, reservation: reservation, options: options,
+                generator: SeededGenerator(seed: seed)))
     }
 
     /// How many connections were accepted.
@@ -84,6 +89,7 @@ package final class ChaosProxy: Sendable {
     }
 
     /// Stops listening, so that the system refuses connections, and resets those that are open: the network is down.
+    /// The port stays taken.
     package func refuseConnections() async {
         let listener = state.withLock { state in
             defer { state.listener = nil }
@@ -93,7 +99,7 @@ package final class ChaosProxy: Sendable {
         await resetConnections()
     }
 
-    /// Listens again at the same port. Throws an `IOError` if the port was taken.
+    /// Listens again at the same port. Throws an `IOError` after ``stop()`` if another has the port by then.
     package func acceptConnections() async throws {
         let intake = ConnectionIntake()
         let listener = try await ChaosProxy.listen(port: port, intake)
@@ -105,7 +111,10 @@ package final class ChaosProxy: Sendable {
     package func stop() async {
         await refuseConnections()
         forward()
-        let tasks = state.withLock { $0.connections.values.map(\.task) }
+        let tasks = state.withLock { state in
+            state.reservation = nil
+            return state.connections.values.map(\.task)
+        }
         for task in tasks {
             task.cancel()
             await task.value
@@ -151,6 +160,7 @@ package final class ChaosProxy: Sendable {
             .childChannelOption(.autoRead, value: false)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try PrivateSocket.keep(channel)
                     try channel.pipeline.syncOperations.addHandler(SocketEnd())
                     try channel.pipeline.syncOperations.addHandler(InboundHandler(intake: intake))
                 }

@@ -8,6 +8,8 @@ import Synchronization
 package final class FaultServer: Sendable {
     private struct State {
         var listener: (any Channel)?
+        /// Until the server stops.
+        var reservation: PortReservation?
         var connections: [Int: (channel: any Channel, task: Task<Void, Never>)] = [:]
         var isStopped = false
     }
@@ -32,23 +34,27 @@ package final class FaultServer: Sendable {
     ) async throws -> FaultServer {
         let starting = ConnectionIntake()
         let tls = try options.tls.map { try $0.context(http2: options.http2) }
-        let listener = try await listen(options, port: options.port, tls: tls, intake: starting)
-        guard let port = listener.localAddress?.port else { throw ChannelError.unknownLocalAddress }
-        let server = FaultServer(resources, options: options, port: port, tls: tls, listener: listener)
+        let reservation = try PortReservation(host: options.host, port: options.port)
+        let listener = try await listen(options, port: reservation.port, tls: tls, intake: starting)
+        let server = FaultServer(resources, options: options, reservation: reservation, tls: tls, listener: listener)
         starting.begin { server.serve($0, $1) }
         return server
     }
 
     private init(
-        _ resources: [String: Resource], options: ServerOptions, port: Int, tls: NIOSSLContext?, listener: any Channel
+        _ resources: [String: Resource], options: ServerOptions, reservation: PortReservation, tls: NIOSSLContext?,
+        listener: any Channel
     ) {
-        self.port = port
+        port = reservation.port
         self.options = options
         self.tls = tls
         log = ServerLog(file: options.logFile)
         directory = ResourceDirectory(resources)
         sharedPacer = options.sharedRate.map(SharedPacer.init)
-        state.withLock { $0.listener = listener }
+        state.withLock { state in
+            state.listener = listener
+            state.reservation = reservation
+        }
     }
 
     /// The URL of a target on this server.
@@ -67,7 +73,7 @@ package final class FaultServer: Sendable {
     /// The version that is served now; `nil` if there is no such resource.
     package func version(_ path: String) -> Version? { directory.find(path)?.version }
 
-    /// Stops listening, so that the system refuses connections; those that are open go on.
+    /// Stops listening, so that the system refuses connections; those that are open go on. The port stays taken.
     package func refuseConnections() async {
         let listener = state.withLock { state in
             defer { state.listener = nil }
@@ -76,7 +82,8 @@ package final class FaultServer: Sendable {
         try? await listener?.close()
     }
 
-    /// Listens again at the same port, after ``refuseConnections()``. Throws an `IOError` if the port was taken.
+    /// Listens again at the same port, after ``refuseConnections()``. Throws an `IOError` after ``stop()`` if another
+    /// has the port by then.
     package func acceptConnections() async throws {
         let intake = ConnectionIntake()
         let listener = try await FaultServer.listen(options, port: port, tls: tls, intake: intake)
@@ -96,6 +103,7 @@ package final class FaultServer: Sendable {
         await refuseConnections()
         let connections = state.withLock { state in
             state.isStopped = true
+            state.reservation = nil
             return Array(state.connections.values)
         }
         for connection in connections {
@@ -128,6 +136,7 @@ package final class FaultServer: Sendable {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try PrivateSocket.keep(channel)
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(SocketEnd())
                     if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }

@@ -50,6 +50,10 @@ final class Site: Sendable {
 
     // MARK: Running
 
+    /// How many times longer the server may be silent than on a machine with time to spare: under a sanitizer
+    /// everything takes several times as long (`scripts/torture`).
+    static let patience = ProcessInfo.processInfo.environment["TOWLINE_PATIENCE"].flatMap { Int($0) } ?? 1
+
     /// Options with short waits.
     func options(_ target: String = Site.path, _ change: (inout DownloadOptions) -> Void = { _ in }) throws
         -> DownloadOptions
@@ -59,7 +63,7 @@ final class Site: Sendable {
         options.connections = 1
         options.maxTries = 5
         options.retryWait = .milliseconds(20)
-        options.stallTimeout = .milliseconds(1500)
+        options.stallTimeout = .milliseconds(1500) * Site.patience
         options.connection.connectTimeout = .seconds(10)
         options.connection.headTimeout = .seconds(10)
         // The environment may name a proxy; an empty one is none.

@@ -1,0 +1,148 @@
+import Testing
+import TowlineCore
+
+@testable import TowlineEngine
+
+@Suite("What becomes of an answer")
+struct AttemptAnswerTests {
+    @Test("an answer that may be wanted waits, and is written where the transfer says")
+    func paused() throws {
+        let bench = try WriterBench(ByteRange(0, 1000), joinsDirectly: false)
+        #expect(bench.head(ByteRange(0, 1000)) == .pause)
+        #expect(bench.writer.progress.position == nil)
+        bench.writer.attach(sink: bench.sink, slot: RecordingSlot(log: bench.log), lease: ByteRange(0, 600))
+        #expect(bench.writer.progress.position == 0)
+        #expect(bench.body(ByteRange(0, 1000)) == "stop")
+        bench.writer.ended(.stopped)
+        #expect(bench.log.entries == [.written(ByteRange(0, 600)), .marked(600)])
+    }
+
+    @Test("a refusal's small body is read and dropped, so that the connection lives on; a large one is not read")
+    func refusals() throws {
+        let bench = try WriterBench(ByteRange(0, 1000))
+        let small = ResponseHead(status: 404, fields: HTTPFields([("Content-Length", "300")]))
+        #expect(bench.writer.receivedHead(small) == .proceed)
+        #expect(bench.body(ByteRange(0, 300)) == "consumed")
+        #expect(bench.body(ByteRange(300, 301)) == "stop", "more than it said")
+        #expect(bench.log.entries.isEmpty)
+        #expect(bench.writer.progress.received == 0)
+
+        for fields in [[("Content-Length", "16385")], []] {
+            let other = try WriterBench(ByteRange(0, 1000))
+            #expect(other.writer.receivedHead(ResponseHead(status: 503, fields: HTTPFields(fields))) == .stop)
+        }
+    }
+
+    @Test("bytes that come without a place to go end the attempt")
+    func noSink() throws {
+        let bench = try WriterBench(ByteRange(0, 1000), joinsDirectly: false)
+        bench.head(ByteRange(0, 1000))
+        #expect(bench.body(ByteRange(0, 1000)) == "stop")
+        #expect(bench.log.entries.isEmpty)
+    }
+
+    // MARK: Digests
+
+    /// A field whose value `AddingHasher` takes for these bytes.
+    private func digest(_ bytes: [UInt8], plus error: UInt8 = 0) -> (String, String) {
+        var value = [UInt8](repeating: 0, count: 32)
+        value[0] = bytes.reduce(error, &+)
+        return ("Content-Digest", "sha-256=:\(base64(value)):")
+    }
+
+    private func base64(_ bytes: [UInt8]) -> String {
+        let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+        var text = ""
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.count)]
+            var bits = group.reduce(0) { $0 << 8 | Int($1) }
+            bits <<= 8 * (3 - group.count)
+            for place in 0..<4 { text.append(place <= group.count ? letters[bits >> (18 - 6 * place) & 63] : "=") }
+        }
+        return text
+    }
+
+    @Test("a body is held against its digest, the overlap included", arguments: [UInt8(0), 1])
+    func digests(_ error: UInt8) throws {
+        let range = ByteRange(500, 2000)
+        let bench = try WriterBench(ByteRange(1000, 2000), overlap: 500)
+        bench.head(range, [digest(WriterBench.content(range), plus: error)])
+        bench.body(range)
+        bench.writer.ended(.complete(.delimited))
+        #expect(bench.ending == (error == 0 ? "complete" : "digest from 1000"))
+    }
+
+    @Test("a body that did not come whole says nothing about its digest")
+    func cutDigests() throws {
+        let range = ByteRange(0, 2000)
+        let bench = try WriterBench(range)
+        bench.head(range, [digest(WriterBench.content(range))])
+        bench.body(ByteRange(0, 1000))
+        bench.writer.ended(.failed(TransportFailure(.bodyCut, "cut")))
+        #expect(bench.ending == "failed: bodyCut")
+    }
+
+    // MARK: Rates
+
+    @Test("bytes that come too soon are not taken, and are taken when they come again")
+    func heldBack() throws {
+        let clock = ManualClock()
+        let limiter = RateLimiter(rate: 100_000, clock: clock.read)
+        let bench = try WriterBench(ByteRange(0, 100_000), limiters: [limiter])
+        bench.head(ByteRange(0, 100_000))
+        #expect(bench.body(ByteRange(0, 50_000)) == "consumed")
+        #expect(bench.body(ByteRange(50_000, 51_000)) == "pause for a while")
+        #expect(bench.writer.progress == AttemptProgress(position: 50_000, received: 50_000, isHeldBack: true))
+        #expect(bench.log.written == ByteRangeSet([ByteRange(0, 50_000)]))
+        clock.advance(.milliseconds(401))
+        #expect(bench.body(ByteRange(50_000, 51_000)) == "consumed")
+        #expect(bench.writer.progress == AttemptProgress(position: 51_000, received: 51_000, isHeldBack: false))
+        #expect(bench.holds(ByteRange(0, 51_000)))
+    }
+
+    @Test("the wait is as long as the debt")
+    func waits() throws {
+        let limiter = RateLimiter(rate: 100_000, clock: ManualClock().read)
+        let bench = try WriterBench(ByteRange(0, 100_000), limiters: [limiter])
+        bench.head(ByteRange(0, 100_000))
+        bench.body(ByteRange(0, 60_000))
+        let disposition = [UInt8](repeating: 0, count: 1).withUnsafeBytes(bench.writer.receivedBody)
+        guard case .pauseFor(let wait) = disposition else {
+            Issue.record("not held back: \(disposition)")
+            return
+        }
+        #expect(abs((wait - .milliseconds(500)).seconds) < 0.001)
+    }
+
+    @Test("what one limit lets through and another holds back is not charged")
+    func givesBack() throws {
+        let clock = ManualClock()
+        let (own, shared) = (RateLimiter(rate: 100_000, clock: clock.read), RateLimiter(rate: 1000, clock: clock.read))
+        _ = shared.take(5000)
+        let bench = try WriterBench(ByteRange(0, 100_000), limiters: [own, shared])
+        bench.head(ByteRange(0, 100_000))
+        for _ in 0..<10 { #expect(bench.body(ByteRange(0, 50_000)) == "pause for a while") }
+        #expect(own.take(1) == nil)
+    }
+
+    @Test("a transfer held back by its own limit takes nothing from the others")
+    func noStall() throws {
+        let clock = ManualClock()
+        let shared = RateLimiter(rate: 100_000, clock: clock.read)
+        let slow = try WriterBench(
+            ByteRange(0, 1_000_000), limiters: [RateLimiter(rate: 1000, clock: clock.read), shared])
+        let fast = try WriterBench(
+            ByteRange(0, 1_000_000), limiters: [RateLimiter(rate: 0, clock: clock.read), shared])
+        slow.head(ByteRange(0, 1_000_000))
+        fast.head(ByteRange(0, 1_000_000))
+        var (slowOffset, fastOffset): (Int64, Int64) = (0, 0)
+        for _ in 0..<500 {
+            if slow.body(ByteRange(slowOffset, slowOffset + 2000)) == "consumed" { slowOffset += 2000 }
+            if fast.body(ByteRange(fastOffset, fastOffset + 2000)) == "consumed" { fastOffset += 2000 }
+            clock.advance(.milliseconds(10))
+        }
+        // Five seconds: 1000 bytes a second and what is saved up at first for the slow one, the rest for the fast one.
+        #expect((5000...11_000).contains(slowOffset))
+        #expect((480_000...512_000).contains(slowOffset + fastOffset))
+    }
+}

@@ -1,0 +1,103 @@
+import Testing
+import TowlineCore
+
+@testable import TowlineEngine
+
+@Suite("What the transfers of a process know together")
+struct BoardTests {
+    private let clock = ManualClock()
+
+    private func origin(_ text: String) throws -> HTTPURL.Origin { try HTTPURL(parsing: text).origin }
+
+    @Test("a host is left alone until the latest time that any transfer was told")
+    func leaveAlone() throws {
+        let board = HostBoard(clock: clock.read)
+        let host = try origin("https://example.org/a")
+        #expect(board.notBefore(host) == nil)
+        board.record(.leaveAlone(.seconds(60)), of: host)
+        let first = clock.now + .seconds(60)
+        #expect(board.notBefore(host) == first)
+        clock.advance(.seconds(10))
+        board.record(.leaveAlone(.seconds(20)), of: host)
+        #expect(board.notBefore(host) == first, "a shorter wait does not shorten a longer one")
+        board.record(.leaveAlone(.seconds(70)), of: host)
+        #expect(board.notBefore(host) == first + .seconds(20))
+    }
+
+    @Test("the fewest connections that any transfer found count, and one is always allowed")
+    func ceiling() throws {
+        let board = HostBoard(clock: clock.read)
+        let host = try origin("http://example.org/")
+        #expect(board.ceiling(host) == nil)
+        board.record(.connections(4), of: host)
+        board.record(.connections(9), of: host)
+        #expect(board.ceiling(host) == 4)
+        board.record(.connections(0), of: host)
+        #expect(board.ceiling(host) == 1)
+        board.record(.leaveAlone(.seconds(1)), of: host)
+        #expect(board.ceiling(host) == 1, "one report does not undo the other")
+    }
+
+    @Test(
+        "a report counts for its scheme, host and port, and no other",
+        arguments: ["https://example.org/", "http://example.org:81/", "http://www.example.org/"])
+    func origins(_ other: String) throws {
+        let board = HostBoard(clock: clock.read)
+        board.record(.connections(1), of: try origin("http://example.org/a?b"))
+        board.record(.leaveAlone(.seconds(9)), of: try origin("http://EXAMPLE.org:80/c"))
+        #expect(board.ceiling(try origin("http://example.org")) == 1)
+        #expect(board.notBefore(try origin("http://example.org")) == clock.now + .seconds(9))
+        #expect(board.ceiling(try origin(other)) == nil)
+        #expect(board.notBefore(try origin(other)) == nil)
+    }
+
+    @Test("reports from many threads are all kept")
+    func threads() async throws {
+        let board = HostBoard(clock: clock.read)
+        let hosts = try (0..<50).map { try origin("http://host\($0).example/") }
+        await withTaskGroup(of: Void.self) { group in
+            for number in 1...8 {
+                group.addTask {
+                    for host in hosts {
+                        board.record(.connections(number), of: host)
+                        board.record(.leaveAlone(.seconds(number)), of: host)
+                    }
+                }
+            }
+        }
+        #expect(hosts.allSatisfy { board.ceiling($0) == 1 && board.notBefore($0) == clock.now + .seconds(8) })
+    }
+
+    @Test("a place has one user until it is left")
+    func places() {
+        let board = PlaceBoard()
+        let (place, other) = (Place(directory: "/d", name: "a"), Place(directory: "/e", name: "a"))
+        #expect(board.user(of: place) == nil)
+        board.occupy(place, by: "http://example.org/1")
+        #expect(board.user(of: place) == "http://example.org/1")
+        #expect(board.user(of: other) == nil)
+        board.leave(other)
+        #expect(board.user(of: place) == "http://example.org/1")
+        board.leave(place)
+        #expect(board.user(of: place) == nil)
+    }
+
+    @Test("places are taken and left by many threads")
+    func placeThreads() async {
+        let board = PlaceBoard()
+        let right = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<8 {
+                group.addTask {
+                    (0..<200).allSatisfy { round in
+                        let place = Place(directory: "/\(number)", name: "\(round)")
+                        board.occupy(place, by: "\(number)")
+                        defer { board.leave(place) }
+                        return board.user(of: place) == "\(number)"
+                    }
+                }
+            }
+            return await group.reduce(true) { $0 && $1 }
+        }
+        #expect(right)
+    }
+}

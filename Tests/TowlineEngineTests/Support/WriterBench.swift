@@ -1,0 +1,101 @@
+import Synchronization
+import Testing
+
+@testable import TowlineCore
+@testable import TowlineEngine
+
+/// One `AttemptWriter` with everything around it replaced.
+final class WriterBench: Sendable {
+    static let complete: Int64 = 1 << 20
+
+    let clock = ManualClock()
+    let log = StorageLog()
+    let sink: MemorySink
+    let writer: AttemptWriter
+    private let list: ReportList
+
+    /// A writer of `lease`, of a file whose bytes up to `held`, or else up to the lease, are held.
+    init(
+        _ lease: ByteRange, overlap: Int64 = 0, held: Int64? = nil, joinsDirectly: Bool = true, hasSlot: Bool = true,
+        marksFailFrom: Int64 = .max, limiters: [RateLimiter] = []
+    ) throws {
+        let source = try HTTPURL(parsing: "https://example.org/file.bin")
+        let asked = ByteRange(lease.lowerBound - overlap, min(lease.upperBound, Self.complete))
+        let known = Representation(completeLength: Self.complete, entityTag: EntityTag(fieldValue: "\"a\""))
+        let plan = AttemptPlan(
+            id: AttemptID(7), url: source, fields: HTTPFields(), sendsCredentials: false,
+            question: ResponseQuestion(
+                asked: joinsDirectly ? .range(asked) : .from(asked.lowerBound),
+                rung: joinsDirectly ? .ifRange : .nothingToJoin, known: joinsDirectly ? known : nil, source: source),
+            lease: lease, overlap: overlap, joinsDirectly: joinsDirectly, chain: [], isConfirmation: false,
+            isRace: false)
+        let list = ReportList()
+        self.list = list
+        sink = MemorySink(Self.content(ByteRange(0, held ?? lease.lowerBound)), log: log)
+        writer = AttemptWriter(
+            plan: plan, sink: joinsDirectly ? sink : nil,
+            slot: joinsDirectly && hasSlot ? RecordingSlot(log: log, failsFrom: marksFailFrom) : nil,
+            limiters: limiters, makeHasher: AddingHasher.init, clock: clock.read, report: list.append)
+    }
+
+    /// The file's bytes.
+    static func content(_ range: ByteRange) -> [UInt8] {
+        (range.lowerBound..<range.upperBound).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
+    }
+
+    var reports: [AttemptWriter.Report] { list.all }
+
+    /// How the attempt ended, in a word.
+    var ending: String? {
+        for case .ended(let id, let result) in reports where id == AttemptID(7) {
+            switch result {
+            case .complete: return "complete"
+            case .stopped: return "stopped"
+            case .cancelled: return "cancelled"
+            case .failed(let failure): return "failed: \(failure.kind)"
+            case .sinkFailed(let error): return "sink: \(error.code)"
+            case .overlapDiffers: return "overlap"
+            case .digestDiffers(let offset): return "digest from \(offset)"
+            }
+        }
+        return nil
+    }
+
+    /// A 206 for the range.
+    @discardableResult
+    func head(_ range: ByteRange, _ more: [(String, String)] = []) -> HeadDisposition {
+        let fields = [
+            ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(Self.complete)"),
+            ("Content-Length", "\(range.count)"), ("ETag", "\"a\""),
+        ]
+        return writer.receivedHead(ResponseHead(status: 206, fields: HTTPFields(fields + more)))
+    }
+
+    /// The file's bytes of the range.
+    @discardableResult
+    func body(_ range: ByteRange) -> String { body(Self.content(range)) }
+
+    /// Any bytes; says what the writer made of them.
+    @discardableResult
+    func body(_ bytes: [UInt8]) -> String {
+        switch bytes.withUnsafeBytes(writer.receivedBody) {
+        case .consumed: "consumed"
+        case .pause: "pause"
+        case .pauseFor: "pause for a while"
+        case .stop: "stop"
+        }
+    }
+
+    /// Whether the sink holds the file's bytes of the range.
+    func holds(_ range: ByteRange) -> Bool {
+        sink.bytes.dropFirst(Int(range.lowerBound)).prefix(Int(range.count)).elementsEqual(Self.content(range))
+    }
+}
+
+/// What a writer reported.
+private final class ReportList: Sendable {
+    private let list = Mutex<[AttemptWriter.Report]>([])
+
+    var all: [AttemptWriter.Report] { list.withLock { $0 } }
+    var append: @Sendable (AttemptWriter.Report) -> Void { { report in self.list.withLock { $0.append(report) } } }
+}
