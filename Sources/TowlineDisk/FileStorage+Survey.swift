@@ -98,6 +98,8 @@ extension FileStorage {
         guard status.kind == .regular, let file = try? scene.folder.open(scene.names.final, readOnly: true),
             let mark = FinishedMark(of: file)
         else { return .occupied }
+        // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell.
+        try scene.folder.descriptor.synchronizeAll()
         return .finished(
             PublishedFile(path: file.path, length: status.size), source: PublishedSource { mark.isOf($0) })
     }
