@@ -47,6 +47,9 @@ extension ConnectionOptions {
         // Otherwise giving up an attempt whose name is being resolved would wait for the resolver, for seconds, and
         // with it everything else on this engine thread.
         handle.set(CURLOPT_QUICK_EXIT, 1)
+        // An address that moved is to be found by the next tries, not in a minute; many files of one host in a row are
+        // still resolved once.
+        handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 5)
         handle.set(CURLOPT_TCP_NODELAY, 1)
         handle.set(CURLOPT_TCP_KEEPALIVE, 1)
         handle.set(CURLOPT_TCP_KEEPIDLE, 60)

@@ -98,8 +98,18 @@ extension FileStorage {
         guard status.kind == .regular, let file = try? scene.folder.open(scene.names.final, readOnly: true),
             let mark = FinishedMark(of: file)
         else { return .occupied }
+        // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell.
+        try synchronize(scene.folder, naming: scene.names.final)
         return .finished(
             PublishedFile(path: file.path, length: status.size), source: PublishedSource { mark.isOf($0) })
+    }
+
+    private func synchronize(_ folder: Folder, naming name: String) throws(TowlineError) {
+        do {
+            try folder.descriptor.synchronizeAll()
+        } catch {
+            throw .naming(folder.path(of: name), because: error)
+        }
     }
 
     private func judge(
@@ -110,7 +120,7 @@ extension FileStorage {
         if let (name, length) = try published(scene, contents.metadata) {
             // Publishing got as far as the final name; the rest of its steps is done now.
             if scene.part != nil { try scene.folder.remove(scene.names.part) }
-            try scene.folder.descriptor.synchronizeAll()
+            try synchronize(scene.folder, naming: name)
             try journal.retire(as: .void)
             scene.close()
             let source = contents.metadata.record.source

@@ -32,11 +32,24 @@ extension PartFile {
             return PublishedFile(path: folder.path(of: names.final), length: present?.size ?? 0)
         }
         if terms.durable {
-            try await queue.synchronize(folder.descriptor, .everything, device: folder.identity.device)
+            try await synchronizeName(name)
         }
         try await journal?.retireWaiting(as: .void)
         close()
         return PublishedFile(path: folder.path(of: name), length: terms.length)
+    }
+
+    /// Makes the final name durable.
+    ///
+    /// Where that fails, the file is whole, durable and under its name; only the name may not outlive a power loss. It
+    /// stays: taking it back is no more durable than giving it was. The journal stays as well, which knows the file
+    /// under either name, and the next run syncs the directory before it calls the download done.
+    private func synchronizeName(_ name: String) async throws(TowlineError) {
+        do {
+            try await queue.synchronize(folder.descriptor, .everything, device: folder.identity.device)
+        } catch {
+            throw .naming(folder.path(of: name), because: error)
+        }
     }
 
     /// Brings length, date and mark to what they are to be.

@@ -31,6 +31,13 @@ extension TowlineError {
     package static func synchronizing(_ path: String, _ number: Int32) -> TowlineError {
         disk("cannot bring to stable storage", path, number)
     }
+    /// The sync of the directory failed after the file had got its name.
+    package static func naming(_ path: String, because error: TowlineError) -> TowlineError {
+        TowlineError(
+            error.code,
+            "\(path) is whole, but its name may not outlive a power loss: \(error.message). Run again to make sure",
+            systemError: error.systemError)
+    }
     /// `ftruncate` failed.
     package static func truncating(_ path: String, _ number: Int32) -> TowlineError {
         disk("cannot set the length of", path, number)

@@ -81,6 +81,30 @@ struct DiskFaultTests {
         }
     }
 
+    /// Row 89: the last sync fails, that of the directory after the rename. The file is whole and durable, its name may
+    /// not be: it stays, the exit status is 6 and the message says which. Nothing comes again, and no run says that it is
+    /// done before the directory is synced.
+    @Test(.enabled(if: canTrace), arguments: [4_000_000, 100_000]) func row89DirectorySync(_ length: Int64) async throws
+    {
+        try await Site.with(try await Site(length: length)) { site in
+            let failing = [
+                "/usr/bin/strace", "-f", "-qq", "-o", "/dev/null", "-P", site.scratch.path, "-e", "trace=fsync", "-e",
+                "inject=fsync:error=EIO",
+            ]
+            for _ in 0..<2 {
+                let result = try await site.tow(prefix: failing)
+                #expect(result.status == 6, "\(result.stderr)")
+                #expect(
+                    result.stderr.contains("is whole, but its name may not outlive a power loss"), "\(result.stderr)")
+                #expect(try site.published([Version(length: length)]) != nil)
+                #expect(!site.hasPart)
+            }
+            let requests = site.requests.count
+            try site.law(try await site.tow(), status: 0)
+            #expect(site.requests.count == requests && site.served == length)
+        }
+    }
+
     static let survivable = [
         Injection(row: 89, what: "fdatasync:error=EIO:when=1", status: 0),
         Injection(row: 90, what: "pwrite64:error=EINTR:when=10..40+7", status: 0),

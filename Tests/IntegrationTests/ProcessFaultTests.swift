@@ -5,7 +5,7 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// Catalogue C, 69 and F: signals, limits, restarts, clocks. Kills at every system call and power loss are the crash
+/// Catalogue C and 69: signals, limits, restarts. Kills at every system call and power loss are the crash
 /// tests' (rows 72, 73, 75, 76, 82).
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct ProcessFaultTests {
@@ -126,14 +126,14 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 114: years before and after those that 32 bits count. No wait takes place: timers of the kernel do not
-    /// follow the clock that is put in front of this process.
-    @Test(
-        .enabled(if: Thoroughness.areThere("/usr/bin/faketime")),
-        arguments: ["2039-01-01 12:00:00", "1971-01-01 12:00:00"])
-    func row114OtherYears(_ date: String) async throws {
-        try await Site.with(try await Site()) { site in
-            try site.law(try await site.tow(prefix: ["/usr/bin/faketime", date]), status: 0)
+    /// Row 79: 64 MB for the program and the pages of its files: it neither grows nor is killed.
+    @Test(arguments: [1, 16]) func row79LittleMemory(connections: Int) async throws {
+        try await MemoryGroup.with(megabytes: 64) { group in
+            try await Site.with(try await Site(length: 200_000_000)) { site in
+                let result = try await site.tow(["-x", "\(connections)"], prefix: group.prefix)
+                try site.law(result, status: 0)
+                #expect(group.peak > 1 << 20, "the program was in the group")
+            }
         }
     }
 }

@@ -99,6 +99,36 @@ import TowlineEngine
         #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
     }
 
+    /// Row 89: the sync of the directory fails after the rename. The file keeps its name, an error says what is the matter,
+    /// and no later run calls it done before the directory is synced.
+    @Test(arguments: [false, true])
+    func aNameThatIsNotDurableIsNoSuccess(_ journaled: Bool) async throws {
+        let faulty = FaultySyscall()
+        let storage = FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1))
+        let part = try whole(storage, journaled: journaled)
+        // The part file is synced first, the directory after it.
+        let syncs = faulty.calls.count { $0 == .fsync }
+        faulty.setPlan { call, _ in
+            call == .fsync && faulty.calls.count { $0 == .fsync } > syncs + 1 ? .error(EIO) : nil
+        }
+        let error = await #expect(throws: TowlineError.self) { try await publish(part, .fail) }
+        part.sink.close()
+        #expect(error?.code == .diskFailure && error?.systemError == EIO)
+        #expect(error?.message.contains("file is whole, but its name may not outlive a power loss") == true)
+        #expect(directory["file"] == pattern(0..<5000))
+        #expect(directory.names == (journaled ? ["file", "file.tow-journal"] : ["file"]))
+
+        #expect(throws: TowlineError.self) { try storage.survey(directory.place()) }
+        #expect(directory["file"] == pattern(0..<5000))
+        faulty.setPlan { _, _ in nil }
+        guard case .finished = try storage.survey(directory.place()) else {
+            Issue.record("not known as finished")
+            return
+        }
+        #expect(faulty.calls.count { $0 == .fsync } > syncs + 3)
+        #expect(directory.names == ["file"])
+    }
+
     @Test(arguments: [false, true])
     func twoNamesOfOneFileArePutRight(_ journaled: Bool) throws {
         let part = try whole(journaled: journaled)

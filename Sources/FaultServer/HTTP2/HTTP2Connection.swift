@@ -21,7 +21,11 @@ struct HTTP2Connection {
 
     mutating func run(_ buffers: inout AsyncStream<ByteBuffer>.AsyncIterator) async throws {
         // At most 100 streams at one time (SETTINGS_MAX_CONCURRENT_STREAMS, RFC 9113 §6.5.2).
-        try await put(HTTP2Frame.bytes(HTTP2Frame.Kind.settings, rest: [0, 3, 0, 0, 0, 100]))
+        var settings: [UInt8] = [0, 3, 0, 0, 0, 100]
+        if let window = connection.server.options.http2InitialWindow {
+            settings += [0, 4] + withUnsafeBytes(of: window.bigEndian) { Array($0) }
+        }
+        try await put(HTTP2Frame.bytes(HTTP2Frame.Kind.settings, rest: settings))
         try await withThrowingDiscardingTaskGroup { group in
             defer {
                 windows.closeAll()

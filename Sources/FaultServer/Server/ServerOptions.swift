@@ -34,6 +34,8 @@ package struct ServerOptions: Sendable {
     /// Whether connections that begin with HTTP/2's preface are served as HTTP/2 (RFC 9113 §3.3, and by ALPN
     /// over TLS). Others are served as HTTP/1.1.
     package var http2 = false
+    /// SETTINGS_INITIAL_WINDOW_SIZE that HTTP/2 clients are told (RFC 9113 §6.5.2); `nil` leaves the usual 65,535.
+    package var http2InitialWindow: UInt32?
     /// Steps for a connection before its first request is read; `nil` reads it.
     package var onAccept: @Sendable (Arrival) -> [Reply.Step]? = { _ in nil }
     /// Where the log is also written, as it happens.

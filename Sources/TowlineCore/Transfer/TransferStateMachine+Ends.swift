@@ -73,6 +73,7 @@ extension TransferStateMachine {
         // An outage takes all connections down within moments: that is one failure, not one for each.
         if let notBefore, notBefore > context.now, wait == nil { return [] }
         tally.failures += 1
+        lastFailureAt = context.now
         let limit = ledger.written.isEmpty ? limit : nil
         if terms.retry.isExhausted(failures: tally.failures, limit: limit) {
             let tries = tally.failures == 1 ? "1 try" : "\(tally.failures) tries"
@@ -110,35 +111,5 @@ extension TransferStateMachine {
         let size = ByteCountText.format(wrong.count)
         let text = "\(size) did not match their Content-Digest; fetching them again"
         return [.withdraw(wrong), .notice(TransferNotice(.warning, .retrying, text))]
-    }
-
-    /// Replaces connections that stand still, and those far below their peers (DESIGN.md §5).
-    mutating func replaceStalled(_ context: TransferContext) -> [TransferAction] {
-        var actions: [TransferAction] = []
-        for (id, attempt) in attempts.sorted(by: { $0.key.value < $1.key.value }) where !attempt.isDismissed {
-            guard context.now - attempt.lastProgressAt >= terms.stallTimeout else { continue }
-            actions += dismiss(id)
-            let isAlone = live.isEmpty
-            let broughtSomething = attempt.position > attempt.plan.lease.lowerBound
-            let reason = "no byte for \(DurationText.format(terms.stallTimeout))"
-            if isAlone, !broughtSomething {
-                actions += failedAttempt(reason, nil, .transient, context)
-            } else {
-                actions.append(.notice(TransferNotice(.info, .retrying, "\(reason); connecting anew")))
-            }
-            if case .running = phase { continue }
-            return actions
-        }
-        return actions + replaceSlowest(context)
-    }
-
-    private mutating func replaceSlowest(_ context: TransferContext) -> [TransferAction] {
-        let rated = live.filter { $0.isAccepted && context.now - $0.startedAt > .seconds(4) }
-        guard rated.count >= 3, tally.replacements < 8 else { return [] }
-        let sorted = rated.sorted { ($0.estimator.rate ?? 0) < ($1.estimator.rate ?? 0) }
-        let median = sorted[sorted.count / 2].estimator.rate ?? 0
-        guard let slowest = sorted.first, (slowest.estimator.rate ?? 0) < median * 0.1 else { return [] }
-        tally.replacements += 1
-        return dismiss(slowest.plan.id)
     }
 }

@@ -8,9 +8,11 @@ extension TransferStateMachine {
     /// Attempts that are wanted.
     var live: [Attempt] { attempts.values.filter { !$0.isDismissed } }
 
-    /// Attempts that bring bytes. One that has brought none for a while proves nothing of the server's limits.
+    /// Attempts that bring bytes. One that has brought none for a while proves nothing of the server's limits, nor do
+    /// any once none has brought a new byte for a stall timeout, whatever heads and overlaps come.
     func working(_ context: TransferContext) -> [Attempt] {
-        live.filter { $0.isAccepted && context.now - $0.lastProgressAt < .seconds(3) }
+        guard !isBarren(context) else { return [] }
+        return live.filter { $0.isAccepted && context.now - $0.lastProgressAt < .seconds(3) }
     }
 
     /// Starts what should run now. Idempotent.
@@ -108,6 +110,8 @@ extension TransferStateMachine {
 
     /// Nothing runs: ask for the first gap, or for the file as if for the first time.
     private mutating func startSole(_ context: TransferContext) -> [TransferAction] {
+        // While nothing ran, nothing could be written.
+        lastWrittenAt = context.now
         if ledger.written.isEmpty || replacesPart || representation == nil {
             if hasStorage { replacesPart = true }
             forgetRepresentation()

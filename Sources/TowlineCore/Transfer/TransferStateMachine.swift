@@ -52,6 +52,10 @@ package struct TransferStateMachine: Sendable {
         var received: Int64 = 0
         var lastProgressAt: Duration
         var estimator = ThroughputEstimator(timeConstant: .seconds(2))
+        /// The highest rate it had.
+        var bestRate = 0.0
+        /// Since when it is far below what may be expected.
+        var slowSince: Duration?
     }
 
     let terms: TransferTerms
@@ -88,6 +92,11 @@ package struct TransferStateMachine: Sendable {
     var waitReason = ""
     var waitsForServer = false
     var tally = Tally()
+    /// When an attempt last wrote a byte, was held back by a limit of ours, or began after a time without any.
+    var lastWrittenAt = Duration.zero
+    /// When a failure was last counted.
+    var lastFailureAt: Duration?
+    var lastReplacement: Replacement?
     var receivedTotal: Int64 = 0
     var resumedBytes: Int64 = 0
     var wastedInRaces: Int64 = 0
@@ -109,7 +118,8 @@ package struct TransferStateMachine: Sendable {
         var refusals = 0
         var restarts = 0
         var expirations = 0
-        var replacements = 0
+        /// Slow connections replaced in a row by others that were no better.
+        var futileReplacements = 0
         /// A change was claimed and is being asked about.
         var isConfirming = false
         /// Changes that turned out not to be.
@@ -167,15 +177,24 @@ package struct TransferStateMachine: Sendable {
         for (id, progress) in context.progress {
             guard var attempt = attempts[id], progress.received >= attempt.received else { continue }
             let bytes = progress.received - attempt.received
-            if progress.isHeldBack { attempt.lastProgressAt = context.now }
+            if progress.isHeldBack {
+                attempt.lastProgressAt = context.now
+                attempt.slowSince = nil
+                lastWrittenAt = context.now
+            }
             if bytes > 0 {
                 attempt.lastProgressAt = context.now
                 attempt.received = progress.received
                 fresh += bytes
             }
             let isWriting = progress.position != nil
-            if let position = progress.position, position > attempt.position { attempt.position = position }
+            if let position = progress.position, position > attempt.position {
+                attempt.position = position
+                lastWrittenAt = context.now
+                tally.failures = 0
+            }
             attempt.estimator.add(bytes, now: context.now)
+            attempt.bestRate = max(attempt.bestRate, attempt.estimator.rate ?? 0)
             attempts[id] = attempt
             if isWriting, attempt.isAccepted, !attempt.isDisbelieved { ledger.advance(id, to: attempt.position) }
         }
@@ -189,6 +208,7 @@ package struct TransferStateMachine: Sendable {
     /// The beginning, or the discovery, after the first answer gave the name, that an earlier transfer left something.
     private mutating func begin(_ held: HeldDownload?, _ context: TransferContext) -> [TransferAction] {
         phase = .running
+        lastWrittenAt = context.now
         guard let held else { return [] }
         var actions: [TransferAction] = []
         for id in attempts.keys { actions += dismiss(id) }

@@ -1,0 +1,105 @@
+/// Connections that stand still or crawl, and others in their place (DESIGN.md §5).
+extension TransferStateMachine {
+    /// The last connection that was replaced for being slow.
+    struct Replacement: Sendable {
+        /// What it brought.
+        var rate: Double
+        /// When.
+        var time: Duration
+    }
+
+    /// Replaces connections that stand still, and those far below what a fresh one may be expected to bring.
+    mutating func replaceStalled(_ context: TransferContext) -> [TransferAction] {
+        var actions: [TransferAction] = []
+        for (id, attempt) in attempts.sorted(by: { $0.key.value < $1.key.value }) where !attempt.isDismissed {
+            guard context.now - attempt.lastProgressAt >= terms.stallTimeout else { continue }
+            actions += dismiss(id)
+            let reason = "no byte for \(DurationText.format(terms.stallTimeout))"
+            if isFruitless(attempt, context) {
+                actions += failedAttempt(reason, nil, .transient, context)
+            } else {
+                actions.append(.notice(TransferNotice(.info, .retrying, "\(reason); connecting anew")))
+            }
+            if case .running = phase { continue }
+            return actions
+        }
+        return actions + replaceSlowest(context)
+    }
+
+    /// Whether an attempt that ends now counts as a failure: it wrote nothing, nobody else has for a stall timeout, and
+    /// no failure was counted meanwhile. Connections that stand still in turn, each replaced while another may still
+    /// come to life, would otherwise never use up the tries; and an outage is one failure, not one for each of them.
+    private func isFruitless(_ attempt: Attempt, _ context: TransferContext) -> Bool {
+        guard attempt.position <= attempt.plan.lease.lowerBound else { return false }
+        let isNew = lastFailureAt.map { context.now - $0 >= terms.stallTimeout } ?? true
+        return isNew && isBarren(context)
+    }
+
+    /// Nobody has written a byte for as long as makes a connection dead.
+    func isBarren(_ context: TransferContext) -> Bool { context.now - lastWrittenAt >= terms.stallTimeout }
+
+    // MARK: Slow ones
+
+    private mutating func replaceSlowest(_ context: TransferContext) -> [TransferAction] {
+        // Where ranges are not known to work, a new connection would begin at the first byte.
+        guard ranges == .works || ranges == .claimed, joinRung != nil,
+            max(notBefore ?? .zero, context.hostNotBefore ?? .zero) <= context.now
+        else { return [] }
+        let policy = ReplacementPolicy(stallTimeout: terms.stallTimeout, futile: weighReplacement(context))
+        guard let slowest = overdue(policy, context) else { return [] }
+        tally.futileReplacements += 1
+        lastReplacement = Replacement(rate: slowest.estimator.rate ?? 0, time: context.now)
+        let actions = dismiss(slowest.plan.id)
+        let rate = ByteCountText.format(Int64(slowest.estimator.rate ?? 0))
+        guard isFruitless(slowest, context) else {
+            let text = "a connection brings only \(rate)/s; connecting anew"
+            return actions + [.notice(TransferNotice(.info, .retrying, text))]
+        }
+        return actions + failedAttempt("only \(rate)/s come", nil, .transient, context)
+    }
+
+    /// Notes who is slow since when.
+    ///
+    /// - Returns: the slowest of those that were slow for longer than the policy bears.
+    private mutating func overdue(_ policy: ReplacementPolicy, _ context: TransferContext) -> Attempt? {
+        let rated = live.filter { $0.isAccepted && !$0.plan.isRace && $0.estimator.rate != nil }
+        var slowest: Attempt?
+        for attempt in rated {
+            let id = attempt.plan.id
+            let rate = attempt.estimator.rate ?? 0
+            let peers = rated.filter { $0.plan.id != id }.compactMap(\.estimator.rate)
+            let range = ledger.leases[id]?.range
+            let runner = ReplacementPolicy.Runner(
+                id: id, rate: rate, best: attempt.bestRate,
+                remaining: range.flatMap { $0.upperBound < .max ? $0.count : nil })
+            guard let patience = policy.patience(for: runner, peers: peers, typicalRate: typicalRate) else {
+                attempts[id]?.slowSince = nil
+                continue
+            }
+            let since = attempt.slowSince ?? context.now
+            attempts[id]?.slowSince = since
+            // Where nobody else brings bytes either, silence is the stall timeout's business.
+            if peers.isEmpty, context.now - attempt.lastProgressAt > .seconds(2) { continue }
+            if context.now - since >= patience, rate < slowest?.estimator.rate ?? .infinity { slowest = attempt }
+        }
+        return slowest
+    }
+
+    /// Whether the last replacement paid: then the next slow connection is met with the old patience.
+    ///
+    /// - Returns: how many in a row did not.
+    private mutating func weighReplacement(_ context: TransferContext) -> Int {
+        guard let last = lastReplacement else { return tally.futileReplacements }
+        let policy = ReplacementPolicy(stallTimeout: terms.stallTimeout, futile: 0)
+        // What lies in socket buffers comes at once and says nothing: three seconds do.
+        let paid = live.contains { attempt in
+            attempt.isAccepted && attempt.startedAt >= last.time && context.now - attempt.startedAt > .seconds(3)
+                && policy.isBetter(attempt.estimator.rate ?? 0, than: last.rate)
+        }
+        if paid {
+            tally.futileReplacements = 0
+            lastReplacement = nil
+        }
+        return tally.futileReplacements
+    }
+}
