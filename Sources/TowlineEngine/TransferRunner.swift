@@ -11,6 +11,7 @@ package actor TransferRunner {
         case storage(TransferEvent)
         case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
         case tick
+        case nudge
         case stop
     }
 
@@ -56,6 +57,10 @@ package actor TransferRunner {
 
     /// Ends the transfer soon, with everything kept; `run` then throws `cancelled`.
     package nonisolated func stop() { continuation.yield(.stop) }
+
+    /// The network changed: a wait before the next attempt ends now, unless the server asked for it. Cheap, and no
+    /// error at any time.
+    package nonisolated func nudge() { continuation.yield(.nudge) }
 
     /// Runs to the end.
     ///
@@ -111,6 +116,7 @@ package actor TransferRunner {
             checkPart()
             step(.tick)
             checkpointIfDue()
+        case .nudge: step(.networkChanged)
         case .stop: step(.stop)
         }
         tellProgress()
