@@ -11,6 +11,7 @@ package actor TransferRunner {
         case storage(TransferEvent)
         case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
         case tick
+        case nudge
         case stop
     }
 
@@ -61,6 +62,10 @@ package actor TransferRunner {
 
     /// Changes this transfer's own rate limit, in bytes per second; 0: none.
     package nonisolated func setRateLimit(_ rate: Int64) { limiter.setRate(rate) }
+
+    /// The network changed: a wait before the next attempt ends now, unless the server asked for it. Cheap, and no
+    /// error at any time.
+    package nonisolated func nudge() { continuation.yield(.nudge) }
 
     /// Runs to the end.
     ///
@@ -116,6 +121,7 @@ package actor TransferRunner {
             checkPart()
             step(.tick)
             checkpointIfDue()
+        case .nudge: step(.networkChanged)
         case .stop: step(.stop)
         }
         tellProgress()

@@ -140,6 +140,19 @@ struct NetworkFaultTests {
         }
     }
 
+    /// Row 71: word that the network is back ends a wait of ten minutes at once.
+    @Test func row71NudgeEndsTheWait() async throws {
+        try await Self.through { site, proxy in
+            await proxy.refuseConnections()
+            let download = Download(try Self.options(site, proxy) { $0.retryWait = .seconds(600) })
+            async let outcome = download.run(deadline: .seconds(60))
+            await download.observer.wait { $0.state == .waiting(.retry) }
+            try await proxy.acceptConnections()
+            download.nudge()
+            try site.expectFile(await outcome)
+        }
+    }
+
     /// Row 71: and if it never comes, an error says so, and nothing lies about.
     @Test func row71NetworkNeverComes() async throws {
         try await Self.through { site, proxy in

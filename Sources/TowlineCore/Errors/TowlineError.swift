@@ -28,7 +28,7 @@ extension TowlineError {
             case unusableURL, unusableHeader, unusableDestination, unusableOption
             case destinationExists, destinationBusy
             case diskFull, diskPermission, diskFailure
-            case unsupportedJournal, unsupportedRegistry, registryBusy
+            case unsupportedJournal
             case changedOnServer, checksumMismatch
             case refusedByServer, notFound, redirectRefused, untrustedServer, invalidResponse
             case transient, lengthUnproven
@@ -69,10 +69,6 @@ extension TowlineError {
         public static let diskFailure = Code(.diskFailure)
         /// The journal was written by a newer version; it is left untouched.
         public static let unsupportedJournal = Code(.unsupportedJournal)
-        /// The registry was written by a newer version; it is left untouched.
-        public static let unsupportedRegistry = Code(.unsupportedRegistry)
-        /// Another process has the state directory.
-        public static let registryBusy = Code(.registryBusy)
         /// The file changed on the server and the caller asked not to start over.
         public static let changedOnServer = Code(.changedOnServer)
         /// The bytes are not the expected ones; nothing was published.

@@ -22,6 +22,8 @@ package enum TransferEvent: Sendable {
     case verified(mismatches: [ChecksumMismatch])
     /// The file is under its name.
     case published
+    /// The machine's network came back, or is another one: what failed before may work now.
+    case networkChanged
     /// The user wants it to stop, everything kept.
     case stop
 }

@@ -227,6 +227,7 @@ extension TransferStateMachine {
                 actions.append(.notice(TransferNotice(.info, .limited, text)))
             } else {
                 notBefore = context.now + (wait ?? terms.retry.backoff.delay(failures: 1, jitter: context.jitter))
+                waitsForServer = wait != nil
             }
             return actions
         }

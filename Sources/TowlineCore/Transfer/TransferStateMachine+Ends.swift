@@ -57,6 +57,7 @@ extension TransferStateMachine {
                 budget.lower(to: working, now: context.now)
             }
             notBefore = context.now + terms.retry.backoff.delay(failures: 1, jitter: context.jitter)
+            waitsForServer = false
             return []
         }
         switch RetryPolicy.classify(failure.kind) {
@@ -85,6 +86,15 @@ extension TransferStateMachine {
         waitsForServer = wait != nil
         let text = "\(reason); next attempt in \(DurationText.format(delay))"
         return [.notice(TransferNotice(.info, .retrying, text))]
+    }
+
+    /// What failed on the old network says nothing of the new one: the next attempt starts at once, and the back-off
+    /// anew. A wait that the server asked for stays: it is about the server.
+    mutating func networkChanged() -> [TransferAction] {
+        guard phase == .running, live.isEmpty, notBefore != nil, !waitsForServer else { return [] }
+        tally.failures = 0
+        notBefore = nil
+        return [.notice(TransferNotice(.info, .retrying, "the network changed; connecting anew"))]
     }
 
     /// What we hold and what the server sends for the same offsets are different bytes.

@@ -167,6 +167,7 @@ package struct TransferStateMachine: Sendable {
             return phase == .publishing ? [] : lostBytes(durable, error)
         case .verified(let mismatches): return verified(mismatches)
         case .published: return end(.finished)
+        case .networkChanged: return networkChanged()
         case .stop: return stop()
         }
     }

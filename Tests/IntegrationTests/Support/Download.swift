@@ -61,6 +61,8 @@ final class Download: Sendable {
     }
 
     func stop() { runner.stop() }
+
+    func nudge() { runner.nudge() }
 }
 
 /// Keeps what a transfer tells, and wakes who waits for it.
