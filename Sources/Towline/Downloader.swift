@@ -3,6 +3,7 @@ public import TowlineCore
 import TowlineCurl
 import TowlineDisk
 import TowlineEngine
+import TowlineRegistry
 
 /// The list of downloads of a state directory, and what runs them.
 ///

@@ -112,6 +112,7 @@ enum DownloadTable {
             set("wait_until", state.waitUntil)
             set("ended_at", state.endedAt ?? -1)
         }
+        if let directory = change.directory { set("directory", directory) }
         if let name = change.name {
             set("name", name)
             set("name_key", DownloadRow.nameKey(name))

@@ -94,12 +94,12 @@ final class MemorySink: Sink {
 
     func synchronize() async throws(TowlineError) {}
     func checkIntact() throws(TowlineError) {}
-    func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [Checksum] { [] }
+    func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] { [] }
     func truncate(to length: Int64) throws(TowlineError) {}
     func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
         PublishedFile(path: "/d/f", length: terms.length)
     }
-    func setAside() throws(TowlineError) {}
+    func setAside() throws(TowlineError) -> String? { nil }
     func discard() {}
     func close() {}
 }
