@@ -80,6 +80,7 @@ package final class SQLiteRegistry: Registry {
         guard let connections else { return }
         try? directory.note("closed")
         connections.close()
+        directory.release()
     }
 
     private func connections() throws(TowlineError) -> Connections {
@@ -143,6 +144,7 @@ package final class SQLiteRegistry: Registry {
             return connections
         } catch {
             state.withLock { $0.connections = nil }
+            directory.release()
             throw error
         }
     }

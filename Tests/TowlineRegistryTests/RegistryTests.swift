@@ -212,7 +212,7 @@ import TowlineEngine
                         }
                         return false
                     } catch {
-                        return error.code == .unusableOption
+                        return (error as? TowlineError)?.code == .unusableOption
                     }
                 }
             }
