@@ -80,6 +80,11 @@ let package = Package(
             dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl"], path: "Sources/CrashVictim",
             swiftSettings: strict),
 
+        // The registry by a script, for tests that watch its system calls or kill it.
+        .executableTarget(
+            name: "registry-victim", dependencies: ["TowlineCore", "TowlineEngine", "TowlineRegistry"],
+            path: "Sources/RegistryVictim", swiftSettings: strict),
+
         .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore"], swiftSettings: strict),
         .testTarget(
             name: "TowlineDiskTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk"],
@@ -88,7 +93,11 @@ let package = Package(
             name: "TowlineCurlTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer"],
             swiftSettings: strict),
         .testTarget(
-            name: "TowlineRegistryTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineRegistry"],
+            name: "TowlineRegistryTests",
+            dependencies: [
+                "TowlineCore", "TowlineEngine", "TowlineRegistry", "registry-victim",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Library"])),
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",

@@ -20,7 +20,9 @@ struct DatabaseFile {
     func inspect() -> Finding {
         let size = FileCall.size(path: path)
         if size == 0 { return .absent }
-        guard let file = try? FileCall.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) else { return .damaged("it cannot be read") }
+        guard let file = try? FileCall.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) else {
+            return .damaged("it cannot be read")
+        }
         defer { close(file) }
         let header = FileCall.read(file, count: 100, at: 0)
         // A first transaction that was interrupted: SQLite takes it back.

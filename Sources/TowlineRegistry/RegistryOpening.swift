@@ -128,6 +128,10 @@ struct RegistryOpening: Sendable {
 
     private func connect() throws -> Connections {
         try create(path)
+        for companion in [directory.log, directory.sharedMemory]
+        where access(companion, R_OK | W_OK) != 0 && errno != ENOENT {
+            throw FileCall.error("cannot open", companion, errno)
+        }
         let connections = try Connections(path: path)
         do {
             // Nothing of what a crash left behind the last commit stays in the log.

@@ -177,7 +177,8 @@ package final class SQLiteRegistry: Registry {
                     do {
                         return try (walks ? connections.searcher : connections.reader).read(body)
                     } catch let error where RegistryFailure.isDamage(error) {
-                        let replaced = try self.writing.sync { () throws(TowlineError) in try self.replace(connections) }
+                        let replaced = try self.writing.sync { () throws(TowlineError) in try self.replace(connections)
+                        }
                         return try replaced.reader.read(body)
                     }
                 }

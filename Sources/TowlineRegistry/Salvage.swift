@@ -71,7 +71,9 @@ struct Salvage {
                     guard database.changesCount > 0 else { continue }
                     count += 1
                     let copied = database.lastInsertedRowID
-                    for entry in self.entries(number, damaged) { try DownloadTable.add(entry, to: copied, in: database) }
+                    for entry in self.entries(number, damaged) {
+                        try DownloadTable.add(entry, to: copied, in: database)
+                    }
                 }
                 try self.copyTable("settings", ["name", "value"], damaged, database)
                 try self.copyTable("hosts", ["origin", "written", "knowledge"], damaged, database)
@@ -85,7 +87,8 @@ struct Salvage {
         var found: Set<Int64> = []
         func walk(_ source: String, _ order: String) -> Bool {
             do {
-                let rows = try Int64.fetchCursor(damaged, sql: "SELECT number FROM downloads \(source) ORDER BY \(order)")
+                let rows = try Int64.fetchCursor(
+                    damaged, sql: "SELECT number FROM downloads \(source) ORDER BY \(order)")
                 while let number = try rows.next() { found.insert(number) }
                 return true
             } catch {

@@ -77,7 +77,8 @@ final class StateDirectory: Sendable {
             case nil: "another process"
             }
         return TowlineError(
-            .registryBusy, "\(path): \(owner) has these downloads open already; close it, or name another state directory")
+            .registryBusy,
+            "\(path): \(owner) has these downloads open already; close it, or name another state directory")
     }
 
     // MARK: The lock file's line

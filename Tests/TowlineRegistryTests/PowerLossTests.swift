@@ -25,7 +25,8 @@ import TowlineEngine
             try await explore(seed, ignored: nil, statesPerLog: Self.states / 6, &tally)
             seed += 1
         }
-        print("registry, power loss: \(tally.states) states of \(tally.logs) logs, \(tally.violations.count) violations")
+        print(
+            "registry, power loss: \(tally.states) states of \(tally.logs) logs, \(tally.violations.count) violations")
         #expect(tally.violations.isEmpty, "\(tally.violations.prefix(5))")
         // Many states with nothing in them would show little.
         #expect(tally.downloads > tally.states * 10)
@@ -33,7 +34,9 @@ import TowlineEngine
 
     /// The checker is worth something: without the syncs of the log (`synchronous = NORMAL`), or of the database, it
     /// finds promises that were broken.
-    @Test(.enabled("needs strace and the right to trace") { canTrace() }, arguments: ["registry.sqlite-wal", "registry.sqlite"])
+    @Test(
+        .enabled("needs strace and the right to trace") { canTrace() },
+        arguments: ["registry.sqlite-wal", "registry.sqlite"])
     func eachSyncIsNeeded(_ file: String) async throws {
         var tally = Tally()
         var seed: UInt64 = 1
@@ -87,7 +90,8 @@ import TowlineEngine
         let trace = place.path + "/trace"
         let child = try Child(
             Self.strace,
-            WriteLog.arguments(output: trace) + [Child.victim, place.directory, "\(seed)", "60"] + (isKilled ? ["hold"] : []))
+            WriteLog.arguments(output: trace) + [Child.victim, place.directory, "\(seed)", "60"]
+                + (isKilled ? ["hold"] : []))
         if isKilled {
             #expect(child.wait(for: "done"))
             // The tracer's end is not the victim's: its number is in the lock file.

@@ -101,7 +101,9 @@ struct ReplayedDisk {
     private static func perform(_ change: Change, on bytes: inout [UInt8]) {
         switch change {
         case .write(let offset, let new):
-            if bytes.count < offset + new.count { bytes += [UInt8](repeating: 0, count: offset + new.count - bytes.count) }
+            if bytes.count < offset + new.count {
+                bytes += [UInt8](repeating: 0, count: offset + new.count - bytes.count)
+            }
             bytes.replaceSubrange(offset..<offset + new.count, with: new)
         case .truncate(let length):
             if length < bytes.count { bytes.removeSubrange(length...) }

@@ -56,11 +56,13 @@ struct WriteLog {
         let start = line.lastIndex(of: 0x22) ?? open
         let numbers = String(decoding: line[start..<equals], as: UTF8.self)
             .split { !($0.isNumber || $0 == "-") }.compactMap { Int($0) }
-        let first = Int(
-            String(decoding: line[(open + 1)...].prefix { $0 >= 0x30 && $0 <= 0x39 }, as: UTF8.self)) ?? -1
+        let first =
+            Int(
+                String(decoding: line[(open + 1)...].prefix { $0 >= 0x30 && $0 <= 0x39 }, as: UTF8.self)) ?? -1
         switch call {
         case "openat": opened(strings.first ?? [], result)
-        case "write" where first == 1: events.append(.say(String(decoding: (strings.first ?? []).dropLast(), as: UTF8.self)))
+        case "write" where first == 1:
+            events.append(.say(String(decoding: (strings.first ?? []).dropLast(), as: UTF8.self)))
         case "write": written(first, nil, strings.first ?? [])
         case "pwrite64": written(first, numbers.last, strings.first ?? [])
         case "ftruncate": if let name = tracked(first) { events.append(.truncate(name, numbers.last ?? 0)) }
