@@ -95,6 +95,11 @@ let package = Package(
         .target(
             name: "TestServers", dependencies: ["FaultServer"], path: "Tests/TestServers", swiftSettings: strict),
 
+        // The registry by a script, for tests that watch its system calls or kill it.
+        .executableTarget(
+            name: "registry-victim", dependencies: ["TowlineCore", "TowlineEngine", "TowlineRegistry"],
+            path: "Sources/RegistryVictim", swiftSettings: strict),
+
         .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore"], swiftSettings: strict),
         .testTarget(
             name: "TowlineEngineTests", dependencies: ["TowlineCore", "TowlineEngine"], swiftSettings: strict),
@@ -106,7 +111,11 @@ let package = Package(
             dependencies: ["TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer", "TestServers"],
             swiftSettings: strict),
         .testTarget(
-            name: "TowlineRegistryTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineRegistry"],
+            name: "TowlineRegistryTests",
+            dependencies: [
+                "TowlineCore", "TowlineEngine", "TowlineRegistry", "registry-victim",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Library"])),
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",

@@ -92,7 +92,9 @@ struct PageQuery {
         return RegistryCursor(text: ([prefix(query)] + keys + ["\(row.number)"]).joined(separator: "."))
     }
 
-    private static func prefix(_ query: RegistryQuery) -> String { query.order.rawValue + (query.descending ? "-" : "+") }
+    private static func prefix(_ query: RegistryQuery) -> String {
+        query.order.rawValue + (query.descending ? "-" : "+")
+    }
 
     private static func keys(_ cursor: RegistryCursor, for query: RegistryQuery) throws(TowlineError)
         -> [any DatabaseValueConvertible]

@@ -39,7 +39,8 @@ enum QueuePlace {
     }
 
     /// The middle of what is free before it; `nil` if nothing is.
-    private static func placeBefore(_ target: Int64, _ rank: Int, moving: Int64, in database: Database) throws -> Int64? {
+    private static func placeBefore(_ target: Int64, _ rank: Int, moving: Int64, in database: Database) throws -> Int64?
+    {
         guard let (_, place) = try position(target, in: database) else { return nil }
         let previous = try Int64.fetchOne(
             database,

@@ -3,34 +3,188 @@ internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
 
-/// From files to connections.
+/// From files to connections, whatever state the files are in.
+///
+/// A database that is rebuilt has two names before its own: `registry.sqlite.rebuilding`, worthless, and
+/// `registry.sqlite.rebuilt`, whole and durable, which the next opening puts in place if this one is killed.
 struct RegistryOpening: Sendable {
     let directory: StateDirectory
     let migrator: DatabaseMigrator
     let rebuild: SQLiteRegistry.Rebuild
 
+    private var path: String { directory.database }
+    private var rebuilding: String { path + ".rebuilding" }
+    private var rebuilt: String { path + ".rebuilt" }
+
     /// Opens what is there, or makes what is not.
     func open() throws(TowlineError) -> (Connections, [String]) {
-        let connections = try connect()
-        try directory.note("open")
-        return (connections, [])
+        var notices: [String] = []
+        if FileCall.exists(rebuilt) { notices.append(try putInPlace("it was damaged")) }
+        // Until the next commit the log is there, whatever happens, and from then on until the database is closed.
+        let isLogLost = directory.wasLeftOpen && !FileCall.exists(directory.log)
+        switch DatabaseFile(path: path).inspect() {
+        case .database(let version) where version > RegistrySchema.version:
+            throw TowlineError(
+                .unsupportedRegistry,
+                "\(path) was written by a newer version (schema \(version), this one knows \(RegistrySchema.version)); it is left as it is. Use the newer version, or name another state directory"
+            )
+        case .database:
+            return try openDatabase(isLogLost: isLogLost, notices)
+        case .damaged(let reason):
+            let (connections, more) = try replace(reason)
+            return (connections, notices + more)
+        case .absent where !directory.knownDirectories.isEmpty:
+            let (connections, more) = try replace("it is gone")
+            return (connections, notices + more)
+        case .absent:
+            // Nothing was ever added: what a first start left that was cut off in the middle.
+            try FileCall.remove(directory.log)
+            return try openDatabase(isLogLost: false, notices)
+        }
     }
 
+    private func openDatabase(isLogLost: Bool, _ notices: [String]) throws(TowlineError) -> (Connections, [String]) {
+        do {
+            let connections = try connect()
+            guard isLogLost else { return (connections, notices) }
+            let (complaint, count) = try merge(into: connections)
+            if let complaint {
+                connections.close()
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: complaint)
+            }
+            return (
+                connections,
+                notices + [
+                    "\(directory.log) is missing: what was changed in the moments before the last kill may be lost. "
+                        + "\(count) downloads were found again by their journals"
+                ]
+            )
+        } catch let error where RegistryFailure.isDamage(error) {
+            let (connections, more) = try replace("a page of it makes no sense")
+            return (connections, notices + more)
+        } catch {
+            throw RegistryFailure.error(error, path)
+        }
+    }
+
+    /// Sets the database aside and makes a new one of what can be read in it and of the journals. Nobody may have it
+    /// open.
     func replace(_ reason: String) throws(TowlineError) -> (Connections, [String]) {
-        throw TowlineError(.diskFailure, "\(directory.database) is damaged: \(reason)")
+        do {
+            for suffix in ["", "-wal", "-shm", "-journal"] { try FileCall.remove(rebuilding + suffix) }
+            try create(rebuilding)
+            let template = try emptyDatabase(rebuilding)
+            let writer = try DatabaseQueue(path: rebuilding, configuration: Connections.configuration(writes: true))
+            let salvaged = try Salvage(path: path, copy: path + ".patched", firstPage: template).copy(to: writer)
+            let found = try add(rebuild(directory.knownDirectories), to: writer)
+            try writer.close()
+            try FileCall.rename(rebuilding, to: rebuilt)
+            try FileCall.synchronize(directory: directory.path)
+            let notice = try putInPlace(reason)
+            let counts = "\(salvaged) downloads were read from it, and \(found) more found by their journals"
+            return (try connect(), ["\(notice): \(counts)"])
+        } catch {
+            throw RegistryFailure.error(error, path)
+        }
     }
 
-    private func connect() throws(TowlineError) -> Connections {
-        let file = try FileCall.open(directory.database, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC)
+    /// Sets aside what is there, log first: a log beside a database that it does not belong to would be believed.
+    private func putInPlace(_ reason: String) throws(TowlineError) -> String {
+        var number = 1
+        while FileCall.exists(aside(number)) { number += 1 }
+        let isThere = FileCall.exists(path)
+        try FileCall.rename(directory.log, to: aside(number) + "-wal")
+        try FileCall.rename(path, to: aside(number))
+        try FileCall.remove(directory.sharedMemory)
+        try FileCall.remove(path + "-journal")
+        try FileCall.synchronize(directory: directory.path)
+        try FileCall.rename(rebuilt, to: path)
+        try FileCall.synchronize(directory: directory.path)
+        let kept = isThere ? " and was set aside as \(aside(number))" : ""
+        return "\(path) was damaged (\(reason))\(kept); a new one was made"
+    }
+
+    private func aside(_ number: Int) -> String { path + ".damaged-\(number)" }
+
+    private func create(_ path: String) throws(TowlineError) {
+        // SQLite gives its log and shared memory the mode of the database.
+        let file = try FileCall.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC)
         fchmod(file, 0o600)
         close(file)
+    }
+
+    /// Makes a database without downloads.
+    /// - Returns: its first page.
+    private func emptyDatabase(_ path: String) throws -> [UInt8] {
+        let writer = try DatabaseQueue(path: path, configuration: Connections.configuration(writes: true))
+        try migrator.migrate(writer)
+        try writer.close()
+        let file = try FileCall.open(path, O_RDONLY | O_CLOEXEC)
+        defer { close(file) }
+        return FileCall.read(file, count: 4096, at: 0)
+    }
+
+    // MARK: Connecting
+
+    private func connect() throws -> Connections {
+        try create(path)
+        for companion in [directory.log, directory.sharedMemory]
+        where access(companion, R_OK | W_OK) != 0 && errno != ENOENT {
+            throw FileCall.error("cannot open", companion, errno)
+        }
+        let connections = try Connections(path: path)
         do {
-            let connections = try Connections(path: directory.database)
+            // Nothing of what a crash left behind the last commit stays in the log.
+            _ = try connections.writer.writeWithoutTransaction { try $0.checkpoint(.truncate) }
             try migrator.migrate(connections.writer)
-            try connections.writer.write { try $0.execute(sql: "UPDATE process SET openings = openings + 1") }
+            try connections.writer.write { database in
+                // A synced commit: from here on the log is on the disk.
+                try database.execute(sql: "UPDATE process SET openings = openings + 1")
+                try Probe.run(database)
+            }
+            try directory.note("open")
             return connections
         } catch {
-            throw RegistryFailure.error(error, directory.database)
+            connections.close()
+            throw error
+        }
+    }
+
+    /// Adds what journals tell of and the database does not know; the complaint is SQLite's, if the database is unsound.
+    private func merge(into connections: Connections) throws -> (complaint: String?, count: Int) {
+        let complaint = try connections.writer.read { try String.fetchOne($0, sql: "PRAGMA integrity_check(1)") }
+        guard complaint == "ok" else { return (complaint ?? "no answer", 0) }
+        return (nil, try add(rebuild(directory.knownDirectories), to: connections.writer))
+    }
+
+    private func add(_ downloads: [RegisteredDownload], to writer: DatabaseQueue) throws -> Int {
+        try directory.remember(Set(downloads.map(\.directory)))
+        return try writer.write { database in
+            try DownloadTable.add(downloads, to: database).count { $0 == .added }
+        }
+    }
+}
+
+/// A look at a few pages of everything, at each opening: reading it all would take a second for each 100,000 downloads.
+enum Probe {
+    static func run(_ database: Database) throws {
+        let names = try String.fetchSet(database, sql: "SELECT name FROM sqlite_schema")
+        guard names.isSuperset(of: RegistrySchema.names) else { throw DamagedRow() }
+        _ = try DownloadTable.totals(in: database)
+        for order in RegistryQuery.Order.allCases {
+            for descending in [false, true] {
+                var query = RegistryQuery()
+                (query.order, query.descending, query.limit) = (order, descending, 1)
+                let page = try PageQuery(query, rare: nil)
+                let row = try Row.fetchOne(database, sql: page.sql, arguments: page.arguments)
+                _ = try row.map { try DownloadRow($0) }
+            }
+        }
+        for sql in [
+            "SELECT max(number) FROM entries", "SELECT count(*) FROM settings", "SELECT max(written) FROM hosts",
+            "SELECT openings FROM process",
+        ] {
+            _ = try Int64.fetchOne(database, sql: sql)
         }
     }
 }

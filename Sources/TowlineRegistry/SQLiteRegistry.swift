@@ -80,6 +80,7 @@ package final class SQLiteRegistry: Registry {
         guard let connections else { return }
         try? directory.note("closed")
         connections.close()
+        directory.release()
     }
 
     private func connections() throws(TowlineError) -> Connections {
@@ -143,6 +144,7 @@ package final class SQLiteRegistry: Registry {
             return connections
         } catch {
             state.withLock { $0.connections = nil }
+            directory.release()
             throw error
         }
     }
@@ -175,7 +177,8 @@ package final class SQLiteRegistry: Registry {
                     do {
                         return try (walks ? connections.searcher : connections.reader).read(body)
                     } catch let error where RegistryFailure.isDamage(error) {
-                        let replaced = try self.writing.sync { () throws(TowlineError) in try self.replace(connections) }
+                        let replaced = try self.writing.sync { () throws(TowlineError) in try self.replace(connections)
+                        }
                         return try replaced.reader.read(body)
                     }
                 }

@@ -10,8 +10,9 @@ final class StateDirectory: Sendable {
     let path: String
     /// Whether the last process that had the registry open did not close it.
     let wasLeftOpen: Bool
-    private let lock: Int32
-    /// The directories that downloads were put into; `nil` until read.
+    /// The lock file's descriptor; -1 once it was let go.
+    private let lock: Mutex<Int32>
+    /// The directories that downloads were put into.
     private let known = Mutex<Set<String>>([])
 
     var database: String { path + "/registry.sqlite" }
@@ -24,7 +25,7 @@ final class StateDirectory: Sendable {
         self.path = path
         try StateDirectory.make(path)
         let lockPath = path + "/registry.lock"
-        lock = try FileCall.open(lockPath, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC)
+        let lock = try FileCall.open(lockPath, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC)
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             let number = errno
             let words = StateDirectory.words(lock)
@@ -32,18 +33,22 @@ final class StateDirectory: Sendable {
             guard number == EWOULDBLOCK else { throw FileCall.error("cannot lock", lockPath, number) }
             throw StateDirectory.busy(path, words.first.flatMap { Int32($0) })
         }
-        let words = StateDirectory.words(lock)
-        wasLeftOpen = words.last == "open"
-        do {
-            try note(wasLeftOpen ? "open" : "closed")
-            try readDirectories()
-        } catch {
-            close(lock)
-            throw error
-        }
+        wasLeftOpen = StateDirectory.words(lock).last == "open"
+        self.lock = Mutex(lock)
+        // Whoever is let in writes its number, and leaves the state as it found it.
+        try note(wasLeftOpen ? "open" : "closed")
+        try readDirectories()
     }
 
-    deinit { close(lock) }
+    deinit { release() }
+
+    /// Lets others in.
+    func release() {
+        lock.withLock { lock in
+            if lock >= 0 { close(lock) }
+            lock = -1
+        }
+    }
 
     private static func make(_ path: String) throws(TowlineError) {
         guard !path.isEmpty, !path.utf8.contains(0) else {
@@ -72,7 +77,8 @@ final class StateDirectory: Sendable {
             case nil: "another process"
             }
         return TowlineError(
-            .registryBusy, "\(path): \(owner) has these downloads open already; close it, or name another state directory")
+            .registryBusy,
+            "\(path): \(owner) has these downloads open already; close it, or name another state directory")
     }
 
     // MARK: The lock file's line
@@ -86,7 +92,8 @@ final class StateDirectory: Sendable {
     func note(_ state: String) throws(TowlineError) {
         var line = Array("\(getpid()) \(state)".utf8)
         line += Array(repeating: 0x20, count: max(0, 31 - line.count)) + [0x0A]
-        guard pwrite(lock, line, line.count, 0) == line.count, fsync(lock) == 0 else {
+        let isDone = lock.withLock { pwrite($0, line, line.count, 0) == line.count && fsync($0) == 0 }
+        guard isDone else {
             throw FileCall.error("cannot write", path + "/registry.lock", errno)
         }
     }

@@ -69,7 +69,10 @@ import TowlineEngine
             let sorted = all.indices.sorted { left, right in
                 let (l, r) = (keys(left, order), keys(right, order))
                 return (l.0, l.1.unicodeScalars.map(\.value).map(String.init).joined(), l.2) == (r.0, r.1, r.2)
-                    ? false : l.0 != r.0 ? l.0 < r.0 : l.1 != r.1 ? Array(l.1.utf8).lexicographicallyPrecedes(Array(r.1.utf8)) : l.2 < r.2
+                    ? false
+                    : l.0 != r.0
+                        ? l.0 < r.0
+                        : l.1 != r.1 ? Array(l.1.utf8).lexicographicallyPrecedes(Array(r.1.utf8)) : l.2 < r.2
             }
             for filter in filters {
                 var query = RegistryQuery()
@@ -112,7 +115,9 @@ import TowlineEngine
         query.order = .name
         let cursor = try #require(try await registry.page(query).next)
         query.order = .size
-        for cursor in [cursor, RegistryCursor(text: ""), RegistryCursor(text: "size+.1"), RegistryCursor(text: "size+.x.1")] {
+        for cursor in [
+            cursor, RegistryCursor(text: ""), RegistryCursor(text: "size+.1"), RegistryCursor(text: "size+.x.1"),
+        ] {
             query.cursor = cursor
             await #expect(throws: TowlineError.self) { try await registry.page(query) }
         }
@@ -161,7 +166,8 @@ import TowlineEngine
                 group: number % 4 == 0 ? nil : "g\(number % 4)")
         }
         _ = try await registry.add(all)
-        try await registry.apply((0..<3_000).filter { $0 % 5 == 0 }.map { RegistryChange(Sample.id($0), state: .init(.active)) })
+        try await registry.apply(
+            (0..<3_000).filter { $0 % 5 == 0 }.map { RegistryChange(Sample.id($0), state: .init(.active)) })
         for (blockedHosts, blockedGroups) in [
             (Set<String>(), Set<String>()), (["http://h0:80"], []), ([], ["g1", "g2"]),
             (["http://h0:80", "http://h1:80"], ["g3"]), (Set((0..<hosts).map { "http://h\($0):80" }), []),

@@ -78,7 +78,8 @@ import TowlineEngine
         _ = try await registry.add([Sample.download(1), Sample.download(2)])
         for time in 1...5 {
             try await registry.apply([
-                RegistryChange(Sample.id(1), entries: [TimelineEntry(time: Int64(time), kind: "tick", message: "m\(time)")]),
+                RegistryChange(
+                    Sample.id(1), entries: [TimelineEntry(time: Int64(time), kind: "tick", message: "m\(time)")]),
                 RegistryChange(Sample.id(2), entries: [TimelineEntry(time: Int64(time), kind: "tock", message: "n")]),
             ])
         }
@@ -212,7 +213,7 @@ import TowlineEngine
                         }
                         return false
                     } catch {
-                        return error.code == .unusableOption
+                        return (error as? TowlineError)?.code == .unusableOption
                     }
                 }
             }

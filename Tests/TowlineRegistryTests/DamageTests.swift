@@ -1,0 +1,242 @@
+import Foundation
+import GRDB
+import Synchronization
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineRegistry
+
+/// Rows 104 to 106 of the catalogue: what the next opening makes of files that something went wrong with.
+@Suite struct DamageTests {
+    private let state = TemporaryState()
+    private static let count = 400
+
+    /// What a journal tells of download `number`, for the assembler's part.
+    private static func found(_ number: Int) -> RegisteredDownload {
+        var download = Sample.download(number)
+        download.metadata = ["from": "journal"]
+        return download
+    }
+
+    /// 400 downloads, closed in order, or as a kill leaves them: with a log.
+    private func make(isKilled: Bool = false) async throws {
+        let registry = try await state.open()
+        for start in Swift.stride(from: 0, to: Self.count, by: 20) {
+            _ = try await registry.add((start..<start + 20).map { Sample.download($0) })
+            try await registry.apply([
+                RegistryChange(Sample.id(start), entries: [TimelineEntry(time: 1, kind: "k", message: "m")])
+            ])
+        }
+        try await registry.setValue("5", for: "limit")
+        if isKilled {
+            let copies = state.names.map { ($0, state.bytes($0)) }
+            await registry.close()
+            for (name, bytes) in copies { writeFile(state.directory + "/" + name, bytes) }
+            unlink(state.database + "-shm")
+        } else {
+            await registry.close()
+        }
+    }
+
+    /// Opens; the journals know the first 390 and one more.
+    private func reopen() async throws -> (SQLiteRegistry, [String]) {
+        let asked = Mutex<[String]>([])
+        let registry = try await state.open { directories in
+            asked.withLock { $0 = directories }
+            return (0..<390).map { Self.found($0) } + [Self.found(9_999)]
+        }
+        return (registry, asked.withLock { $0 })
+    }
+
+    private func corrupt(_ name: String, _ range: Range<Int>, zeros: Bool = false) {
+        var bytes = state.bytes(name)
+        var generator = SeededGenerator(seed: 3)
+        for index in range.clamped(to: bytes.indices) {
+            bytes[index] = zeros ? 0 : UInt8.random(in: 0...255, using: &generator)
+        }
+        writeFile(state.directory + "/" + name, bytes)
+    }
+
+    private func expectRebuilt(_ registry: SQLiteRegistry, _ directories: [String], fewest: Int) async throws {
+        let page = try await all(registry)
+        #expect(directories == (0..<5).map { "/downloads/\($0)" })
+        #expect(page.contains { $0.id == Sample.id(9_999) })
+        // What the journals know is there in any case, and as it was where it could be read.
+        for number in 0..<390 { #expect(page.contains { $0.id == Sample.id(number) }, "\(number)") }
+        #expect(page.count { $0.metadata["from"] == nil } >= fewest)
+        for download in page where download.metadata["from"] == nil {
+            #expect(download == Sample.download(Int(download.addedAt - 1_700_000_000_000)))
+        }
+        #expect(Set(page.map(\.identity)).count == page.count)
+        #expect(registry.notices.contains { $0.contains("was damaged") && $0.contains("registry.sqlite.damaged-1") })
+        #expect(state.names.contains("registry.sqlite.damaged-1"))
+        _ = try await registry.add([Sample.download(777_777)])
+        await registry.close()
+        let again = try await state.open()
+        #expect(again.notices.isEmpty)
+        #expect(try await all(again).count == page.count + 1)
+    }
+
+    private func all(_ registry: SQLiteRegistry) async throws -> [RegisteredDownload] {
+        var query = RegistryQuery()
+        query.limit = 10_000
+        return try await registry.page(query).downloads
+    }
+
+    @Test func row104GarbageInTheHeader() async throws {
+        try await make()
+        corrupt("registry.sqlite", 0..<100)
+        let (registry, directories) = try await reopen()
+        #expect(try await registry.values(prefix: "") == ["limit": "5"])
+        #expect(try await registry.timeline(of: Sample.id(20), after: 0, limit: 9).map(\.message) == ["m"])
+        try await expectRebuilt(registry, directories, fewest: 400)
+    }
+
+    @Test func row104AllOfItIsGarbage() async throws {
+        try await make()
+        corrupt("registry.sqlite", 0..<10_000_000)
+        let (registry, directories) = try await reopen()
+        try await expectRebuilt(registry, directories, fewest: 0)
+    }
+
+    @Test func row104CutShort() async throws {
+        try await make()
+        let bytes = state.bytes("registry.sqlite")
+        writeFile(state.database, Array(bytes.prefix(bytes.count * 2 / 3)))
+        let (registry, directories) = try await reopen()
+        try await expectRebuilt(registry, directories, fewest: 50)
+    }
+
+    @Test func row104TheDatabaseIsGone() async throws {
+        try await make()
+        unlink(state.database)
+        let (registry, directories) = try await reopen()
+        #expect(directories.count == 5)
+        #expect(try await all(registry).count == 391)
+        #expect(registry.notices.contains { $0.contains("gone") })
+    }
+
+    private static let stride = getenv("TOWLINE_TORTURE") == nil ? 5 : 1
+
+    /// Page by page: found at the opening or at a later call, the list is rebuilt, and no call fails for good.
+    @Test(arguments: [false, true])
+    func row104GarbageInAPage(zeros: Bool) async throws {
+        try await make()
+        let sound = state.names.map { ($0, state.bytes($0)) }
+        let pages = state.bytes("registry.sqlite").count / 4096
+        var rebuilt = 0
+        var damaged = 0
+        for page in Swift.stride(from: zeros ? 1 : 3, to: pages, by: Self.stride) {
+            damaged += 1
+            for name in state.names { unlink(state.directory + "/" + name) }
+            for (name, bytes) in sound { writeFile(state.directory + "/" + name, bytes) }
+            corrupt("registry.sqlite", page * 4096..<(page + 1) * 4096, zeros: zeros)
+            let (registry, _) = try await reopen()
+            for order in RegistryQuery.Order.allCases {
+                var query = RegistryQuery()
+                (query.limit, query.order) = (10_000, order)
+                let found = try await registry.page(query).downloads
+                #expect(found.count >= 390, "page \(page), \(order)")
+            }
+            for number in 0..<390 {
+                #expect(try await registry.download(Sample.id(number)) != nil, "page \(page), \(number)")
+            }
+            _ = try await registry.nextQueued(limit: 500, blockedHosts: [], blockedGroups: [])
+            _ = try await registry.add([Sample.download(500), Sample.download(3)])
+            try await registry.apply([
+                RegistryChange(Sample.id(500), entries: [TimelineEntry(time: 1, kind: "k", message: "m")])
+            ])
+            if !registry.notices.isEmpty {
+                rebuilt += 1
+                #expect(registry.notices.count == 1 && registry.notices[0].contains("damaged-1"))
+            }
+            await registry.close()
+        }
+        print("registry: \(rebuilt) of \(damaged) damaged pages made it rebuild (zeros: \(zeros))")
+        #expect(rebuilt > damaged / 2)
+    }
+
+    @Test func row104TheLogIsGone() async throws {
+        try await make(isKilled: true)
+        unlink(state.database + "-wal")
+        let (registry, directories) = try await reopen()
+        #expect(directories.count == 5)
+        #expect(registry.notices.count == 1 && registry.notices[0].contains("-wal is missing"))
+        #expect(try await all(registry).count >= 391)
+        await registry.close()
+        #expect(try await state.open().notices.isEmpty)
+    }
+
+    @Test func row104GarbageInTheMiddleOfTheLog() async throws {
+        try await make(isKilled: true)
+        let size = state.bytes("registry.sqlite-wal").count
+        #expect(size > 20 * 4120)
+        corrupt("registry.sqlite-wal", 32 + 8 * 4120 + 500..<32 + 8 * 4120 + 600)
+        let (registry, directories) = try await reopen()
+        #expect(state.names.contains("registry.sqlite.damaged-1-wal"))
+        try await expectRebuilt(registry, directories, fewest: 0)
+    }
+
+    /// The end of the log is what a power loss tears: no damage, and nothing lost but what was not promised.
+    @Test func aTornEndOfTheLogIsNoDamage() async throws {
+        try await make(isKilled: true)
+        let bytes = state.bytes("registry.sqlite-wal")
+        writeFile(state.database + "-wal", Array(bytes.dropLast(700)))
+        let (registry, _) = try await reopen()
+        #expect(registry.notices.isEmpty)
+        #expect(try await all(registry).count == 400)
+    }
+
+    @Test func aRebuildThatWasKilledIsFinished() async throws {
+        try await make()
+        rename(state.database, state.database + ".rebuilt")
+        writeFile(state.database, [1, 2, 3])
+        writeFile(state.database + "-wal", [4, 5, 6])
+        let (registry, _) = try await reopen()
+        #expect(registry.notices.count == 1)
+        #expect(try await all(registry).count == 400)
+        #expect(state.bytes("registry.sqlite.damaged-1") == [1, 2, 3])
+        #expect(state.bytes("registry.sqlite.damaged-1-wal") == [4, 5, 6])
+    }
+
+    @Test(arguments: [false, true])
+    func row105ANewerSchemaIsLeftUntouched(isInLog: Bool) async throws {
+        try await make(isKilled: true)
+        do {
+            let newer = try DatabaseQueue(path: state.database)
+            try await newer.write { try $0.execute(sql: "PRAGMA user_version = 2; CREATE TABLE more (x)") }
+            if isInLog {
+                let copies = ["registry.sqlite", "registry.sqlite-wal"].map { ($0, state.bytes($0)) }
+                try newer.close()
+                for (name, bytes) in copies { writeFile(state.directory + "/" + name, bytes) }
+                #expect(!state.bytes("registry.sqlite")[60..<64].elementsEqual([0, 0, 0, 2]))
+            } else {
+                try newer.close()
+            }
+        }
+        let before = ["registry.sqlite", "registry.sqlite-wal", "directories"].map { state.bytes($0) }
+        let error = await #expect(throws: TowlineError.self) { try await state.open() }
+        #expect(error?.code == .unsupportedRegistry)
+        #expect(["registry.sqlite", "registry.sqlite-wal", "directories"].map { state.bytes($0) } == before)
+        #expect(!state.names.contains { $0.contains("damaged") })
+    }
+
+    /// A migration is one transaction: cut off, it leaves what was there.
+    @Test func row105AMigrationThatFailsLeavesTheOldTables() async throws {
+        struct Cut: Error {}
+        try await make()
+        var migrator = RegistrySchema.migrator
+        migrator.registerMigration("2") { database in
+            try database.execute(sql: "ALTER TABLE downloads ADD COLUMN more TEXT; DELETE FROM entries")
+            throw Cut()
+        }
+        await #expect(throws: TowlineError.self) {
+            try await SQLiteRegistry.open(stateDirectory: state.directory, rebuild: { _ in [] }, migrator: migrator)
+        }
+        let registry = try await state.open()
+        #expect(registry.notices.isEmpty)
+        #expect(try await all(registry).count == 400)
+        #expect(try await registry.timeline(of: Sample.id(20), after: 0, limit: 9).count == 1)
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import GRDB
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineRegistry
+
+/// Who may have it, who may read it, and what it leaves lying about.
+@Suite struct StateDirectoryTests {
+    private let state = TemporaryState()
+
+    @Test func row107TheSecondProcessIsToldWhoHasIt() async throws {
+        let child = try Child(Child.victim, [state.directory, "1", "3", "hold"])
+        #expect(child.wait(for: "done"))
+        let error = await #expect(throws: TowlineError.self) { try await state.open() }
+        #expect(error?.code == .registryBusy)
+        #expect(error?.message.contains("process \(child.process.processIdentifier) ") == true)
+        child.kill()
+        let registry = try await state.open()
+        #expect(registry.notices.isEmpty)
+        let own = await #expect(throws: TowlineError.self) { try await state.open() }
+        #expect(own?.message.contains("this process") == true)
+    }
+
+    @Test func onlyTheOwnerMayRead() async throws {
+        let registry = try await state.open()
+        _ = try await registry.add([Sample.download(1)])
+        #expect(state.mode("") == 0o700)
+        let names = state.names
+        #expect(names.contains("registry.sqlite-wal") && names.contains("registry.sqlite-shm"))
+        for name in names { #expect(state.mode(name) == 0o600, "\(name)") }
+        await registry.close()
+        chmod(state.database, 0o644)
+        let again = try await state.open()
+        _ = try await again.add([Sample.download(2)])
+        for name in state.names { #expect(state.mode(name) == 0o600, "\(name)") }
+    }
+
+    /// As another user than root, who may write everything.
+    @Test(arguments: ["registry.sqlite", "registry.sqlite-wal", ""])
+    func row109ReadOnlyIsAClearError(_ name: String) async throws {
+        let registry = try await state.open()
+        _ = try await registry.add([Sample.download(1)])
+        let copies = state.names.map { ($0, state.bytes($0)) }
+        await registry.close()
+        for (name, bytes) in copies { writeFile(state.directory + "/" + name, bytes) }
+        let path = state.directory + (name.isEmpty ? "" : "/" + name)
+        var runner = [Child.victim, state.directory, "1", "3"]
+        if geteuid() == 0 {
+            for file in state.names { chown(state.directory + "/" + file, 65_534, 65_534) }
+            chown(state.directory, 65_534, 65_534)
+            chmod(state.path, 0o755)
+            runner = ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + runner
+        }
+        chmod(path, name.isEmpty ? 0o500 : 0o400)
+        let child = try Child(runner[0], Array(runner.dropFirst()))
+        let said = child.finish()
+        #expect(said.hasPrefix("error diskPermission ") && said.contains(path), "\(said)")
+        #expect(!said.contains("damaged"))
+        chmod(path, name.isEmpty ? 0o700 : 0o600)
+        #expect(state.names.allSatisfy { !$0.contains("damaged") })
+    }
+
+    /// A backup, a shell: what needs to write waits, what reads goes on, nobody fails.
+    @Test func row103AnotherProgramThatLocksTheDatabaseIsWaitedFor() async throws {
+        let seconds = getenv("TOWLINE_TORTURE") == nil ? 3 : 60
+        let registry = try await state.open()
+        _ = try await registry.add([Sample.download(1)])
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let other = try DatabaseQueue(path: state.database, configuration: configuration)
+        let clock = ContinuousClock()
+        let start = clock.now
+        try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN EXCLUSIVE") }
+        async let added = registry.add([Sample.download(2)])
+        async let changed: Void = registry.apply([RegistryChange(Sample.id(1), state: .init(.paused))])
+        for _ in 0..<10 { #expect(try await registry.totals().counts == [.queued: 1]) }
+        try await clock.sleep(until: start + .seconds(seconds))
+        try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+        #expect(try await added == [.added])
+        try await changed
+        #expect(clock.now - start >= .seconds(seconds))
+        #expect(try await registry.totals().counts == [.queued: 1, .paused: 1])
+        try other.close()
+    }
+
+    /// Row 125: nothing of a removed download is in any file, wherever in the database it was.
+    @Test func row125RemovedMeansGone() async throws {
+        let registry = try await state.open()
+        var generator = SeededGenerator(seed: 9)
+        func canary(_ number: Int) -> RegisteredDownload {
+            var download = Sample.download(number)
+            download.source = "https://user:CANARY-\(number)@host.example/\(number)?token=CANARY-\(number)"
+            download.identity = "identity CANARY-\(number)"
+            download.options =
+                Array("CANARY-\(number)-option".utf8)
+                + [UInt8](
+                    repeating: 65, count: number % 10 == 0 ? 9_000 : Int.random(in: 0..<900, using: &generator))
+            download.metadata = ["cookie": "CANARY-\(number)-metadata"]
+            return download
+        }
+        // Removed ones among ones that stay, changed ones, and pages that are split and joined meanwhile.
+        for start in stride(from: 0, to: 1_000, by: 50) {
+            _ = try await registry.add((start..<start + 50).map { $0 % 3 == 0 ? Sample.download($0) : canary($0) })
+        }
+        for number in stride(from: 1, to: 1_000, by: 6) where number % 3 != 0 {
+            var change = RegistryChange(Sample.id(number))
+            change.source = "https://host.example/CANARY-\(number)-renewed?sig=CANARY-\(number)"
+            change.options = Array("CANARY-\(number)-changed".utf8)
+            change.metadata = ["k": String(repeating: "CANARY-\(number)", count: number % 90)]
+            try await registry.apply([change])
+        }
+        let canaries = (0..<1_000).filter { $0 % 3 != 0 }.shuffled(using: &generator)
+        for start in stride(from: 0, to: canaries.count, by: 37) {
+            try await registry.remove(canaries[start..<min(start + 37, canaries.count)].map { Sample.id($0) })
+        }
+        #expect(try await registry.totals().counts == [.queued: 334])
+        for name in state.names { #expect(count("CANARY", in: state.bytes(name)) == 0, "\(name), open") }
+        await registry.close()
+        for name in state.names { #expect(count("CANARY", in: state.bytes(name)) == 0, "\(name), closed") }
+    }
+
+    private func count(_ word: String, in bytes: [UInt8]) -> Int {
+        var count = 0
+        var rest = Data(bytes)
+        while let range = rest.range(of: Data(word.utf8)) {
+            count += 1
+            rest = rest[range.upperBound...]
+        }
+        return count
+    }
+
+    @Test func directoriesWithStrangeNamesAreRemembered() async throws {
+        let names = ["/a\nb", "/back\\slash\\n", "/", "/ü ü", "/\u{1B}[31m"]
+        let registry = try await state.open()
+        for (number, name) in names.enumerated() {
+            var download = Sample.download(number)
+            download.directory = name
+            _ = try await registry.add([download])
+        }
+        await registry.close()
+        // A line that a power loss cut off.
+        writeFile(state.directory + "/directories", state.bytes("directories") + Array("/cut off".utf8))
+        let again = try await state.open()
+        #expect(again.directory.knownDirectories == names.sorted())
+        _ = try await again.add([Sample.download(77)])
+        await again.close()
+        #expect(try await state.open().directory.knownDirectories == (names + ["/cut off", "/downloads/2"]).sorted())
+    }
+
+    /// Each commit is synced, and nothing removed stays: what the promises rest on.
+    @Test func theSettingsOfTheWriterAreOurs() async throws {
+        try FileManager.default.createDirectory(atPath: state.directory, withIntermediateDirectories: true)
+        let connections = try Connections(path: state.database)
+        let settings = try await connections.writer.read { database in
+            try ["synchronous", "secure_delete", "journal_mode"].map {
+                try String.fetchOne(database, sql: "PRAGMA \($0)")
+            }
+        }
+        #expect(settings == ["2", "1", "wal"])
+        connections.close()
+    }
+}
