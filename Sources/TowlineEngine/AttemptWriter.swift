@@ -7,8 +7,8 @@ import Synchronization
 /// segment's end, writes, marks. Copies nothing, allocates nothing per call and shares no lock: what other threads
 /// read are atomics.
 ///
-/// `@unchecked Sendable`: everything that is not atomic or constant is used by callbacks alone, which come from one
-/// thread at a time (contract of `Transport`); `attach` happens before `Transport.proceed`, which orders them.
+/// `@unchecked Sendable`: everything that is not atomic, constant or behind its lock is used by callbacks alone, which
+/// come from one thread at a time (contract of `Transport`).
 final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// What happens rarely and concerns the runner.
     enum Report: Sendable {
@@ -33,6 +33,16 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// The attempt stops here; other threads lower it when a part of the segment is given away, perhaps while its head
     /// comes: each takes the minimum in one step, so that neither undoes the other.
     private let limit: Atomic<Int64>
+
+    /// Where a paused answer's bytes go.
+    private struct Attachment: Sendable {
+        let sink: any Sink
+        let slot: (any JournalSlot)?
+        let lease: ByteRange
+    }
+
+    /// Handed over, not set by `attach`: the attempt may end, on its own thread, while its answer gets its place.
+    private let attachment = Mutex<Attachment?>(nil)
 
     private var sink: (any Sink)?
     private var slot: (any JournalSlot)?
@@ -87,14 +97,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     /// Gives a paused answer its sink. Before `Transport.proceed`.
     func attach(sink: any Sink, slot: (any JournalSlot)?, lease: ByteRange) {
-        self.sink = sink
-        self.slot = slot
-        start = lease.lowerBound
-        cursor = lease.lowerBound
-        marked = lease.lowerBound
+        attachment.withLock { $0 = Attachment(sink: sink, slot: slot, lease: lease) }
         position.store(lease.lowerBound, ordering: .releasing)
         limit.store(lease.upperBound, ordering: .relaxed)
-        isWanted = true
     }
 
     // MARK: AttemptReceiver
@@ -129,7 +134,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     }
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
-        guard isWanted else {
+        guard isWanted || adopt() else {
             drainable -= Int64(bytes.count)
             return drainable < 0 ? .stop : .consumed
         }
@@ -142,6 +147,22 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         isHeldBack.store(false, ordering: .relaxed)
         received.wrappingAdd(Int64(bytes.count), ordering: .relaxed)
         return take(bytes)
+    }
+
+    /// Takes over what `attach` left; `false` if there is nothing.
+    private func adopt() -> Bool {
+        let found = attachment.withLock { attachment in
+            defer { attachment = nil }
+            return attachment
+        }
+        guard let found else { return false }
+        sink = found.sink
+        slot = found.slot
+        start = found.lease.lowerBound
+        cursor = start
+        marked = start
+        isWanted = true
+        return true
     }
 
     private func take(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
@@ -212,6 +233,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     func ended(_ end: AttemptEnd) {
         var result = self.result ?? Self.result(of: end)
+        _ = adopt()
         do throws(TowlineError) {
             try mark(always: true)
         } catch {

@@ -17,6 +17,20 @@ struct AttemptAnswerTests {
         #expect(bench.log.entries == [.written(ByteRange(0, 600)), .marked(600)])
     }
 
+    /// Red under ThreadSanitizer (`scripts/torture threads`) if the two share more than a lock or an atomic.
+    @Test("an attempt may end while its answer gets its place")
+    func endsWhileAttached() async throws {
+        for _ in 0..<200 {
+            let bench = try WriterBench(ByteRange(0, 1000), joinsDirectly: false)
+            bench.head(ByteRange(0, 1000))
+            async let ended: Void = bench.writer.ended(.failed(TransportFailure(.bodyCut, "reset")))
+            bench.writer.attach(sink: bench.sink, slot: RecordingSlot(log: bench.log), lease: ByteRange(0, 1000))
+            await ended
+            #expect(bench.log.entries.isEmpty)
+            #expect(bench.ending == "failed: bodyCut")
+        }
+    }
+
     @Test("a refusal's small body is read and dropped, so that the connection lives on; a large one is not read")
     func refusals() throws {
         let bench = try WriterBench(ByteRange(0, 1000))
