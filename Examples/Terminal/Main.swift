@@ -14,7 +14,7 @@ struct TerminalDownloader {
         let words = CommandLine.arguments.dropFirst()
         let paths = words.filter { !$0.hasPrefix("--") }
         guard paths.count == 2, words.allSatisfy({ !$0.hasPrefix("--") || $0 == "--hold" }) else {
-            print("usage: towline-terminal STATE_DIRECTORY DOWNLOAD_DIRECTORY [--hold]")
+            say("usage: towline-terminal STATE_DIRECTORY DOWNLOAD_DIRECTORY [--hold]")
             exit(2)
         }
         do {
@@ -27,7 +27,7 @@ struct TerminalDownloader {
             await screen.run()
             await downloader.close()
         } catch {
-            print("error \(error)")
+            say("error \(error)")
             exit(1)
         }
     }
@@ -44,13 +44,12 @@ struct Screen {
     }
 
     func run() async {
-        setvbuf(stdout, nil, _IOLBF, 0)
-        for notice in downloader.notices { print("notice \(notice)") }
+        for notice in downloader.notices { say("notice \(notice)") }
         let events = downloader.events
         let watcher = Task {
             for await event in events { show(event) }
         }
-        print("ready")
+        say("ready")
         for await line in Self.lines {
             let words = line.split(separator: " ").map(String.init)
             guard let command = words.first else { continue }
@@ -58,7 +57,7 @@ struct Screen {
             do {
                 try await perform(command, Array(words.dropFirst()))
             } catch {
-                print("error \(error)")
+                say("error \(error)")
             }
         }
         watcher.cancel()
@@ -78,8 +77,8 @@ struct Screen {
         switch (command, words.first) {
         case ("add", let link?): try await add(link, Array(words.dropFirst()))
         case ("list", _):
-            for snapshot in try await downloader.downloads().downloads { print(Self.line(snapshot)) }
-            print("end")
+            for snapshot in try await downloader.downloads().downloads { say(Self.line(snapshot)) }
+            say("end")
         case ("start", let name?), ("resume", let name?): try await download(name).resume()
         case ("pause", let name?): try await download(name).pause()
         case ("cancel", let name?): try await download(name).cancel()
@@ -87,19 +86,19 @@ struct Screen {
         case ("remove", let name?): try await download(name).remove()
         case ("limit", let rate?): try await downloader.setRateLimit(Int64(rate) ?? 0)
         case ("history", let name?):
-            for note in try await download(name).timeline() { print("note \(note.kind) \(note.message)") }
-            print("end")
-        default: print("commands: add LINK [unpack DIRECTORY], list, start|pause|resume|cancel|retry|remove ID, limit, quit")
+            for note in try await download(name).timeline() { say("note \(note.kind) \(note.message)") }
+            say("end")
+        default: say("commands: add LINK [unpack DIRECTORY], list, start|pause|resume|cancel|retry|remove ID, limit, quit")
         }
     }
 
     private func add(_ link: String, _ options: [String]) async throws {
-        guard let url = URL(string: link) else { return print("error \(link) is no link") }
+        guard let url = URL(string: link) else { return say("error \(link) is no link") }
         var request = DownloadRequest(from: url, to: .directory(downloads))
         if options.first == "unpack", options.count == 2 {
             request.followUps = [.unpack(into: downloads.appendingPathComponent(options[1], isDirectory: true))]
         }
-        print("added \(try await downloader.add(request).id)")
+        say("added \(try await downloader.add(request).id)")
     }
 
     private func download(_ name: String) async throws -> Download {
@@ -111,10 +110,10 @@ struct Screen {
 
     private func show(_ event: DownloadEvent) {
         switch event {
-        case .added(let snapshot), .changed(let snapshot): print(Self.line(snapshot))
-        case .removed(let id): print("removed \(id)")
-        case .noted(let id, let note): print("note \(id) \(note.kind) \(note.message)")
-        case .troubled(let error): print("error \(error)")
+        case .added(let snapshot), .changed(let snapshot): say(Self.line(snapshot))
+        case .removed(let id): say("removed \(id)")
+        case .noted(let id, let note): say("note \(id) \(note.kind) \(note.message)")
+        case .troubled(let error): say("error \(error)")
         case .missed: break
         }
     }
@@ -132,3 +131,6 @@ struct Screen {
         return words.compactMap { $0 }.joined(separator: " ")
     }
 }
+
+/// A line on standard output at once, also into a pipe.
+func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }

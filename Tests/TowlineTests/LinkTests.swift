@@ -27,7 +27,7 @@ import Towline
 
     /// Answers for a while, then refuses: what a signed link does when its time is over.
     private func expiring(_ status: Int) -> Resource {
-        Resource(Self.version, behaviour: .first(1, .resetAfter(1_200_000), then: .always(.status(status))))
+        Resource(Self.version, behaviour: .first(1, .always(.resetAfter(1_200_000)), then: .always(.status(status))))
     }
 
     @Test(arguments: [401, 403, 404, 410])
@@ -46,7 +46,7 @@ import Towline
         #expect(renewal.reasons.withLock { $0 } == [.refused(status: status)])
         let served = site.server.log.bodyBytesServed("/new")
         #expect(served < Self.version.length - 900_000, "the bytes of the old link are kept: \(served)")
-        let keys = site.server.log.requests("/new").map { $0.request.fields.value(named: "X-Key") }
+        let keys = site.server.log.requests("/new").map { $0.info.field("X-Key") }
         #expect(keys.allSatisfy { $0 == "2" })
         #expect(try await download.timeline().contains { $0.kind == "renewed" })
         await downloader.close()
