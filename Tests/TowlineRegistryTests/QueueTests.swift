@@ -25,12 +25,44 @@ import TowlineEngine
         }
     }
 
+    private static let filters: [@Sendable (inout RegistryQuery) -> Void] = [
+        { _ in }, { $0.states = [.paused] }, { $0.states = [.queued, .failed] }, { $0.group = "a" },
+        { $0.text = "sAmE" }, { $0.text = "ärg" }, { $0.text = "host-3" },
+        {
+            $0.states = [.queued, .active, .waiting]
+            $0.group = "b"
+            $0.text = "files"
+        },
+    ]
+
     /// Every order, both ways, with every filter: the pages together are what sorting everything in memory gives.
     @Test func pagesTogetherAreTheWholeList() async throws {
         let registry = try await state.open()
+        let all = Self.mixed()
+        _ = try await registry.add(all)
+        for order in RegistryQuery.Order.allCases {
+            let sorted = Self.sorted(all, order)
+            for filter in Self.filters {
+                var query = RegistryQuery()
+                filter(&query)
+                let expected = sorted.filter { Self.matches($0, query) }.map(\.id)
+                for descending in [false, true] {
+                    let found = try await self.order(registry) {
+                        filter(&$0)
+                        ($0.order, $0.descending) = (order, descending)
+                    }
+                    #expect(
+                        found.map(\.id) == (descending ? expected.reversed() : expected),
+                        "\(order) \(descending) \(query)")
+                }
+            }
+        }
+    }
+
+    /// Many with the same keys, in every state.
+    private static func mixed() -> [RegisteredDownload] {
         var generator = SeededGenerator(seed: 1)
-        var all: [RegisteredDownload] = []
-        for number in 0..<100 {
+        return (0..<100).map { number in
             var download = Sample.download(
                 number, group: [nil, "a", "b"].randomElement(using: &generator) ?? nil,
                 priority: Int.random(in: -1...1, using: &generator),
@@ -40,63 +72,31 @@ import TowlineEngine
             download.completeLength = [nil, 5, 9, Int64(number)].randomElement(using: &generator) ?? nil
             download.endedAt = [nil, 5, Int64(number)].randomElement(using: &generator) ?? nil
             download.addedAt = Int64.random(in: 0...20, using: &generator)
-            all.append(download)
+            return download
         }
-        _ = try await registry.add(all)
-        let queue = all.enumerated().sorted { (-$0.element.priority, $0.offset) < (-$1.element.priority, $1.offset) }
-        let place = Dictionary(uniqueKeysWithValues: queue.enumerated().map { ($1.element.id, $0) })
-        func keys(_ number: Int, _ order: RegistryQuery.Order) -> (Int, String, Int) {
-            let download = all[number]
-            return switch order {
-            case .queue: (place[download.id] ?? 0, "", 0)
-            case .added: (Int(download.addedAt), "", number)
-            case .name: (0, download.name?.lowercased() ?? "", number)
-            case .size: (Int(download.completeLength ?? -1), "", number)
-            case .state: (download.state.rawValue, "", place[download.id] ?? 0)
-            case .ended: (Int(download.endedAt ?? -1), "", number)
+    }
+
+    private static func sorted(_ all: [RegisteredDownload], _ order: RegistryQuery.Order) -> [RegisteredDownload] {
+        func key(_ number: Int, _ download: RegisteredDownload) -> [Int] {
+            switch order {
+            case .queue: [-download.priority, number]
+            case .added: [Int(download.addedAt), number]
+            // Bytes of the name; its end comes before all of them.
+            case .name: (download.name ?? "").lowercased().utf8.map(Int.init) + [-1, number]
+            case .size: [Int(download.completeLength ?? -1), number]
+            case .state: [download.state.rawValue, -download.priority, number]
+            case .ended: [Int(download.endedAt ?? -1), number]
             }
         }
-        let filters: [(inout RegistryQuery) -> Void] = [
-            { _ in }, { $0.states = [.paused] }, { $0.states = [.queued, .failed] }, { $0.group = "a" },
-            { $0.text = "sAmE" }, { $0.text = "ärg" }, { $0.text = "host-3" },
-            {
-                $0.states = [.queued, .active, .waiting]
-                $0.group = "b"
-                $0.text = "files"
-            },
-        ]
-        for order in RegistryQuery.Order.allCases {
-            let sorted = all.indices.sorted { left, right in
-                let (l, r) = (keys(left, order), keys(right, order))
-                return (l.0, l.1.unicodeScalars.map(\.value).map(String.init).joined(), l.2) == (r.0, r.1, r.2)
-                    ? false
-                    : l.0 != r.0
-                        ? l.0 < r.0
-                        : l.1 != r.1 ? Array(l.1.utf8).lexicographicallyPrecedes(Array(r.1.utf8)) : l.2 < r.2
-            }
-            for filter in filters {
-                var query = RegistryQuery()
-                filter(&query)
-                let expected = sorted.map { all[$0] }.filter { download in
-                    (query.states.isEmpty || query.states.contains(download.state))
-                        && (query.group == nil || query.group == download.group)
-                        && query.text.map { text in
-                            (download.name ?? "").lowercased().contains(text.lowercased())
-                                || download.source.lowercased().contains(text.lowercased())
-                        } != false
-                }
-                for descending in [false, true] {
-                    let found = try await self.order(registry) {
-                        filter(&$0)
-                        $0.order = order
-                        $0.descending = descending
-                    }
-                    #expect(
-                        found.map(\.id) == (descending ? expected.reversed() : expected).map(\.id),
-                        "\(order) \(descending) \(query)")
-                }
-            }
-        }
+        return all.enumerated().map { (key($0, $1), $1) }
+            .sorted { $0.0.lexicographicallyPrecedes($1.0) }.map(\.1)
+    }
+
+    private static func matches(_ download: RegisteredDownload, _ query: RegistryQuery) -> Bool {
+        guard query.states.isEmpty || query.states.contains(download.state) else { return false }
+        guard query.group == nil || query.group == download.group else { return false }
+        guard let text = query.text?.lowercased() else { return true }
+        return download.name?.lowercased().contains(text) == true || download.source.lowercased().contains(text)
     }
 
     @Test func searchSeesNoSecrets() async throws {

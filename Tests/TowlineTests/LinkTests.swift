@@ -45,7 +45,7 @@ import Towline
         #expect(site.holds("old", Self.version))
         #expect(renewal.reasons.withLock { $0 } == [.refused(status: status)])
         let served = site.server.log.bodyBytesServed("/new")
-        #expect(served < Self.version.length - 900_000, "the bytes of the old link are kept: \(served)")
+        #expect(served < Self.version.length - 700_000, "the bytes of the old link are kept: \(served)")
         let keys = site.server.log.requests("/new").map { $0.info.field("X-Key") }
         #expect(keys.allSatisfy { $0 == "2" })
         #expect(try await download.timeline().contains { $0.kind == "renewed" })

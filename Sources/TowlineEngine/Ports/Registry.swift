@@ -6,9 +6,10 @@ package import TowlineCore
 /// heard. It is the one place, besides memory, that holds secrets (URLs and options as given).
 ///
 /// Everything that returns has happened durably: after a power loss it is there. Calls that change several things
-/// change all of them or none. Calls do not block the calling thread for longer than it takes to hand them over.
+/// change all of them or none. Cancelling the caller's task does not take a call back. Calls do not block the calling thread for longer than it takes to hand them over.
 package protocol Registry: AnyObject, Sendable {
-    /// What was noticed when it was opened: a damaged database set aside, downloads rebuilt.
+    /// What was noticed since it was opened: a damaged database set aside, downloads rebuilt. Damage may show at any
+    /// later call: the call goes on with the new database, and there is one notice more.
     var notices: [String] { get }
 
     /// Adds downloads at the end of their priority, in order. One whose `identity` is there already is not added.
@@ -23,10 +24,11 @@ package protocol Registry: AnyObject, Sendable {
     /// Makes changes, with what they write into the timelines. A download that is not there is left out.
     func apply(_ changes: [RegistryChange]) async throws(TowlineError)
 
-    /// Puts a download before another of the same priority, or at the end.
+    /// Puts a download before another of the same priority, or at the end. One of another priority is `unusableOption`; if
+    /// either is not there, nothing happens.
     func move(_ id: DownloadID, before: DownloadID?) async throws(TowlineError)
 
-    /// Forgets downloads and their timelines.
+    /// Forgets downloads and their timelines, so that nothing of them is left in any file.
     func remove(_ ids: [DownloadID]) async throws(TowlineError)
 
     /// The first queued downloads in the order of priority and place, without those of blocked hosts and groups.
@@ -237,7 +239,7 @@ package struct TimelineEntry: Hashable, Sendable {
 
 /// Which downloads, in which order, from where.
 package struct RegistryQuery: Hashable, Sendable {
-    /// What they are ordered by; ties go by name.
+    /// What they are ordered by; ties go by when they were put into the registry.
     package enum Order: String, Hashable, Sendable, CaseIterable {
         /// Priority and place: the order in which they run.
         case queue
