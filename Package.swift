@@ -34,9 +34,21 @@ let package = Package(
             name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCurl"],
             swiftSettings: strict),
 
+        .target(
+            name: "TowlineArchive",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline", "CArchive"],
+            swiftSettings: strict),
+        .target(
+            name: "TowlineSystem", dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline"],
+            swiftSettings: strict),
+
+        // Threads for what blocks; the adapters' common ground.
+        .target(name: "TowlineThreads", dependencies: ["TowlineCore", "CTowline"], swiftSettings: strict),
+
         // C: headers for libraries of the system, and the calls that Swift cannot spell.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
         .target(name: "CTowline"),
 
         .executableTarget(
@@ -72,6 +84,12 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TowlineCurlTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TowlineArchiveTests", dependencies: ["TowlineCore", "TowlineArchive"], swiftSettings: strict),
+        .testTarget(
+            name: "TowlineSystemTests",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineSystem", "TowlineThreads"],
             swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
