@@ -31,7 +31,7 @@ let package = Package(
             name: "TowlineDisk", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCrypto"],
             swiftSettings: strict),
         .target(
-            name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCurl"],
+            name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline", "CCurl"],
             swiftSettings: strict),
 
         .target(

@@ -40,7 +40,9 @@ struct CommandRunnerTests {
     func signals() async throws {
         let (_, text) = try await run("/bin/sh", "-c", "grep -E 'SigBlk|SigIgn' /proc/self/status")
         let masks = text.split(separator: "\n").compactMap { $0.split(separator: "\t").last }
-        #expect(masks == ["0000000000000000", "0000000000000000"])
+            .compactMap { UInt64($0, radix: 16) }
+        // 32 and 33 are the C library's own (signal(7)).
+        #expect(masks.map { $0 & ~0x1_8000_0000 } == [0, 0])
     }
 
     @Test("of much output the end is kept")
