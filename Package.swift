@@ -38,7 +38,7 @@ let package = Package(
             name: "TowlineDisk", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCrypto"],
             swiftSettings: strict),
         .target(
-            name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCurl"],
+            name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline", "CCurl"],
             swiftSettings: strict),
 
         .target(
@@ -52,12 +52,25 @@ let package = Package(
         // The library: assembles the above for an app.
         .target(
             name: "Towline",
-            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry"],
+            dependencies: [
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry", "TowlineArchive", "TowlineSystem",
+            ],
             swiftSettings: strict),
+        .target(
+            name: "TowlineArchive",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline", "CArchive"],
+            swiftSettings: strict),
+        .target(
+            name: "TowlineSystem", dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline"],
+            swiftSettings: strict),
+
+        // Threads for what blocks; the adapters' common ground.
+        .target(name: "TowlineThreads", dependencies: ["TowlineCore", "CTowline"], swiftSettings: strict),
 
         // C: headers for libraries of the system, and the calls that Swift cannot spell.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
         .target(name: "CTowline"),
 
         .executableTarget(
@@ -116,6 +129,12 @@ let package = Package(
                 "TowlineCore", "TowlineEngine", "TowlineRegistry", "registry-victim",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Library"])),
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TowlineArchiveTests", dependencies: ["TowlineCore", "TowlineArchive"], swiftSettings: strict),
+        .testTarget(
+            name: "TowlineSystemTests",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineSystem", "TowlineThreads"],
             swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",

@@ -46,6 +46,12 @@ static inline CURLcode ccurl_set_socket_callback(CURL *_Nonnull handle,
     return curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, callback);
 }
 
+static inline CURLcode ccurl_set_progress_callback(CURL *_Nonnull handle,
+                                                   int (*_Nonnull callback)(void *_Nullable, curl_off_t, curl_off_t,
+                                                                            curl_off_t, curl_off_t)) {
+    return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, callback);
+}
+
 static inline CURLcode ccurl_get_long(CURL *_Nonnull handle, CURLINFO info, long *_Nonnull value) {
     return curl_easy_getinfo(handle, info, value);
 }

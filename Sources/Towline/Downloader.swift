@@ -4,6 +4,7 @@ import TowlineCurl
 import TowlineDisk
 import TowlineEngine
 import TowlineRegistry
+import TowlineSystem
 
 /// The list of downloads of a state directory, and what runs them.
 ///
@@ -39,28 +40,30 @@ public actor Downloader {
             configuration: configuration, hub: hub)
         self.hub = hub
         notices = registry.notices
-        monitor = SystemNetworkMonitor()
+        monitor = SystemNetwork.monitor()
         do throws(TowlineError) {
-            await center.watchNetwork(monitor.changes)
+            await center.watchNetwork(monitor.changes())
             try await center.launch()
         } catch {
-            monitor.close()
+            await monitor.close()
             await center.close()
             throw error
         }
     }
 
     deinit {
-        monitor.close()
-        let center = center
-        Task { await center.close() }
+        let (monitor, center) = (monitor, center)
+        Task {
+            await monitor.close()
+            await center.close()
+        }
     }
 
     /// Ends all transfers, keeps everything, and lets go of every thread, connection and file. Returns when that has
     /// happened. What was under way goes on when the state directory is opened again. Closing twice is no error;
     /// everything else throws `closed` from here on.
     public func close() async {
-        monitor.close()
+        await monitor.close()
         await center.close()
     }
 

@@ -43,6 +43,21 @@ int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t 
 /// lseek(2) with SEEK_DATA or, if `hole` is not zero, SEEK_HOLE.
 int64_t towline_seek(int descriptor, int64_t offset, int hole);
 
+/// Starts a program: `arguments[0]` is looked for as a shell would, nothing else of a shell. It leads a process group of
+/// its own, reads nothing, writes to `output` alone, has no other descriptor of ours, and signals as they are by default.
+/// `directory` may be NULL. Answers the process id.
+int towline_spawn(char *const *arguments, const char *directory, int output);
+/// A process's end, if it came: 1, and the code of waitid(2) and what it means; the process stays a zombie. 0: it runs.
+int towline_peek_end(int process, int *code, int *status);
+
+/// A netlink socket that hears of every change of links, addresses and routes; it does not block.
+int towline_watch_network(void);
+/// Whether an interface other than the loopback is up, has a carrier, and an address that is not link-local.
+int towline_has_address(void);
+
+/// Runs `body` on a detached thread of its own.
+int towline_run_detached(void (*body)(void *argument), void *argument);
+
 /// Continues a CRC-32C (RFC 3720 appendix B.4); start with 0. Uses the processor's instruction where there is one.
 uint32_t towline_crc32c(uint32_t crc, const void *bytes, size_t count);
 /// The same from a table alone, for tests to compare with.

@@ -73,6 +73,6 @@ extension DownloadCenter {
         FinishedFile(
             id: record.id, path: Place(directory: record.directory, name: record.name ?? "").path,
             source: DownloadSnapshot(record).source, length: record.completeLength ?? record.heldBytes,
-            checksum: request.checksum)
+            endedAt: record.endedAt ?? record.addedAt, checksum: request.checksum)
     }
 }

@@ -17,6 +17,8 @@ struct FinishedFile: Hashable, Sendable {
     var source: String
     /// How long it is.
     var length: Int64
+    /// When it was finished, in milliseconds since 1970; the same however often its follow-ups begin again.
+    var endedAt: Int64
     /// What it hashes to, if that was asked for.
     var checksum: String?
 }

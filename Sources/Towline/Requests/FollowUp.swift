@@ -11,8 +11,8 @@ public enum FollowUp: Hashable, Sendable, Codable {
     case unpack(into: URL)
     /// Moves the file to another path on the same file system; something that is there is not replaced.
     case move(to: URL)
-    /// Runs a program with arguments: never a shell. In arguments, `{path}`, `{directory}`, `{name}` and `{url}` (without
-    /// its secrets) are replaced. Another exit status than 0 is a failure.
+    /// Runs a program with arguments: never a shell. In arguments, `{path}`, `{directory}`, `{name}` and
+    /// `{url-without-secrets}` are replaced. Another exit status than 0 is a failure.
     case run(program: URL, arguments: [String], timeout: Double = 3600)
     /// Posts a small JSON object to a URL. Sent at least once: the header field `Idempotency-Key` is the same each time.
     case notify(URL)

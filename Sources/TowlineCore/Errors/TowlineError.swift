@@ -32,6 +32,7 @@ extension TowlineError {
             case changedOnServer, checksumMismatch
             case refusedByServer, notFound, redirectRefused, untrustedServer, invalidResponse
             case transient, lengthUnproven
+            case archiveRefused, archiveDamaged, commandFailed, webhookFailed
             case cancelled
             case unknownDownload, illegalTransition, closed
             case registryBusy, registryFailure, unsupportedRegistry
@@ -87,6 +88,15 @@ extension TowlineError {
         public static let transient = Code(.transient)
         /// A body ended although a length was known, or TLS ended uncleanly: not proven whole.
         public static let lengthUnproven = Code(.lengthUnproven)
+        /// The archive would write outside its directory, holds what no archive should bring, is encrypted, or is over
+        /// a budget. Nothing of it was kept.
+        public static let archiveRefused = Code(.archiveRefused)
+        /// No archive of a known kind, or one that is cut off or contradicts itself. Nothing of it was kept.
+        public static let archiveDamaged = Code(.archiveDamaged)
+        /// The command after a download could not be run, failed, or took too long.
+        public static let commandFailed = Code(.commandFailed)
+        /// The webhook after a download was refused, or could not be reached in all tries.
+        public static let webhookFailed = Code(.webhookFailed)
         /// The caller cancelled or interrupted.
         public static let cancelled = Code(.cancelled)
         /// No download of that name is in the list: it was removed.

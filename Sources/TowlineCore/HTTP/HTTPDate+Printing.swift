@@ -19,6 +19,17 @@ extension HTTPDate {
         let clock = "\(padded(time / 3600)):\(padded(time / 60 % 60)):\(padded(time % 60))"
         return "\(dayName), \(padded(date.day)) \(month) \(padded(date.year, to: 4)) \(clock) GMT"
     }
+
+    /// The date for programs, `1994-11-06T08:49:37Z` (RFC 3339). A date outside the years 0 to 9999 is printed as the
+    /// nearest one inside.
+    package var timestamp: String {
+        let seconds = clamped.secondsSince1970
+        let dayNumber = floorDivision(seconds, 86_400)
+        let time = seconds - dayNumber * 86_400
+        let date = CivilDate(dayNumber: dayNumber)
+        let day = "\(padded(date.year, to: 4))-\(padded(date.month))-\(padded(date.day))"
+        return "\(day)T\(padded(time / 3600)):\(padded(time / 60 % 60)):\(padded(time % 60))Z"
+    }
 }
 
 private func padded(_ number: Int64, to width: Int = 2) -> String {

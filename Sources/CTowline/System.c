@@ -1,0 +1,92 @@
+#define _GNU_SOURCE
+#include "CTowline.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+int towline_spawn(char *const *arguments, const char *directory, int output) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int code = posix_spawn_file_actions_init(&actions);
+    if (code) return -code;
+    if ((code = posix_spawnattr_init(&attributes))) {
+        posix_spawn_file_actions_destroy(&actions);
+        return -code;
+    }
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    pid_t process = 0;
+    // The output may have one of the first three numbers itself: it is copied before anything takes its place.
+    (code = posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)) ||
+        (code = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)) ||
+        (code = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) ||
+        (code = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)) ||
+        (code = directory ? posix_spawn_file_actions_addchdir_np(&actions, directory) : 0) ||
+        (code = posix_spawnattr_setflags(
+             &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)) ||
+        (code = posix_spawnattr_setpgroup(&attributes, 0)) ||
+        (code = posix_spawnattr_setsigdefault(&attributes, &all)) ||
+        (code = posix_spawnattr_setsigmask(&attributes, &none)) ||
+        (code = posix_spawnp(&process, arguments[0], &actions, &attributes, arguments, environ));
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return code ? -code : process;
+}
+
+int towline_peek_end(int process, int *code, int *status) {
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return -errno;
+    if (info.si_pid == 0) return 0;
+    *code = info.si_code;
+    *status = info.si_status;
+    return 1;
+}
+
+int towline_watch_network(void) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (descriptor < 0) return -errno;
+    struct sockaddr_nl address = {.nl_family = AF_NETLINK};
+    address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
+    if (bind(descriptor, (struct sockaddr *)&address, sizeof address) < 0) {
+        int code = errno;
+        close(descriptor);
+        return -code;
+    }
+    return descriptor;
+}
+
+static int reaches_further(const struct sockaddr *address) {
+    if (address->sa_family == AF_INET) {
+        uint32_t host = ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr);
+        return (host >> 16) != 0xA9FE;
+    }
+    if (address->sa_family != AF_INET6) return 0;
+    return !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+int towline_has_address(void) {
+    struct ifaddrs *all = NULL;
+    if (getifaddrs(&all) < 0) return -errno;
+    int found = 0;
+    for (struct ifaddrs *one = all; one && !found; one = one->ifa_next) {
+        unsigned up = IFF_UP | IFF_RUNNING;
+        found = one->ifa_addr && (one->ifa_flags & up) == up && !(one->ifa_flags & IFF_LOOPBACK) &&
+            reaches_further(one->ifa_addr);
+    }
+    freeifaddrs(all);
+    return found;
+}

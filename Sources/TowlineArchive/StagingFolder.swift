@@ -1,0 +1,164 @@
+import CTowline
+import Glibc
+internal import TowlineCore
+
+/// The directory `NAME.unpacking-N` that an archive is unpacked into, beside the place that it gets when it is whole.
+///
+/// Nobody but its owner may look in (0700) before that. It is locked while somebody unpacks into it, and marked by a
+/// file in it: what has the mark and no lock was left by a crash, and goes.
+final class StagingFolder {
+    private static let mark = ".towline-unpacking"
+
+    /// The directory that all entries go into.
+    let descriptor: Int32
+    let path: String
+    private let name: String
+    private let parent: Int32
+    private let parentPath: String
+    /// What a new directory may be here, by the umask.
+    private let mode: mode_t
+    private var isOver = false
+
+    /// - Throws: `destinationExists` if something is under the final name.
+    init(in parentPath: String, for final: String) throws(TowlineError) {
+        let parent = open(parentPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard parent >= 0 else { throw .unpacking("cannot open", parentPath, errno) }
+        do throws(TowlineError) {
+            guard !Self.isThere(parent, final) else { throw Self.taken(parentPath + "/" + final) }
+            Self.removeLeftovers(parent, of: final)
+            let made = try Self.make(parent, parentPath, final)
+            (name, descriptor, mode) = made
+        } catch {
+            Glibc.close(parent)
+            throw error
+        }
+        self.parent = parent
+        self.parentPath = parentPath
+        path = parentPath + "/" + name
+        guard flock(descriptor, LOCK_EX) == 0, place(Self.mark) else {
+            throw .unpacking("cannot write in", path, errno)
+        }
+    }
+
+    deinit {
+        if !isOver { Folder.remove(parent, name) }
+        Glibc.close(descriptor)
+        Glibc.close(parent)
+    }
+
+    private func place(_ name: String) -> Bool {
+        let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard file >= 0 else { return false }
+        return Glibc.close(file) == 0
+    }
+
+    /// Gives the whole directory its final name.
+    func publish(as final: String, durable: Bool) throws(TowlineError) {
+        guard unlinkat(descriptor, Self.mark, 0) == 0, fchmod(descriptor, mode) == 0 else {
+            throw .unpacking("cannot finish", path, errno)
+        }
+        if durable {
+            let code = towline_syncfs(descriptor)
+            guard code >= 0 else { throw .unpacking("cannot bring to stable storage", path, -code) }
+        }
+        let code = towline_rename(parent, name, final, 1)
+        guard code >= 0 else {
+            let target = parentPath + "/" + final
+            throw code == -EEXIST ? Self.taken(target) : .unpacking("cannot rename to \(final):", path, -code)
+        }
+        isOver = true
+        guard !durable || fsync(parent) == 0 else {
+            throw .unpacking("cannot bring to stable storage", parentPath, errno)
+        }
+    }
+
+    // MARK: Beginning
+
+    private static func taken(_ path: String) -> TowlineError {
+        TowlineError(
+            .destinationExists, "\(path) is there already; nothing is unpacked over it", systemError: EEXIST)
+    }
+
+    private static func isThere(_ parent: Int32, _ name: String) -> Bool {
+        var status = stat()
+        return fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
+    private static func make(
+        _ parent: Int32, _ parentPath: String, _ final: String
+    ) throws(TowlineError) -> (String, Int32, mode_t) {
+        for number in 1...1000 {
+            let name = Self.name(final, number)
+            if mkdirat(parent, name, 0o777) != 0 {
+                guard errno == EEXIST else { throw .unpacking("cannot create", parentPath + "/" + name, errno) }
+                continue
+            }
+            let own = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            var status = stat()
+            guard own >= 0, fstat(own, &status) == 0, fchmod(own, 0o700) == 0 else {
+                let number = errno
+                if own >= 0 { Glibc.close(own) }
+                throw .unpacking("cannot open", parentPath + "/" + name, number)
+            }
+            return (name, own, status.st_mode & 0o777)
+        }
+        throw TowlineError(.destinationExists, "\(parentPath)/\(final).unpacking-1 and 999 more are there already")
+    }
+
+    /// A long name gives way to the suffix.
+    private static func name(_ final: String, _ number: Int) -> String {
+        let suffix = ".unpacking-\(number)"
+        var stem = final
+        while stem.utf8.count + suffix.utf8.count > 255 { stem.unicodeScalars.removeLast() }
+        return stem + suffix
+    }
+
+    /// Removes what a crash left: the first few numbers, since more crashes in a row than that are nobody's habit.
+    private static func removeLeftovers(_ parent: Int32, of final: String) {
+        for number in 1...8 {
+            let name = Self.name(final, number)
+            let old = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            guard old >= 0 else { continue }
+            if flock(old, LOCK_EX | LOCK_NB) == 0, isThere(old, mark) { Folder.remove(parent, name) }
+            Glibc.close(old)
+        }
+    }
+}
+
+/// Directories by descriptors.
+enum Folder {
+    /// Removes a directory and everything in it, following no link. What cannot be removed stays.
+    static func remove(_ parent: Int32, _ name: String) {
+        let own = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard own >= 0 else { return }
+        // A directory read while it shrinks may skip names: once more until a round finds nothing it can remove.
+        while empty(own) {}
+        Glibc.close(own)
+        _ = unlinkat(parent, name, AT_REMOVEDIR)
+    }
+
+    private static func empty(_ folder: Int32) -> Bool {
+        let own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard own >= 0 else { return false }
+        guard let stream = fdopendir(own) else {
+            Glibc.close(own)
+            return false
+        }
+        defer { closedir(stream) }
+        var removed = false
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard name != ".", name != ".." else { continue }
+            if unlinkat(folder, name, 0) == 0 {
+                removed = true
+            } else if errno == EISDIR || errno == EPERM {
+                remove(folder, name)
+                var status = stat()
+                if fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 { removed = true }
+            }
+        }
+        return removed
+    }
+}

@@ -1,0 +1,75 @@
+/// What a webhook is told of a download: one JSON object on one line (RFC 8259).
+package struct WebhookMessage: Hashable, Sendable {
+    /// What happened, such as `finished`.
+    package var event: String
+    /// The download.
+    package var id: String
+    /// The file's name.
+    package var name: String
+    /// Where the file is.
+    package var path: String
+    /// Its length.
+    package var bytes: Int64
+    /// What it was verified with, if it was.
+    package var checksum: Checksum?
+    /// When it happened, in seconds since 1970.
+    package var time: Int64
+
+    /// Makes one.
+    package init(
+        event: String, id: String, name: String, path: String, bytes: Int64, checksum: Checksum?, time: Int64
+    ) {
+        self.event = event
+        self.id = id
+        self.name = name
+        self.path = path
+        self.bytes = bytes
+        self.checksum = checksum
+        self.time = time
+    }
+
+    /// The same for every try, and after a restart of the process: a receiver that has seen it need not act again. It
+    /// is a string of a structured field (RFC 8941 §3.3.3); what such a string cannot hold is escaped as in a URL.
+    package var idempotencyKey: String {
+        "\"" + String(decoding: "\(id)-\(event)-\(time)".utf8.flatMap(Self.plain), as: UTF8.self) + "\""
+    }
+
+    private static func plain(_ byte: UInt8) -> [UInt8] {
+        let isPlain = ASCII.isDigit(byte) || ASCII.isLetter(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
+        return isPlain ? [byte] : Array("%".utf8) + hexadecimal(byte)
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> [UInt8] {
+        let digits = Array("0123456789abcdef".utf8)
+        return [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+
+    /// The object.
+    package var json: String {
+        let sum = checksum.map { sum in
+            "\(sum.algorithm.rawValue):" + String(decoding: sum.value.flatMap(Self.hexadecimal), as: UTF8.self)
+        }
+        let members = [
+            "\"event\":\(Self.quoted(event))", "\"id\":\(Self.quoted(id))", "\"name\":\(Self.quoted(name))",
+            "\"path\":\(Self.quoted(path))", "\"bytes\":\(bytes)", "\"checksum\":\(sum.map(Self.quoted) ?? "null")",
+            "\"time\":\(Self.quoted(HTTPDate(secondsSince1970: time).timestamp))",
+        ]
+        return "{" + members.joined(separator: ",") + "}"
+    }
+
+    private static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": quoted += "\\\""
+            case "\\": quoted += "\\\\"
+            // The last two end a line in JavaScript.
+            case "\0"..."\u{1F}", "\u{7F}", "\u{2028}", "\u{2029}":
+                let hex = String(scalar.value, radix: 16)
+                quoted += "\\u" + String(repeating: "0", count: 4 - hex.utf8.count) + hex
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+}

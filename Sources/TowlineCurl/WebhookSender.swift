@@ -1,0 +1,89 @@
+package import TowlineCore
+package import TowlineEngine
+internal import TowlineThreads
+
+/// Tells a server that something happened to a download: a POST of a small JSON object.
+///
+/// At least once: what is not surely received is sent again, with the same `Idempotency-Key`
+/// (draft-ietf-httpapi-idempotency-key-header), until the server answers or the tries are used up. Redirects are not
+/// followed: whoever may change where a message goes would read it. The answer's body is not read beyond 64 KiB.
+package struct WebhookSender: Sendable {
+    private let connection: ConnectionOptions
+    private let retry: RetryPolicy
+    private let timeout: Duration
+
+    /// - Parameter timeout: for each try, from the start to the answer's head.
+    package init(
+        connection: ConnectionOptions = ConnectionOptions(), retry: RetryPolicy = RetryPolicy(maxTries: 8),
+        timeout: Duration = .seconds(30)
+    ) {
+        self.connection = connection
+        self.retry = retry
+        self.timeout = timeout
+    }
+
+    /// Sends the message and returns when the server has answered with 2xx. No cooperative thread waits meanwhile.
+    ///
+    /// - Throws: `webhookFailed`, with the status if there was one, when the server refuses (3xx, 4xx other than 408,
+    ///   425 and 429), is not trusted, or all tries failed; `cancelled` if the task was.
+    package func send(_ message: WebhookMessage, to url: HTTPURL) async throws(TowlineError) {
+        var options = connection
+        if options.user == nil { options.user = url.userInfo }
+        var tries = 0
+        while true {
+            let post = WebhookPost(url: url.requestText, message: message, options: options, timeout: timeout)
+            let answer = try await WorkThread.run { (flag) throws(TowlineError) in
+                try flag.check("webhook \(url)")
+                return post.perform(flag)
+            }
+            if Task.isCancelled { throw TowlineError(.cancelled, "webhook \(url): cancelled") }
+            tries += 1
+            guard let failure = Self.judge(answer) else { return }
+            if failure.isPermanent || retry.isExhausted(failures: tries, limit: nil) {
+                let count = tries == 1 ? "" : " (\(tries) tries)"
+                throw TowlineError(
+                    .webhookFailed, "webhook \(url): \(failure.reason)\(count)", status: failure.status)
+            }
+            let delay = retry.backoff.delay(failures: tries, jitter: Double.random(in: 0..<1))
+            let wait = max(delay, min(failure.wait ?? .zero, retry.retryAfterCap))
+            do {
+                try await Task.sleep(for: wait)
+            } catch {
+                throw TowlineError(.cancelled, "webhook \(url): cancelled")
+            }
+        }
+    }
+
+    private struct Failure {
+        var reason: String
+        var isPermanent: Bool
+        var status: Int?
+        var wait: Duration?
+    }
+
+    /// What an answer means; `nil` for a success.
+    private static func judge(_ answer: Result<ResponseHead, TransportFailure>) -> Failure? {
+        switch answer {
+        case .failure(let failure):
+            let reason = TerminalSafeText.make(failure.message, width: 200)
+            if case .permanent = RetryPolicy.classify(failure.kind) {
+                return Failure(reason: reason, isPermanent: true)
+            }
+            return Failure(reason: reason, isPermanent: false)
+        case .success(let head):
+            switch head.status {
+            case 200..<300: return nil
+            case 408, 425, 429, 500...599:
+                return Failure(
+                    reason: "the server answered \(head.status)", isPermanent: false, status: head.status,
+                    wait: RetryAfter.delay(head.fields))
+            case 300..<400:
+                return Failure(
+                    reason: "the server answered \(head.status); redirects are not followed", isPermanent: true,
+                    status: head.status)
+            default:
+                return Failure(reason: "the server answered \(head.status)", isPermanent: true, status: head.status)
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import CTowline
+import Glibc
+import Synchronization
+internal import TowlineEngine
+internal import TowlineThreads
+
+/// Hears of changes from the kernel: a netlink socket (`rtnetlink(7)`), read by one thread that sleeps in between.
+package final class NetlinkMonitor: NetworkMonitor {
+    private let watch: NetworkWatch
+
+    /// Changes that close together are one.
+    package static let window = Duration.milliseconds(200)
+
+    /// `nil` if the system refuses the socket, a descriptor or the thread. Hears of the network namespace that the
+    /// calling thread is in.
+    package init?() {
+        guard let watch = NetworkWatch() else { return nil }
+        self.watch = watch
+        guard WorkThread.tryStart({ watch.run() }) else {
+            watch.abandon()
+            return nil
+        }
+    }
+
+    deinit { watch.stop() }
+
+    /// Whether an interface other than the loopback is up and has an address that reaches beyond its link.
+    package var isProbablyOnline: Bool { SystemNetwork.isProbablyOnline }
+
+    package func changes() -> AsyncStream<Void> { watch.changes() }
+
+    package func close() async {
+        watch.stop()
+        await watch.ended()
+    }
+}
+
+/// What the thread works with. It outlives the monitor by the moment that the thread needs to end.
+private final class NetworkWatch: Sendable {
+    private struct State {
+        var isStopping = false
+        var isOver = false
+        var next = 0
+        var readers: [Int: AsyncStream<Void>.Continuation] = [:]
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+    private let socket: Int32
+    /// A byte in it, or its end, wakes the thread to stop.
+    private let wakeReader: Int32
+    private let wakeWriter: Int32
+
+    init?() {
+        let socket = towline_watch_network()
+        guard socket >= 0 else { return nil }
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            Glibc.close(socket)
+            return nil
+        }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        self.socket = socket
+        wakeReader = ends[0]
+        wakeWriter = ends[1]
+    }
+
+    /// No thread could be had.
+    func abandon() {
+        state.withLock { state in
+            state.isStopping = true
+            closeDescriptors()
+        }
+    }
+
+    private func closeDescriptors() {
+        for descriptor in [socket, wakeReader, wakeWriter] { Glibc.close(descriptor) }
+    }
+
+    // MARK: From other threads
+
+    func changes() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let number = state.withLock { state -> Int? in
+            guard !state.isStopping else { return nil }
+            state.next += 1
+            state.readers[state.next] = continuation
+            return state.next
+        }
+        guard let number else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in
+            _ = self?.state.withLock { $0.readers.removeValue(forKey: number) }
+        }
+        return stream
+    }
+
+    func stop() {
+        state.withLock { state in
+            guard !state.isStopping else { return }
+            state.isStopping = true
+            // Under the lock: the thread closes the descriptors only after it took the lock to say that it is over.
+            _ = write(wakeWriter, [1], 1)
+        }
+    }
+
+    func ended() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !state.isOver { state.waiters.append(continuation) }
+                return state.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    // MARK: On the thread
+
+    func run() {
+        while wait(milliseconds: -1) {
+            guard drain() else { continue }
+            // What else changes in the window belongs to the same event.
+            let end = ContinuousClock.now + NetlinkMonitor.window
+            while ContinuousClock.now < end {
+                let left = Int32((end - ContinuousClock.now) / .milliseconds(1)) + 1
+                guard wait(milliseconds: left) else { return finish() }
+                _ = drain()
+            }
+            for reader in state.withLock({ Array($0.readers.values) }) { reader.yield() }
+        }
+        finish()
+    }
+
+    /// Sleeps until something is there to read, or the time is over.
+    ///
+    /// - Returns: `false` if it is time to stop.
+    private func wait(milliseconds: Int32) -> Bool {
+        var watched = [
+            pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wakeReader, events: Int16(POLLIN), revents: 0),
+        ]
+        _ = poll(&watched, 2, milliseconds)
+        return watched[1].revents == 0
+    }
+
+    /// Reads what is there. What it says does not matter; that some of it was lost (`ENOBUFS`) is a change too.
+    private func drain() -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 8192)
+        var changed = false
+        while true {
+            let count = recv(socket, &buffer, buffer.count, 0)
+            if count > 0 || (count < 0 && errno == ENOBUFS) {
+                changed = true
+            } else if count == 0 || errno != EINTR {
+                return changed
+            }
+        }
+    }
+
+    private func finish() {
+        let (readers, waiters) = state.withLock { state in
+            closeDescriptors()
+            state.isOver = true
+            defer { (state.readers, state.waiters) = ([:], []) }
+            return (Array(state.readers.values), state.waiters)
+        }
+        for reader in readers { reader.finish() }
+        for waiter in waiters { waiter.resume() }
+    }
+}

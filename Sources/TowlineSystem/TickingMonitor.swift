@@ -1,0 +1,61 @@
+import Synchronization
+internal import TowlineEngine
+
+/// For systems that tell of no change: claims one now and then, ever more rarely, so that nothing waits for ever.
+package final class TickingMonitor: NetworkMonitor {
+    private struct State {
+        var isClosed = false
+        var next = 0
+        var tasks: [Int: Task<Void, Never>] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let first: Duration
+    private let longest: Duration
+
+    /// The first claim comes after `first`, each further one after twice the time, at most `longest`.
+    package init(first: Duration = .seconds(15), longest: Duration = .seconds(300)) {
+        self.first = first
+        self.longest = longest
+    }
+
+    deinit { state.withLock { $0.tasks.values.forEach { $0.cancel() } } }
+
+    /// Whether an interface other than the loopback is up and has an address; `true` if the system does not tell.
+    package var isProbablyOnline: Bool { SystemNetwork.isProbablyOnline }
+
+    package func changes() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let (first, longest) = (first, longest)
+        state.withLock { state in
+            guard !state.isClosed else { return continuation.finish() }
+            state.next += 1
+            let number = state.next
+            let task = Task {
+                var pause = first
+                while (try? await Task.sleep(for: pause)) != nil {
+                    continuation.yield()
+                    pause = min(pause * 2, longest)
+                }
+                continuation.finish()
+            }
+            state.tasks[number] = task
+            continuation.onTermination = { [weak self] _ in
+                task.cancel()
+                _ = self?.state.withLock { $0.tasks.removeValue(forKey: number) }
+            }
+        }
+        return stream
+    }
+
+    package func close() async {
+        let tasks = state.withLock { state in
+            state.isClosed = true
+            return Array(state.tasks.values)
+        }
+        for task in tasks {
+            task.cancel()
+            await task.value
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+import TowlineArchive
+import TowlineCore
+
+/// A directory of one test's own in which archives are made and unpacked.
+final class Workshop: Sendable {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "/tow-archive-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path + "/out", withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Where archives are unpacked into.
+    var out: String { path + "/out" }
+
+    func file(_ name: String) -> String { path + "/" + name }
+
+    /// What is in a directory, sorted.
+    func names(_ folder: String) -> [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
+    }
+
+    func text(_ name: String) -> String? { try? String(contentsOfFile: out + "/it/" + name, encoding: .utf8) }
+
+    func status(_ name: String) -> stat? {
+        var status = stat()
+        return lstat(out + "/it/" + name, &status) == 0 ? status : nil
+    }
+
+    /// Runs a shell script in the directory.
+    func shell(_ script: String) async throws { try await run(["/bin/sh", "-ec", script]) }
+
+    /// Runs a Python script in the directory, with what makes archives imported and `path` set to where to put it.
+    func python(_ script: String, _ archive: String = "it.tar") async throws {
+        let head = """
+            import io, os, struct, sys, tarfile, zipfile, zlib, gzip
+            path = "\(archive)"
+            def entry(name, kind=tarfile.REGTYPE, target="", mode=0o644):
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname, info.mode = kind, target, mode
+                return info
+            def data(tar, name, content=b"x", mode=0o644):
+                info = entry(name, mode=mode)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+
+            """
+        try await run(["/usr/bin/python3", "-c", head + script])
+    }
+
+    private func run(_ command: [String]) async throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: command[0])
+        process.arguments = Array(command.dropFirst())
+        process.currentDirectoryURL = URL(fileURLWithPath: path)
+        process.standardInput = FileHandle.nullDevice
+        let status = try await withCheckedThrowingContinuation {
+            (continuation: CheckedContinuation<Int32, any Error>) in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do { try process.run() } catch { continuation.resume(throwing: error) }
+        }
+        try #require(status == 0, "\(command.last ?? "")")
+    }
+
+    /// Unpacks `archive` as `it`.
+    @discardableResult
+    func unpack(_ archive: String, _ change: (inout UnpackLimits) -> Void = { _ in }) async throws -> Unpacker.Result {
+        var limits = UnpackLimits()
+        change(&limits)
+        return try await Unpacker(limits: limits).unpack(file(archive), into: out, as: "it", durable: false)
+    }
+
+    /// Unpacks, expects an error, and that nothing at all is left of the attempt.
+    func expect(
+        _ code: TowlineError.Code, _ reason: String, of archive: String,
+        _ change: (inout UnpackLimits) -> Void = { _ in },
+        _ location: SourceLocation = #_sourceLocation
+    ) async {
+        do {
+            _ = try await unpack(archive, change)
+            Issue.record("it was unpacked: \(names(out + "/it"))", sourceLocation: location)
+        } catch let error as TowlineError {
+            #expect(error.code == code, "\(error)", sourceLocation: location)
+            #expect(reason.isEmpty || error.message.contains(reason), "\(error)", sourceLocation: location)
+        } catch {
+            Issue.record(error, sourceLocation: location)
+        }
+        #expect(names(out) == [], sourceLocation: location)
+    }
+}

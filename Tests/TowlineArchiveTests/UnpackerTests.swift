@@ -1,0 +1,163 @@
+import Foundation
+import Testing
+import TowlineArchive
+import TowlineCore
+
+@Suite("Unpacking what people publish", .timeLimit(.minutes(3)))
+struct UnpackerTests {
+    private static let kinds = [
+        "tar": "tar cf", "tar.gz": "tar czf", "tar.xz": "tar cJf", "tar.zst": "tar --zstd -cf", "zip": "zip -qry",
+    ]
+
+    private static let tree = """
+        mkdir -p tree/a/b/c/d/e tree/empty tree/.hidden
+        echo one > tree/one; echo deep > tree/a/b/c/d/e/deep; echo dot > tree/.hidden/.file
+        printf 'déjà vu' > 'tree/Übergröße ✓ 日本語.txt'; echo run > tree/run; chmod 755 tree/run
+        head -c 3000000 /dev/urandom > tree/random
+        long=$(printf 'n%.0s' $(seq 1 250)); echo long > tree/$long
+        mkdir -p tree/$long.d/$long/$long/$long; echo far > tree/$long.d/$long/$long/$long/$long
+        ln -s a/b tree/link; ln -s ../../one tree/a/b/up; touch -d @1234567890 tree/one
+
+        """
+
+    @Test("every kind comes out as it went in", arguments: Self.kinds.keys.sorted())
+    func roundTrip(kind: String) async throws {
+        let workshop = try Workshop()
+        let program = try #require(Self.kinds[kind])
+        try await workshop.shell(Self.tree + "cd tree; \(program) ../it.\(kind) .")
+        let result = try await workshop.unpack("it.\(kind)")
+        try await workshop.shell("diff -r --no-dereference tree out/it")
+        #expect(workshop.names(workshop.out) == ["it"])
+        #expect(result.path == workshop.out + "/it")
+        #expect(result.bytes > 3_000_000)
+        #expect(workshop.status("run").map { $0.st_mode & 0o100 } == 0o100)
+        #expect(workshop.status("one").map { $0.st_mode & 0o111 } == 0)
+        #expect(workshop.status("one")?.st_mtim.tv_sec == 1_234_567_890)
+        #expect(workshop.text("a/b/up") == "one\n")
+    }
+
+    @Test("the directory is as open as the umask lets new ones be")
+    func permissions() async throws {
+        let workshop = try Workshop()
+        try await workshop.shell("mkdir plain; echo x > x; tar cf it.tar x")
+        try await workshop.unpack("it.tar")
+        var plain = stat()
+        #expect(stat(workshop.file("plain"), &plain) == 0)
+        #expect(workshop.status("").map { $0.st_mode } == plain.st_mode)
+    }
+
+    @Test(
+        "hard links to files of its own, sparse files, and what GNU tar, pax and ustar make of names",
+        arguments: [
+            "gnu", "pax", "ustar", "oldgnu",
+        ])
+    func tarDialects(format: String) async throws {
+        let workshop = try Workshop()
+        try await workshop.shell(
+            """
+            mkdir -p tree/sub; echo one > tree/one; ln tree/one tree/sub/same
+            echo ü > tree/ü
+            sparse=
+            if [ \(format) != ustar ]; then
+                sparse=-S; truncate -s 5M tree/holes; printf end >> tree/holes; truncate -s 9M tree/holes
+            fi
+            cd tree; tar $sparse --format=\(format) -cf ../it.tar .
+            """)
+        try await workshop.unpack("it.tar")
+        try await workshop.shell("diff -r tree out/it")
+        #expect(workshop.status("one")?.st_ino == workshop.status("sub/same")?.st_ino)
+    }
+
+    @Test("names that are no UTF-8 stay different, and controls become harmless")
+    func awkwardNames() async throws {
+        let workshop = try Workshop()
+        try await workshop.python(
+            """
+            with tarfile.open(path, "w", encoding="latin-1", format=tarfile.GNU_FORMAT) as tar:
+                data(tar, "caf\\u00e9"); data(tar, "caf\\u00e8"); data(tar, "a\\x1b[31mb"); data(tar, "back\\\\slash")
+                data(tar, "./dot/./file"); data(tar, "x" * 300 + ".txt")
+            """)
+        try await workshop.unpack("it.tar")
+        let names = workshop.names(workshop.out + "/it")
+        #expect(names.contains("café") && names.contains("cafè"))
+        #expect(names.contains("a_[31mb") && names.contains("back_slash"))
+        #expect(names.contains(String(repeating: "x", count: 251) + ".txt"))
+        #expect(workshop.text("dot/file") == "x")
+    }
+
+    @Test("an archive of nothing is an empty directory")
+    func empty() async throws {
+        for make in [
+            "tar czf it -T /dev/null", "tar cf it -T /dev/null",
+            "python3 -c 'import zipfile; zipfile.ZipFile(\"it\",\"w\").close()'",
+        ] {
+            let workshop = try Workshop()
+            try await workshop.shell(make)
+            let result = try await workshop.unpack("it")
+            #expect(result.entries == 0)
+            #expect(workshop.names(workshop.out) == ["it"])
+            #expect(workshop.names(workshop.out + "/it") == [])
+        }
+    }
+
+    @Test("setuid, setgid and sticky bits are left out")
+    func modeBits() async throws {
+        let workshop = try Workshop()
+        try await workshop.python(
+            """
+            with tarfile.open(path, "w") as tar:
+                data(tar, "tool", mode=0o7755); tar.addfile(entry("dir", tarfile.DIRTYPE, mode=0o7777))
+            """)
+        try await workshop.unpack("it.tar")
+        #expect(workshop.status("tool").map { $0.st_mode & 0o7100 } == 0o100)
+        #expect(workshop.status("dir").map { $0.st_mode & 0o7700 } == 0o700)
+    }
+
+    // MARK: The place
+
+    @Test("nothing that is there is written to")
+    func occupied() async throws {
+        let workshop = try Workshop()
+        try await workshop.shell("mkdir out/it; echo mine > out/it/one; echo theirs > one; tar cf it.tar one")
+        await #expect { try await workshop.unpack("it.tar") } throws: {
+            ($0 as? TowlineError)?.code == .destinationExists
+        }
+        #expect(workshop.text("one") == "mine\n")
+        #expect(workshop.names(workshop.out) == ["it"])
+    }
+
+    @Test("what a crash left goes; what somebody else put there stays")
+    func leftovers() async throws {
+        let workshop = try Workshop()
+        try await workshop.shell(
+            """
+            mkdir -p out/it.unpacking-1/sub out/it.unpacking-2; echo half > out/it.unpacking-1/sub/half
+            ln -s /etc out/it.unpacking-1/etc; touch out/it.unpacking-1/.towline-unpacking
+            echo mine > out/it.unpacking-2/mine; echo x > x; tar cf it.tar x
+            """)
+        try await workshop.unpack("it.tar")
+        #expect(workshop.names(workshop.out) == ["it", "it.unpacking-2"])
+        #expect(workshop.names(workshop.out + "/it") == ["x"])
+    }
+
+    @Test("a cancelled task leaves nothing")
+    func cancelled() async throws {
+        let workshop = try Workshop()
+        try await workshop.shell("head -c 3000000 /dev/zero > zeros; tar cf it.tar zeros")
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await workshop.unpack("it.tar")
+        }
+        await #expect { try await task.value } throws: { ($0 as? TowlineError)?.code == .cancelled }
+        #expect(workshop.names(workshop.out) == [])
+    }
+
+    @Test("the directory's name is the archive's without its ending")
+    func names() {
+        #expect(Unpacker.directoryName(for: "linux-6.1.tar.xz") == "linux-6.1")
+        #expect(Unpacker.directoryName(for: "Photos.ZIP") == "Photos")
+        #expect(Unpacker.directoryName(for: "data") == "data.unpacked")
+        #expect(Unpacker.isArchive("a.tgz") && Unpacker.isArchive("a.tar.zst"))
+        #expect(!Unpacker.isArchive("a.gz") && !Unpacker.isArchive(".zip") && !Unpacker.isArchive("zip"))
+    }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import Testing
+import TowlineCore
+import TowlineSystem
+
+@Suite("The command after a download", .timeLimit(.minutes(2)))
+struct CommandRunnerTests {
+    private func run(_ arguments: String..., in directory: String? = nil) async throws -> (CommandRunner.End, String) {
+        let outcome = try await CommandRunner().run(arguments, in: directory)
+        return (outcome.end, String(decoding: outcome.tail, as: UTF8.self))
+    }
+
+    @Test("status, both outputs and the directory")
+    func outcome() async throws {
+        let outcome = try await run("/bin/sh", "-c", "pwd; echo wrong >&2; exit 7", in: "/usr")
+        #expect(outcome == (.exited(7), "/usr\nwrong\n"))
+        #expect(try await run("true") == (.exited(0), ""))
+        #expect(try await run("/bin/sh", "-c", "kill -9 $$").0 == .killed(SIGKILL))
+    }
+
+    @Test("arguments stay what they are: nobody splits, expands or runs them")
+    func noShell() async throws {
+        let hostile = ["$(touch /tmp/tow-evil)", "; rm -rf x", "a b", "*", "`id`", "'\"", "", "\n", "-n"]
+        let outcome = try await CommandRunner().run(["/usr/bin/printf", "<%s>"] + hostile)
+        #expect(String(decoding: outcome.tail, as: UTF8.self) == hostile.map { "<\($0)>" }.joined())
+    }
+
+    @Test("it reads nothing, and has no descriptor but three")
+    func descriptors() async throws {
+        // One that is not closed on exec, as a careless part of a program might have.
+        let careless = open("/etc/passwd", O_RDONLY)
+        defer { close(careless) }
+        // ls has one of its own open while it looks.
+        let (end, text) = try await run("/bin/sh", "-c", "cat; exec ls /proc/self/fd")
+        #expect(end == .exited(0))
+        #expect(text.split(separator: "\n").compactMap { Int($0) }.sorted() == [0, 1, 2, 3])
+    }
+
+    @Test("a signal mask or an ignored signal of ours is not its own")
+    func signals() async throws {
+        let (_, text) = try await run("/bin/sh", "-c", "grep -E 'SigBlk|SigIgn' /proc/self/status")
+        let masks = text.split(separator: "\n").compactMap { $0.split(separator: "\t").last }
+            .compactMap { UInt64($0, radix: 16) }
+        // 32 and 33 are the C library's own (signal(7)).
+        #expect(masks.map { $0 & ~0x1_8000_0000 } == [0, 0])
+    }
+
+    @Test("of much output the end is kept")
+    func tail() async throws {
+        let outcome = try await CommandRunner().run(["/bin/sh", "-c", "seq 1 300000; printf last"])
+        #expect(outcome.tail.count == CommandRunner.tailLength)
+        #expect(String(decoding: outcome.tail, as: UTF8.self).hasSuffix("299999\n300000\nlast"))
+    }
+
+    private static let unusable: [[String]] = [[], [""], ["/none/such"], ["a\0b"], ["/etc/passwd"]]
+
+    @Test("what cannot be run says why", arguments: Self.unusable)
+    func cannotRun(arguments: [String]) async {
+        await #expect { try await CommandRunner().run(arguments) } throws: {
+            ($0 as? TowlineError)?.code == .commandFailed
+        }
+    }
+
+    @Test("what takes too long ends, and all it started with it, whether it listens or not")
+    func timeLimit() async throws {
+        let runner = CommandRunner(timeLimit: .milliseconds(500), grace: .milliseconds(300))
+        let polite = try await runner.run(["/bin/sh", "-c", "trap 'echo bye; exit 3' TERM; sleep 1000 & echo $!; wait"])
+        #expect(polite.end == .timedOut)
+        let lines = String(decoding: polite.tail, as: UTF8.self).split(separator: "\n")
+        #expect(lines.last == "bye")
+        try await expectGone(try #require(lines.first.flatMap { Int32($0) }))
+
+        let deaf = try await runner.run(["/bin/sh", "-c", "trap '' TERM; echo $$; while :; do sleep 1000; done"])
+        #expect(deaf.end == .timedOut)
+        let text = String(decoding: deaf.tail, as: UTF8.self).split(separator: "\n")
+        try await expectGone(try #require(text.first.flatMap { Int32($0) }))
+    }
+
+    @Test("a cancelled task ends it")
+    func cancelled() async throws {
+        let mark = NSTemporaryDirectory() + "/tow-command-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: mark) }
+        let task = Task {
+            try await CommandRunner().run([
+                "/bin/sh", "-c", "echo $$ > \(mark).new; mv \(mark).new \(mark); sleep 1000",
+            ])
+        }
+        while !FileManager.default.fileExists(atPath: mark) { try await Task.sleep(for: .milliseconds(5)) }
+        task.cancel()
+        await #expect { try await task.value } throws: { ($0 as? TowlineError)?.code == .cancelled }
+        let text = try String(contentsOfFile: mark, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)
+        try await expectGone(try #require(Int32(text)))
+    }
+
+    @Test("one that leaves something in the background is not waited for beyond its own end")
+    func background() async throws {
+        let (end, text) = try await run("/bin/sh", "-c", "sleep 1000 & echo $!")
+        #expect(end == .exited(0))
+        let process = try #require(Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+        #expect(kill(process, 0) == 0)
+        kill(process, SIGKILL)
+    }
+
+    @Test("neither zombies nor descriptors are left")
+    func leftovers() async throws {
+        _ = try await run("true")
+        let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<200 {
+                group.addTask { _ = try await CommandRunner().run(["/bin/sh", "-c", "exec 1>&- 2>&-; exit 0"]) }
+            }
+            try await group.waitForAll()
+        }
+        let after = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        #expect(after < before + 100, "other tests have some open too")
+        let children = try String(contentsOfFile: "/proc/self/task/\(getpid())/children", encoding: .utf8)
+        for child in children.split(separator: " ") {
+            let status = (try? String(contentsOfFile: "/proc/\(child)/stat", encoding: .utf8)) ?? ""
+            #expect(!status.contains("(sh) Z"))
+        }
+    }
+
+    /// Waits until a process is no more, or only a zombie that somebody else has to wait for.
+    private func expectGone(_ process: Int32, _ location: SourceLocation = #_sourceLocation) async throws {
+        for _ in 0..<2000 {
+            let status = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ") Z"
+            if status.contains(") Z") { return }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        Issue.record("\(process) is still there", sourceLocation: location)
+    }
+}
+
+@Suite("The command's template")
+struct CommandTemplateTests {
+    @Test("places are filled within their argument, once, and nothing else is touched")
+    func filled() throws {
+        let url = try HTTPURL(parsing: "https://me:secret@files.example/a?Signature=abc&b=c")
+        let template = CommandTemplate([
+            "mv", "{path}", "to={directory}/new/{name}", "{url-without-secrets}", "{other}{name", "}{", "{{name}}",
+        ])
+        #expect(
+            template.filled(directory: "/d", name: "{path} $(x)", url: url) == [
+                "mv", "/d/{path} $(x)", "to=/d/new/{path} $(x)", "https://files.example/a?Signature=&b=c",
+                "{other}{name", "}{", "{{path} $(x)}",
+            ])
+    }
+}
