@@ -70,7 +70,8 @@ let package = Package(
         // C: headers for libraries of the system, and the calls that Swift cannot spell.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+        // No pkgConfig: SwiftPM would ask those who build `tow` alone to install what it does not need.
+        .systemLibrary(name: "CArchive"),
         .target(name: "CTowline"),
 
         .executableTarget(
