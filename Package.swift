@@ -53,7 +53,8 @@ let package = Package(
         .target(
             name: "Towline",
             dependencies: [
-                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry", "TowlineArchive", "TowlineSystem",
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry", "TowlineArchive",
+                "TowlineSystem",
             ],
             swiftSettings: strict),
         .target(

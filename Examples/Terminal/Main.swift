@@ -88,7 +88,8 @@ struct Screen {
         case ("history", let name?):
             for note in try await download(name).timeline() { say("note \(note.kind) \(note.message)") }
             say("end")
-        default: say("commands: add LINK [unpack DIRECTORY], list, start|pause|resume|cancel|retry|remove ID, limit, quit")
+        default:
+            say("commands: add LINK [unpack DIRECTORY], list, start|pause|resume|cancel|retry|remove ID, limit, quit")
         }
     }
 

@@ -65,6 +65,10 @@ int towline_rename(int directory, const char *from, const char *to, int keeps) {
                         : renameat(directory, from, directory, to));
 }
 
+int towline_move(const char *from, const char *to) {
+    return result(renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE));
+}
+
 int towline_fsetxattr(int descriptor, const char *name, const void *value, size_t size) {
     return result(fsetxattr(descriptor, name, value, size, 0));
 }

@@ -82,7 +82,9 @@ public struct Download: Sendable, Identifiable, Hashable {
         return Observation(
             Task(executorPreference: executor) {
                 let result: Result<URL, TowlineError>
-                do throws(TowlineError) { result = .success(try await download.file) } catch { result = .failure(error) }
+                do throws(TowlineError) { result = .success(try await download.file) } catch {
+                    result = .failure(error)
+                }
                 // Whoever let go of the observation is not called.
                 if !Task.isCancelled { await body(result) }
             })

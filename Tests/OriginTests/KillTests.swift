@@ -49,8 +49,9 @@ import Testing
         for (name, version) in versions { rework += server.log.bodyBytesServed("/\(name)") - version.length }
         // Three downloads of one host run at once, each with at most 16 connections; small ones may start over.
         let allowed = Int64(kills) * 3 * (16 * Self.bound + 1_048_576)
-        print("list kills: \(kills) kills, \(Self.count) downloads, \(rework / 1024) KiB came twice,"
-            + " \(rework / Int64(kills) / 1024) KiB for each kill")
+        print(
+            "list kills: \(kills) kills, \(Self.count) downloads, \(rework / 1024) KiB came twice,"
+                + " \(rework / Int64(kills) / 1024) KiB for each kill")
         #expect(rework <= allowed)
         await server.stop()
     }

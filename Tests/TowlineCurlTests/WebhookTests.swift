@@ -1,6 +1,7 @@
 import FaultServer
 import Foundation
 import Testing
+import TestServers
 import TowlineCore
 import TowlineCurl
 import TowlineEngine

@@ -57,7 +57,8 @@ import Towline
         let released = try await Resources.settled {
             $0.descriptors <= before.descriptors && $0.threads <= before.threads
         }
-        #expect(released.descriptors <= before.descriptors && released.threads <= before.threads, "\(before) → \(released)")
+        #expect(
+            released.descriptors <= before.descriptors && released.threads <= before.threads, "\(before) → \(released)")
         await site.server.stop()
     }
 

@@ -7,7 +7,9 @@ import Towline
 @Suite struct QueueTests {
     private func resources(_ count: Int, length: Int64 = 400_000) -> [String: Resource] {
         Dictionary(
-            uniqueKeysWithValues: (0..<count).map { ("/f\($0)", Resource(Version(seed: UInt64($0 + 1), length: length))) })
+            uniqueKeysWithValues: (0..<count).map {
+                ("/f\($0)", Resource(Version(seed: UInt64($0 + 1), length: length)))
+            })
     }
 
     /// The paths in the order in which they were asked for first.

@@ -50,6 +50,9 @@ int towline_spawn(char *const *arguments, const char *directory, int output);
 /// A process's end, if it came: 1, and the code of waitid(2) and what it means; the process stays a zombie. 0: it runs.
 int towline_peek_end(int process, int *code, int *status);
 
+/// renameat2(2) with RENAME_NOREPLACE, between any two directories of one file system.
+int towline_move(const char *from, const char *to);
+
 /// A netlink socket that hears of every change of links, addresses and routes; it does not block.
 int towline_watch_network(void);
 /// Whether an interface other than the loopback is up, has a carrier, and an address that is not link-local.

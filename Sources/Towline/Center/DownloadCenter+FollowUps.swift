@@ -37,7 +37,8 @@ extension DownloadCenter {
                     }
                 } catch {
                     if isClosed || Task.isCancelled { return }
-                    return try await settle(id, record, .failed(number, error.message), "follow-up-failed", error.message)
+                    return try await settle(
+                        id, record, .failed(number, error.message), "follow-up-failed", error.message)
                 }
                 number += 1
                 let state = number == request.followUps.count ? FollowUpState.done : .running(number)

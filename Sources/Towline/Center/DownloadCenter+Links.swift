@@ -28,7 +28,8 @@ extension DownloadCenter {
 
     /// Renews a link that ends before a request could be answered.
     func renewIfExpiring(_ download: LiveDownload) async throws(TowlineError) {
-        guard configuration.linkRenewal != nil, let end = LinkExpiry.secondsSince1970(try download.request.source) else { return }
+        guard configuration.linkRenewal != nil, let end = LinkExpiry.secondsSince1970(try download.request.source)
+        else { return }
         let date = Date(timeIntervalSince1970: Double(end))
         guard date.timeIntervalSinceNow < Self.margin else { return }
         _ = await renew(download, .expires(date))
@@ -36,7 +37,8 @@ extension DownloadCenter {
 
     /// In how long the link of a download must be renewed, if it says so and somebody can.
     func renewalTime(_ download: LiveDownload) throws(TowlineError) -> Duration? {
-        guard configuration.linkRenewal != nil, let end = LinkExpiry.secondsSince1970(try download.request.source) else {
+        guard configuration.linkRenewal != nil, let end = LinkExpiry.secondsSince1970(try download.request.source)
+        else {
             return nil
         }
         let left = Date(timeIntervalSince1970: Double(end)).timeIntervalSinceNow - Self.margin

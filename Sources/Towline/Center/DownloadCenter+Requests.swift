@@ -80,7 +80,8 @@ extension DownloadCenter {
             }
             let next = FollowUpState.running(number)
             try await set(
-                id, .init(.finished, reasonCode: next.code, endedAt: record.endedAt), "retried", "follow-up asked for again")
+                id, .init(.finished, reasonCode: next.code, endedAt: record.endedAt), "retried",
+                "follow-up asked for again")
             beginFollowUps(id)
         default: try await resume(id)
         }
@@ -145,7 +146,8 @@ extension DownloadCenter {
     private func illegal(_ what: String, _ record: RegisteredDownload) -> TowlineError {
         TowlineError(
             .illegalTransition,
-            "\(record.name.map { TerminalSafeText.make($0) } ?? "the download") is \(record.state) and cannot be \(what)")
+            "\(record.name.map { TerminalSafeText.make($0) } ?? "the download") is \(record.state) and cannot be \(what)"
+        )
     }
 
     /// Waits until no transfer is at it.

@@ -44,8 +44,8 @@ struct LocalFollowUps: FollowUpPerformer {
     private func move(_ file: FinishedFile, _ target: URL) throws(TowlineError) -> String {
         let path = target.standardizedFileURL.path
         let name = TerminalSafeText.make(path)
-        if renameat2(AT_FDCWD, file.path, AT_FDCWD, path, UInt32(RENAME_NOREPLACE)) == 0 { return path }
-        let number = errno
+        let number = FileMove.rename(file.path, to: path)
+        if number == 0 { return path }
         // Done already, before a kill.
         if number == ENOENT, length(path) == file.length { return path }
         switch number {
@@ -86,7 +86,8 @@ struct LocalFollowUps: FollowUpPerformer {
         let path = URL(fileURLWithPath: file.path, isDirectory: false)
         let message = WebhookMessage(
             event: "finished", id: file.id.description, name: path.lastPathComponent, path: file.path,
-            bytes: file.length, checksum: try file.checksum.map { text throws(TowlineError) in try Checksum(parsing: text) },
+            bytes: file.length,
+            checksum: try file.checksum.map { text throws(TowlineError) in try Checksum(parsing: text) },
             time: file.endedAt / 1000)
         try await WebhookSender().send(message, to: HTTPURL(parsing: url.absoluteString))
     }

@@ -32,7 +32,11 @@ final class EventMailbox: Sendable {
                     contents.set(event, snapshot.id)
                 }
             case .noted, .missed, .troubled:
-                if contents.notes.count < Self.maximumNotes { contents.notes.append(event) } else { contents.missed += 1 }
+                if contents.notes.count < Self.maximumNotes {
+                    contents.notes.append(event)
+                } else {
+                    contents.missed += 1
+                }
             }
             return contents.reader.take()
         }

@@ -99,7 +99,9 @@ final class TerminalRun: @unchecked Sendable {
     var position: Int { lines.withLock { $0.all.count } }
 
     /// Sends a command.
-    func send(_ command: String) throws { try commands.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8)) }
+    func send(_ command: String) throws {
+        try commands.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
+    }
 
     /// Waits for the first line from that position on that fits.
     func line(after start: Int = 0, _ fits: (String) -> Bool) async throws -> String {
