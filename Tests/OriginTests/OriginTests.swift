@@ -1,5 +1,6 @@
 import FaultServer
 import Foundation
+import TestServers
 import Testing
 
 /// What the five tutorials promise, driven from outside against the example program that embeds the library. The names
@@ -143,5 +144,39 @@ import Testing
         #expect(place.holds("archive", Self.version))
         #expect(try await run.quit() == 0)
         await server.stop()
+    }
+
+    /// O5: on success the archive is unpacked, and again only if it was not before.
+    @Test func o5_theArchiveIsUnpacked() async throws {
+        let place = try TerminalRun.Place()
+        defer { place.remove() }
+        let nginx = try await Nginx()
+        let content = place.root.appendingPathComponent("pictures")
+        try FileManager.default.createDirectory(
+            at: content.appendingPathComponent("raw"), withIntermediateDirectories: true)
+        let bytes = Data((0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) })
+        try bytes.write(to: content.appendingPathComponent("raw/one.bin"))
+        try Data("hello\n".utf8).write(to: content.appendingPathComponent("read me.txt"))
+        let tar = Process()
+        tar.executableURL = URL(fileURLWithPath: "/bin/tar")
+        tar.arguments = ["-C", place.root.path, "-czf", nginx.folder.path + "/pictures.tar.gz", "pictures"]
+        try tar.run()
+        tar.waitUntilExit()
+        #expect(tar.terminationStatus == 0)
+
+        let run = try await TerminalRun.start(place)
+        let id = try await run.add(nginx.url("pictures.tar.gz"), "unpack out")
+        try await run.row(id) { $0.state == "finished" && $0.rest.hasPrefix("done") }
+        let out = URL(fileURLWithPath: place.downloads).appendingPathComponent("out/pictures")
+        #expect(try Data(contentsOf: out.appendingPathComponent("raw/one.bin")) == bytes)
+        #expect(try String(contentsOf: out.appendingPathComponent("read me.txt"), encoding: .utf8) == "hello\n")
+        let names = try FileManager.default.contentsOfDirectory(atPath: place.downloads).sorted()
+        #expect(names == ["out", "pictures.tar.gz"])
+        #expect(try await run.quit() == 0)
+        let asked = nginx.log.count
+        let second = try await TerminalRun.start(place)
+        #expect(try await second.list().map(\.rest) == ["done"])
+        #expect(try await second.quit() == 0)
+        #expect(nginx.log.count == asked)
     }
 }
