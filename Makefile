@@ -29,7 +29,7 @@ setup:
 
 ## check        format and house rules, without building
 check:
-	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples
 	@scripts/house --self-test
 	@scripts/house
 
@@ -43,7 +43,7 @@ torture: setup
 
 ## format       rewrite the sources in the house's format
 format:
-	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests Examples
 
 ## install      put tow into $(DESTDIR)$(PREFIX)/bin
 install: build

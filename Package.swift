@@ -87,6 +87,10 @@ let package = Package(
         .executableTarget(
             name: "towline-terminal", dependencies: ["Towline"], path: "Examples/Terminal", swiftSettings: strict),
 
+        // The README's code, so that it compiles; scripts/house compares the two.
+        .executableTarget(
+            name: "towline-readme", dependencies: ["Towline"], path: "Examples/Readme", swiftSettings: strict),
+
         // For tests only.
         .target(
             name: "FaultServer",

@@ -179,4 +179,14 @@ import Testing
         #expect(try await second.quit() == 0)
         #expect(nginx.log.count == asked)
     }
+
+    /// An app that imports the library links no web server; the fault server's program shows that one would be seen.
+    @Test func aClientLinksNoWebServer() throws {
+        let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        func names(_ program: String) throws -> Bool {
+            try Data(contentsOf: folder.appendingPathComponent(program)).range(of: Data("NIOPosix".utf8)) != nil
+        }
+        #expect(try !names("towline-terminal"))
+        #expect(try names("fault-server"))
+    }
 }
