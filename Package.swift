@@ -153,7 +153,9 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(name: "TowlineTests", dependencies: ["Towline", "FaultServer"], swiftSettings: strict),
-        .testTarget(name: "OriginTests", dependencies: ["FaultServer", "TestServers", "towline-terminal"], swiftSettings: strict),
+        .testTarget(
+            name: "OriginTests", dependencies: ["FaultServer", "TestServers", "towline-terminal"], swiftSettings: strict
+        ),
         .testTarget(name: "FaultServerTests", dependencies: ["FaultServer"], swiftSettings: strict),
         .testTarget(
             name: "CommandLineTests", dependencies: ["FaultServer", "TestServers", "tow"], swiftSettings: strict),
