@@ -1,0 +1,113 @@
+import FaultServer
+import Foundation
+import Testing
+import Towline
+
+/// What follows a finished download: in order, each once, told where it fails.
+@Suite struct FollowUpTests {
+    private static let version = Version(seed: 41, length: 300_000)
+
+    private func program(_ site: Site, _ text: String) throws -> URL {
+        let path = site.root.appendingPathComponent("program")
+        try Data("#!/bin/sh\n\(text)\n".utf8).write(to: path)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path.path)
+        return path
+    }
+
+    @Test func theyRunInOrderAfterThePublish() async throws {
+        let site = try await Site(["/a file": Resource(Self.version), "/hook": Resource(Version(seed: 1, length: 2))])
+        let downloader = try await site.downloader()
+        let log = site.root.appendingPathComponent("log")
+        // It gets its arguments one by one, whatever is in them, and the file is there when it runs.
+        let program = try program(site, "test -f \"$1\" && printf '%s|%s' \"$2\" \"$3\" > '\(log.path)'")
+        let target = site.root.appendingPathComponent("moved $HOME;.bin")
+        let hook = try #require(URL(string: site.server.url("/hook")))
+        let download = try await downloader.add(
+            try site.request("/a%20file") { request in
+                request.followUps = [
+                    .move(to: target), .run(program: program, arguments: ["{path}", "{name}", "$(id) {url-without-secrets}"]),
+                    .notify(hook),
+                ]
+            })
+        _ = try await download.file
+        let done = try await followed(download, downloader)
+        #expect(done.followUp == .done)
+        #expect(done.file == target)
+        #expect(site.names.isEmpty)
+        let mismatch = try Self.version.content.firstMismatch(inFile: target.path, length: Self.version.length)
+        #expect(mismatch == nil)
+        let text = try String(contentsOf: log, encoding: .utf8)
+        #expect(text == "moved $HOME;.bin|$(id) \(site.server.url("/a%20file"))")
+        let posts = site.server.log.requests("/hook")
+        #expect(posts.count == 1)
+        #expect(posts.first?.info.method == "POST")
+        #expect(posts.first?.info.field("Idempotency-Key")?.contains(download.id.description) == true)
+        let kinds = try await download.timeline().map(\.kind)
+        #expect(kinds.filter { $0 == "follow-up" }.count == 3, "\(kinds)")
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func aFailureIsToldAndCanBeRetried() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        var downloader = try await site.downloader()
+        let flag = site.root.appendingPathComponent("flag")
+        let program = try program(site, "test -e '\(flag.path)' || { echo not yet; exit 3; }")
+        let download = try await downloader.add(
+            try site.request("/file") { $0.followUps = [.run(program: program, arguments: [])] })
+        let failed = try await followed(download, downloader)
+        guard case .failed(0, let reason) = failed.followUp else {
+            Issue.record("\(failed.followUp)")
+            return
+        }
+        #expect(reason.contains("status 3") && reason.contains("not yet"))
+        #expect(failed.state == .finished && site.holds("file", Self.version), "the file is there all the same")
+        await downloader.close()
+
+        // The failure is there after a relaunch, and nothing is tried by itself.
+        downloader = try await site.downloader()
+        let again = try #require(try await downloader.download(download.id))
+        #expect(try await again.snapshot.followUp == failed.followUp)
+        try Data().write(to: flag)
+        try await again.retry()
+        #expect(try await followed(again, downloader) { $0 == .done }.followUp == .done)
+        #expect(site.server.log.requests("/file").count == 1)
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func whatIsThereIsNotMovedOver() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let downloader = try await site.downloader()
+        let target = site.root.appendingPathComponent("taken")
+        try Data("mine".utf8).write(to: target)
+        let download = try await downloader.add(try site.request("/file") { $0.followUps = [.move(to: target)] })
+        let failed = try await followed(download, downloader)
+        guard case .failed = failed.followUp else {
+            Issue.record("\(failed.followUp)")
+            return
+        }
+        #expect(try String(contentsOf: target, encoding: .utf8) == "mine")
+        #expect(site.holds("file", Self.version))
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// Waits until its follow-ups are over.
+    private func followed(
+        _ download: Download, _ downloader: Downloader,
+        until fits: @Sendable (FollowUpState) -> Bool = { state in
+            if case .running = state { return false }
+            return state != .none
+        }
+    ) async throws -> DownloadSnapshot {
+        let events = downloader.events
+        let now = try await download.snapshot
+        if now.state == .finished, fits(now.followUp) { return now }
+        for await event in events {
+            guard case .changed(let snapshot) = event, snapshot.id == download.id else { continue }
+            if snapshot.state == .finished, fits(snapshot.followUp) { return snapshot }
+        }
+        return try await download.snapshot
+    }
+}
