@@ -6,6 +6,11 @@ internal import GRDB
 final class CommitQueue: Sendable {
     /// One caller's write.
     struct Write: Sendable {
+        /// Gets a transaction of its own, because it is long.
+        ///
+        /// In a savepoint SQLite keeps what each page was before, and goes through all of that at the end of each
+        /// statement: the time would grow with the square of the length.
+        let isAlone: Bool
         /// Does it; the result is what tells the caller, once it is durable.
         let perform: @Sendable (Database) throws -> @Sendable () -> Void
         /// Tells the caller that it did not happen.
@@ -34,7 +39,8 @@ final class CommitQueue: Sendable {
     /// The next ones; none: it is over until `add` asks again.
     func take() -> [Write] {
         state.withLock { state in
-            let next = Array(state.waiting.prefix(CommitQueue.most))
+            let shared = state.waiting.prefix(CommitQueue.most).prefix { !$0.isAlone }
+            let next = Array(shared.isEmpty ? state.waiting.prefix(1) : shared)
             state.waiting.removeFirst(next.count)
             state.isRunning = !next.isEmpty
             return next
@@ -46,6 +52,10 @@ final class CommitQueue: Sendable {
         var ends: [@Sendable () -> Void] = []
         try queue.inTransaction(.immediate) { database in
             ends.removeAll()
+            if writes.count == 1 {
+                ends.append(try writes[0].perform(database))
+                return .commit
+            }
             for write in writes {
                 do {
                     try database.inSavepoint {

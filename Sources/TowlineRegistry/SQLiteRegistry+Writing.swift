@@ -8,12 +8,12 @@ extension SQLiteRegistry {
         if downloads.isEmpty { return [] }
         // First the directories: a download whose directory is not known would not be found again.
         try directory.remember(Set(downloads.map(\.directory)))
-        return try await write { try DownloadTable.add(downloads, to: $0) }
+        return try await write(changing: downloads.count) { try DownloadTable.add(downloads, to: $0) }
     }
 
     package func apply(_ changes: [RegistryChange]) async throws(TowlineError) {
         if changes.isEmpty { return }
-        try await write { database in
+        try await write(changing: changes.count) { database in
             for change in changes { try DownloadTable.apply(change, to: database) }
         }
     }
@@ -24,7 +24,7 @@ extension SQLiteRegistry {
 
     package func remove(_ ids: [DownloadID]) async throws(TowlineError) {
         if ids.isEmpty { return }
-        try await write { database in
+        try await write(changing: ids.count) { database in
             for id in ids { try DownloadTable.remove(id, from: database) }
         }
         try await emptyLog()
@@ -34,7 +34,9 @@ extension SQLiteRegistry {
         async throws(TowlineError) -> Int
     {
         if states.isEmpty { return 0 }
-        return try await write { try DownloadTable.changeAll(from: states, to: state, group: group, in: $0) }
+        return try await write(changing: .max) {
+            try DownloadTable.changeAll(from: states, to: state, group: group, in: $0)
+        }
     }
 
     package func setValue(_ value: String?, for name: String) async throws(TowlineError) {

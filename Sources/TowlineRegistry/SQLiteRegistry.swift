@@ -92,13 +92,14 @@ package final class SQLiteRegistry: Registry {
 
     // MARK: Writing
 
-    /// Does `body` in a transaction, perhaps with those of other callers, and returns when it is durable. `body` may
-    /// be done a second time, after a rollback.
-    func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws(TowlineError)
-        -> Value
-    {
+    /// Does `body` in a transaction, with those of other callers unless it changes many downloads, and returns when
+    /// it is durable. `body` may be done a second time, after a rollback.
+    func write<Value: Sendable>(
+        changing count: Int = 1, _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws(TowlineError) -> Value {
         let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
             let write = CommitQueue.Write(
+                isAlone: count > 50,
                 perform: { database in
                     let value = try body(database)
                     return { continuation.resume(returning: .success(value)) }
