@@ -71,10 +71,13 @@ struct DownloadRow {
     }
 
     /// Adds it at the end of the table.
-    static func insert(_ download: RegisteredDownload, place: Int64, into database: Database) throws {
+    /// - Returns: whether it was added: there is none of that name yet.
+    static func insert(
+        _ download: RegisteredDownload, place: Int64, into database: Database, _ totals: inout TotalsSum
+    ) throws -> Bool {
         let statement = try database.cachedStatement(
             sql: """
-                INSERT OR IGNORE INTO downloads (id, rank, place, state, complete_length, held_bytes, added_at, \
+                INSERT INTO downloads (id, rank, place, state, complete_length, held_bytes, added_at, \
                 ended_at, wait_until, status, "group", host, name, directory, reason_code, reason, source, identity, \
                 metadata, options, identity_hash, name_key, url_key) \
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -87,7 +90,13 @@ struct DownloadRow {
             try text(download.metadata), Data(download.options), identityHash(download.identity),
             nameKey(download.name), urlKey(download.source),
         ])
-        try statement.execute()
+        do {
+            try statement.execute()
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            return false
+        }
+        totals.add(download)
+        return true
     }
 
     static func rank(_ priority: Int) -> Int { priority == .min ? .max : -priority }

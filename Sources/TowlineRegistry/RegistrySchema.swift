@@ -25,7 +25,7 @@ enum RegistrySchema {
         "downloads", "entries", "settings", "hosts", "totals", "process",
         "downloads_id", "downloads_identity", "downloads_queue", "downloads_added", "downloads_name", "downloads_size",
         "downloads_state", "downloads_ended", "downloads_group", "downloads_queued_host", "entries_download",
-        "downloads_inserted", "downloads_deleted", "downloads_updated",
+        "downloads_deleted", "downloads_updated",
     ]
 
     /// `rank` is the priority with its sign turned, so that one ascending index serves the queue in both directions.
@@ -74,7 +74,8 @@ enum RegistrySchema {
         CREATE INDEX downloads_queued_host ON downloads (host, "group", rank, place) WHERE state = 0;
         """
 
-    /// Sums by state, kept by triggers, so that no path through the code can forget them. Lengths come from servers:
+    /// Sums by state, kept by triggers, so that no path through the code can forget them; only `TotalsSum` adds for
+    /// new rows, once for many: a trigger would make SQLite keep a journal for each. Lengths come from servers:
     /// sums of their upper and lower halves cannot overflow, whatever they claim.
     private static let totals = """
         CREATE TABLE totals (
@@ -86,9 +87,6 @@ enum RegistrySchema {
             complete_high INTEGER NOT NULL DEFAULT 0
         ) STRICT;
         INSERT INTO totals (state) VALUES (0), (1), (2), (3), (4), (5), (6);
-        CREATE TRIGGER downloads_inserted AFTER INSERT ON downloads BEGIN
-            \(adding("new"));
-        END;
         CREATE TRIGGER downloads_deleted AFTER DELETE ON downloads BEGIN
             \(subtracting("old"));
         END;

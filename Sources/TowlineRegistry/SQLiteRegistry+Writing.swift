@@ -69,15 +69,19 @@ extension SQLiteRegistry {
 enum DownloadTable {
     static func add(_ downloads: [RegisteredDownload], to database: Database) throws -> [RegistryAddition] {
         var places: [Int: Int64] = [:]
-        return try downloads.map { download in
+        var totals = TotalsSum()
+        let additions: [RegistryAddition] = try downloads.map { download in
             if let existing = try find(identity: download.identity, in: database) { return .existing(existing) }
             let rank = DownloadRow.rank(download.priority)
             let place = try places[rank] ?? QueuePlace.end(ofRank: rank, in: database)
-            try DownloadRow.insert(download, place: place, into: database)
-            guard database.changesCount > 0 else { return .existing(download.id) }
+            guard try DownloadRow.insert(download, place: place, into: database, &totals) else {
+                return .existing(download.id)
+            }
             places[rank] = place + QueuePlace.gap
             return .added
         }
+        try totals.write(to: database)
+        return additions
     }
 
     private static func find(identity: String, in database: Database) throws -> DownloadID? {
@@ -162,16 +166,20 @@ enum DownloadTable {
         from states: Set<RegisteredState>, to state: RegisteredState, group: String?, in database: Database
     ) throws -> Int {
         let from = states.map { String($0.rawValue) }.sorted().joined(separator: ", ")
-        var sql = """
-            UPDATE downloads SET state = ?, reason = NULL, reason_code = NULL, status = NULL, wait_until = NULL, \
-            ended_at = -1 WHERE state IN (\(from))
-            """
-        var arguments: StatementArguments = [state.rawValue]
+        var sql = "SELECT number FROM downloads INDEXED BY downloads_state WHERE state IN (\(from))"
+        var arguments = StatementArguments()
         if let group {
             sql += " AND \"group\" = ?"
             arguments += [group]
         }
-        try database.execute(sql: sql, arguments: arguments)
-        return database.changesCount
+        let numbers = try Int64.fetchAll(database, sql: sql, arguments: arguments)
+        // One by one: SQLite keeps what a statement changes in memory until its end, which is all of a long list.
+        let statement = try database.cachedStatement(
+            sql: """
+                UPDATE downloads SET state = ?, reason = NULL, reason_code = NULL, status = NULL, wait_until = NULL, \
+                ended_at = -1 WHERE number = ?
+                """)
+        for number in numbers { try statement.execute(arguments: [state.rawValue, number]) }
+        return numbers.count
     }
 }

@@ -65,16 +65,19 @@ struct Salvage {
         try source.unsafeRead { damaged in
             let numbers = self.numbers(damaged)
             try writer.write { database in
+                var totals = TotalsSum()
                 for number in numbers {
                     guard let row = self.download(number, damaged) else { continue }
-                    try DownloadRow.insert(row.download, place: row.place, into: database)
-                    guard database.changesCount > 0 else { continue }
+                    guard try DownloadRow.insert(row.download, place: row.place, into: database, &totals) else {
+                        continue
+                    }
                     count += 1
                     let copied = database.lastInsertedRowID
                     for entry in self.entries(number, damaged) {
                         try DownloadTable.add(entry, to: copied, in: database)
                     }
                 }
+                try totals.write(to: database)
                 try self.copyTable("settings", ["name", "value"], damaged, database)
                 try self.copyTable("hosts", ["origin", "written", "knowledge"], damaged, database)
             }

@@ -69,6 +69,7 @@ import TowlineEngine
             #expect(download == Sample.download(Int(download.addedAt - 1_700_000_000_000)))
         }
         #expect(Set(page.map(\.identity)).count == page.count)
+        #expect(try await registry.totals().counts == [.queued: page.count])
         #expect(registry.notices.contains { $0.contains("was damaged") && $0.contains("registry.sqlite.damaged-1") })
         #expect(state.names.contains("registry.sqlite.damaged-1"))
         _ = try await registry.add([Sample.download(777_777)])
