@@ -121,10 +121,22 @@ extension Descriptor {
         return status
     }
 
-    /// Takes the lock without waiting.
+    /// Takes the lock without waiting, but for a lock of this very process that is about to go: a transfer that ended
+    /// keeps it until its last write has returned, and a child that is being started has it until its program begins
+    /// (`fork(2)`). That takes milliseconds; a download that runs keeps it longer than anybody waits here.
     ///
     /// - Returns: whether we have it now.
     func lock() throws(TowlineError) -> Bool {
+        for _ in 0..<60 {
+            if try tryLock() { return true }
+            guard LockOwner.process(locking: self) ?? getpid() == getpid() else { return false }
+            var pause = timespec(tv_sec: 0, tv_nsec: 10_000_000)
+            nanosleep(&pause, nil)
+        }
+        return false
+    }
+
+    private func tryLock() throws(TowlineError) -> Bool {
         let code = try call { syscall.lock($0) }
         if code == -EWOULDBLOCK { return false }
         guard code >= 0 else { throw .locking(path, -code) }

@@ -328,6 +328,8 @@ struct DiskFaultTests {
             let run = try ChildRun(
                 site.command(), directory: site.scratch.path, environment: ["TMPDIR": elsewhere.path])
             await site.server.log.wait { $0.bodyBytesServed(Site.path) >= 2_000_000 }
+            // What the server's kernel took is on its way to the program.
+            for _ in 0..<500 where !site.hasPart { try await Task.sleep(for: .milliseconds(10)) }
             #expect(site.hasPart)
             run.signal(SIGTERM)
             _ = try await run.finish()

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Testing
 import TowlineCore
@@ -65,6 +66,22 @@ import TowlineEngine
     }
 
     /// Between opening and locking another process finished with the file, and a third one began anew.
+    /// A transfer that was stopped lets go when its last write returns; a child process when its program begins.
+    @Test func aLockThatIsAboutToGoIsWaitedFor() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        // What a child that was just forked has: the same open file.
+        let copy = try #require(directory.duplicate(of: "file.tow"))
+        let journal = try #require(directory.duplicate(of: "file.tow-journal"))
+        part.sink.close()
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(20)) {
+            close(copy)
+            close(journal)
+        }
+        let again = try storage.unfinished(directory.place())
+        #expect(again?.claims.isEmpty == false)
+    }
+
     @Test func aFileThatWasExchangedBeforeItsLockIsNotTaken() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<5000)

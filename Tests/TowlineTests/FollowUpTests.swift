@@ -15,7 +15,10 @@ import Towline
     }
 
     @Test func theyRunInOrderAfterThePublish() async throws {
-        let site = try await Site(["/a file": Resource(Self.version), "/hook": Resource(Version(seed: 1, length: 2))])
+        let site = try await Site([
+            "/a%20file": Resource(Self.version),
+            "/hook": Resource(Version(seed: 1, length: 2), behaviour: Behaviour { _ in Reply(200, text: "heard\n") }),
+        ])
         let downloader = try await site.downloader()
         let log = site.root.appendingPathComponent("log")
         // It gets its arguments one by one, whatever is in them, and the file is there when it runs.
@@ -25,7 +28,8 @@ import Towline
         let download = try await downloader.add(
             try site.request("/a%20file") { request in
                 request.followUps = [
-                    .move(to: target), .run(program: program, arguments: ["{path}", "{name}", "$(id) {url-without-secrets}"]),
+                    .move(to: target),
+                    .run(program: program, arguments: ["{path}", "{name}", "$(id) {url-without-secrets}"]),
                     .notify(hook),
                 ]
             })

@@ -18,6 +18,17 @@ final class ScratchDirectory {
         rmdir(path)
     }
 
+    /// Another descriptor of the open file that this process has under that name.
+    func duplicate(of name: String) -> Int32? {
+        for number in Int32(3)..<1024 {
+            var target = [CChar](repeating: 0, count: 4096)
+            guard readlink("/proc/self/fd/\(number)", &target, target.count - 1) > 0 else { continue }
+            let link = target.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            if String(decoding: link, as: UTF8.self) == path + "/" + name { return fcntl(number, F_DUPFD_CLOEXEC, 3) }
+        }
+        return nil
+    }
+
     func place(_ name: String = "file") -> Place { Place(directory: path, name: name) }
 
     subscript(name: String) -> [UInt8]? {
