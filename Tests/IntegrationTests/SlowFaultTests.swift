@@ -145,10 +145,11 @@ struct SlowFaultTests {
         "sha-256=:\(Data(MessageDigest.value(of: bytes, .sha256)).base64EncodedString()):"
     }
 
-    /// Row 55: a bit flips in one response under its Content-Digest: that segment comes again, and nothing else.
+    /// Row 55: a bit flips in one response under its Content-Digest: that segment comes again, and nothing else. A
+    /// response that carries one is not cut for another connection's sake: what is cut cannot be checked.
     @Test(arguments: [1, 4]) func row55BitFlip(connections: Int) async throws {
         let behaviour = Behaviour { context in
-            let isBad = context.request.index == (connections == 1 ? 0 : 2)
+            let isBad = context.request.index == 0
             return (isBad ? Fault.contentDigestWithFlip(Self.digest) : .contentDigest(Self.digest)).make(context)
         }
         let resource = Resource(length: 4_000_000, rate: 4_000_000, behaviour: behaviour)
@@ -156,8 +157,7 @@ struct SlowFaultTests {
             let result = try await site.tow(["-x", "\(connections)"])
             try site.law(result, status: 0)
             #expect(result.stderr.contains("did not match their Content-Digest"), "\(result.stderr)")
-            // One connection: all of it is one response. Several: one share of it.
-            #expect(site.served < (connections == 1 ? 8_200_000 : 6_500_000))
+            #expect(site.served < 8_200_000)
         }
     }
 

@@ -5,11 +5,11 @@ import TowlineEngine
 
 @testable import TowlineRegistry
 
-/// A long list costs what a short one does. The usual run has 50,000 downloads and counts the CPU's time in a debug
+/// A long list costs what a short one does. The usual run has 20,000 downloads and counts the CPU's time in a debug
 /// build; with `TOWLINE_TORTURE`, and the release build that it is meant for, it is the promised million.
 @Suite(.serialized) struct ScaleTests {
     private static let isTorture = getenv("TOWLINE_TORTURE") != nil
-    private static let count = isTorture ? 1_000_000 : 50_000
+    private static let count = isTorture ? 1_000_000 : 20_000
 
     private static func cpu() -> Double {
         var usage = rusage()

@@ -40,6 +40,7 @@ extension TransferStateMachine {
         guard let attempt = attempts[id] else { return [] }
         let plan = attempt.plan
         attempts[id]?.isAccepted = true
+        carriesDigests = carriesDigests || !facts.contentDigests.isEmpty
         ranges = .works
         tally.refusals = 0
         if plan.isConfirmation {
@@ -112,6 +113,7 @@ extension TransferStateMachine {
     private mutating func adopt(_ id: AttemptID, _ facts: ResponseFacts) {
         representation = facts.representation
         contentCoding = facts.contentCoding
+        carriesDigests = carriesDigests || !facts.contentDigests.isEmpty
         fileName = facts.fileName
         isConfirmed = true
         if let url = attempts[id]?.plan.url { resolved = url }

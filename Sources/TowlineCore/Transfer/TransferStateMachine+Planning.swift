@@ -68,8 +68,10 @@ extension TransferStateMachine {
         return start(slowest.remaining, isRace: true, context)
     }
 
+    /// None while a digest of each response is all that tells flipped bits: what is cut can no longer be checked.
     private var splittable: [SplitPolicy.Runner] {
-        live.compactMap { attempt in
+        if carriesDigests, checksums.isEmpty { return [] }
+        return live.compactMap { attempt in
             guard let lease = ledger.leases[attempt.plan.id], !lease.isRace, !lease.range.isEmpty,
                 lease.range.upperBound < .max
             else { return nil }

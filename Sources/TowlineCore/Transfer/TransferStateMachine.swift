@@ -68,6 +68,8 @@ package struct TransferStateMachine: Sendable {
     /// The server dislikes `If-Range`: rung 2 of the ladder instead of rung 1.
     var dislikesIfRange = false
     var contentCoding: String?
+    /// Responses here carry a digest of their content, which can be checked only if they come whole.
+    var carriesDigests = false
     /// The answer that a restart begins with.
     var keptAnswer: ResponseFacts?
     /// What was given up by a restart: the same representation has the same length, whether an answer says so or not.

@@ -187,6 +187,21 @@ struct TransferSegmentTests {
         #expect(script.last.lease == wrong.lease)
     }
 
+    @Test(
+        "a response under a digest of its own is cut for nobody, unless a checksum of the whole is known",
+        arguments: [nil, "Repr-Digest"])
+    func digestsKeepResponsesWhole(_ whole: String?) throws {
+        var script = try TransferScript { $0.connections = 4 }
+        script.feed(.begin(nil))
+        let digest = "sha-256=:" + String(repeating: "A", count: 43) + "=:"
+        var fields = [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")]
+        fields.append(("Content-Digest", digest))
+        if let whole { fields.append((whole, digest)) }
+        script.answer(206, fields)
+        script.feed(.prepared)
+        #expect(script.plans.count == (whole == nil ? 1 : 4))
+    }
+
     @Test("a checksum that does not match never publishes")
     func checksum() throws {
         let sum = try #require(Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]))
