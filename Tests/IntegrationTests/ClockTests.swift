@@ -55,7 +55,8 @@ struct ClockTests {
         let clock = try await WallClock()
         try clock.set(before)
         try await Site.with(try await Site(.first(1, .retryAfterDate(secondsFromNow: 3)))) { site in
-            let run = try ChildRun(site.command(["-x", "1"]), directory: site.scratch.path, environment: clock.environment)
+            let run = try ChildRun(
+                site.command(["-x", "1"]), directory: site.scratch.path, environment: clock.environment)
             await site.server.log.wait { $0.requests(Site.path).count >= 1 }
             try clock.set(before + jump)
             try site.law(try await run.finish(), status: 0)
