@@ -86,6 +86,91 @@ import Towline
         await site.server.stop()
     }
 
+    /// Row 106: a state directory from an old backup claims less, or more, than the journals: those are believed.
+    @Test func row106ABackupIsReconciledWithTheJournals() async throws {
+        let site = try await Site(["/file": Resource(Self.version)], rate: 2_000_000)
+        let state = site.root.appendingPathComponent("state")
+        let backup = site.root.appendingPathComponent("backup")
+        var downloader = try await site.downloader()
+        let id = try await downloader.add(try site.request("/file") { $0.startsPaused = true }).id
+        await downloader.close()
+        try FileManager.default.copyItem(at: state, to: backup)
+
+        downloader = try await site.downloader()
+        var download = try #require(try await downloader.download(id))
+        try await download.resume()
+        try await download.reaches { $0.heldBytes > 1_500_000 }
+        try await download.pause()
+        let held = try await download.reaches { $0.state == .paused }.heldBytes
+        await downloader.close()
+        let newer = site.root.appendingPathComponent("newer")
+        try FileManager.default.copyItem(at: state, to: newer)
+
+        // Older than the journal: the list knows of nothing, the journal does.
+        try FileManager.default.removeItem(at: state)
+        try FileManager.default.copyItem(at: backup, to: state)
+        downloader = try await site.downloader()
+        download = try #require(try await downloader.download(id))
+        try await download.resume()
+        let before = site.server.log.bodyBytesServed("/file")
+        _ = try await download.file
+        #expect(site.holds("file", Self.version))
+        #expect(site.server.log.bodyBytesServed("/file") - before < Self.version.length - held + 400_000)
+        await downloader.close()
+
+        // Newer than what is on disk: it claims bytes that are gone.
+        for name in site.names { try FileManager.default.removeItem(at: site.downloads.appendingPathComponent(name)) }
+        try FileManager.default.removeItem(at: state)
+        try FileManager.default.copyItem(at: newer, to: state)
+        downloader = try await site.downloader()
+        download = try #require(try await downloader.download(id))
+        #expect(try await download.snapshot.heldBytes == 0, "nothing is there, whatever the list says")
+        try await download.resume()
+        _ = try await download.file
+        #expect(site.holds("file", Self.version))
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// Rows 104, 110: the list is lost; it is made anew of the journals, and the bytes are not fetched again.
+    @Test func row110ALostListIsMadeOfTheJournals() async throws {
+        let site = try await Site(["/file": Resource(Self.version)], rate: 2_000_000)
+        var downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file"))
+        try await download.reaches { $0.heldBytes > 1_500_000 }
+        await downloader.close()
+        let database = site.root.appendingPathComponent("state/registry.sqlite")
+        try Data(repeating: 0x5A, count: 8192).write(to: database)
+        let served = site.server.log.bodyBytesServed("/file")
+
+        downloader = try await site.downloader()
+        #expect(!downloader.notices.isEmpty, "it is said aloud")
+        let found = try #require(try await downloader.handles().first)
+        let snapshot = try await found.snapshot
+        #expect(snapshot.state == .paused && snapshot.heldBytes > 1_200_000, "\(snapshot)")
+        try await found.resume()
+        _ = try await found.file
+        #expect(site.holds("file", Self.version))
+        #expect(site.server.log.bodyBytesServed("/file") - served < Self.version.length - 1_000_000)
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// Row 120: two URLs, one name: two files.
+    @Test func row120TwoLinksOneName() async throws {
+        let (one, two) = (Version(seed: 51, length: 900_000), Version(seed: 52, length: 1_900_000))
+        let site = try await Site(["/a/same": Resource(one), "/b/same": Resource(two)], rate: 4_000_000)
+        let downloader = try await site.downloader()
+        let downloads = try await downloader.add(
+            contentsOf: [try site.request("/a/same"), try site.request("/b/same")])
+        let files = [try await downloads[0].file, try await downloads[1].file]
+        #expect(Set(files).count == 2)
+        #expect(site.names.count == 2)
+        for (file, version) in zip(files, [one, two]) { #expect(site.holds(file.lastPathComponent, version)) }
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func aFinishedFileThatIsGoneIsFetchedAgainWhenAskedFor() async throws {
         let version = Version(seed: 4, length: 90_000)
         let site = try await Site(["/file": Resource(version)])
