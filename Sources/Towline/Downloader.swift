@@ -27,6 +27,7 @@ public actor Downloader {
     /// - Throws: `registryBusy` if another process has it, `unsupportedRegistry` if a newer version wrote it (it is left
     ///   untouched), `registryFailure` if it can be neither read nor made anew.
     public init(stateDirectory: URL, configuration: Configuration = Configuration()) async throws(TowlineError) {
+        await TimerReserve.fill()
         let files = LocalFiles(storage: FileStorage())
         let registry = try await SQLiteRegistry.open(
             stateDirectory: stateDirectory.path,

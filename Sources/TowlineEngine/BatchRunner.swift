@@ -24,6 +24,7 @@ package actor BatchRunner {
     /// A failure that `next` gives is a download that failed before it began. `next` is asked only when there is room
     /// for one more, so that a list of any length costs no memory.
     package func run(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {
+        await TimerReserve.fill()
         await withTaskGroup(of: Void.self) { group in
             var number = 0
             var active = 0

@@ -152,7 +152,14 @@ extension DownloadCenter {
 
     /// Waits until no transfer is at it.
     private func finishedRunning(_ id: DownloadID) async {
-        while live[id] != nil { try? await Task.sleep(for: .milliseconds(5)) }
+        while live[id] != nil {
+            if let run = runs[id] {
+                await run.value
+            } else {
+                // It is being written down that it begins.
+                try? await Task.sleep(for: .milliseconds(2))
+            }
+        }
     }
 
     // MARK: All of them

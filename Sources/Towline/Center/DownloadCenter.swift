@@ -24,7 +24,7 @@ actor DownloadCenter {
     private var pulse: Task<Void, Never>?
     var alarm: Task<Void, Never>?
     private var watch: Task<Void, Never>?
-    private var runs: [DownloadID: Task<Void, Never>] = [:]
+    var runs: [DownloadID: Task<Void, Never>] = [:]
     private let entropy = IDSource()
 
     /// Something that a download waits for.
