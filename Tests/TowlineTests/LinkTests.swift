@@ -27,7 +27,8 @@ import Towline
 
     /// Answers for a while, then refuses: what a signed link does when its time is over.
     private func expiring(_ status: Int) -> Resource {
-        Resource(Self.version, behaviour: .first(1, .always(.shortBody(after: 1_200_000)), then: .always(.status(status))))
+        Resource(
+            Self.version, behaviour: .first(1, .always(.shortBody(after: 1_200_000)), then: .always(.status(status))))
     }
 
     @Test(arguments: [401, 403, 404, 410])
