@@ -61,7 +61,9 @@ struct ClockTests {
             try clock.set(before + jump)
             try site.law(try await run.finish(), status: 0)
             let times = site.requests.map(\.time)
-            try #require(times.count == 2)
+            try #require(
+                times.count >= 2,
+                "\(site.requests.map { ($0.time, $0.status ?? 0, $0.bodyBytes, $0.info.field("Range") ?? "-") })")
             // A date has whole seconds: three of them are more than two.
             #expect(times[1] - times[0] > .milliseconds(1950) && times[1] - times[0] < .seconds(30))
         }
