@@ -13,7 +13,7 @@ struct ClockTests {
     @Test(arguments: [hour, -hour, day, -day]) func row111JumpInBackoff(_ jump: Int64) async throws {
         let clock = try await WallClock()
         try await Site.with(try await Site(.first(2, .closeBeforeHead))) { site in
-            let waits = ["--retry-wait", "2", "--max-tries", "5"]
+            let waits = ["-x", "1", "--retry-wait", "2", "--max-tries", "5"]
             let run = try ChildRun(
                 site.command(waits), directory: site.scratch.path, environment: clock.environment)
             await site.server.log.wait { $0.requests(Site.path).count >= 1 }
@@ -23,7 +23,7 @@ struct ClockTests {
             try site.law(try await run.finish(), status: 0)
             // Two seconds and four, each with a quarter more or less.
             let times = site.requests.map(\.time)
-            try #require(times.count == 3)
+            try #require(times.count >= 3)
             #expect(times[1] - times[0] > .milliseconds(1400) && times[1] - times[0] < .seconds(20))
             #expect(times[2] - times[1] > .milliseconds(2900) && times[2] - times[1] < .seconds(30))
         }
