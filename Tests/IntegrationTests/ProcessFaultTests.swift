@@ -112,7 +112,8 @@ struct ProcessFaultTests {
     /// Row 69: stopped for longer than the stall timeout, then continued.
     @Test func row69StoppedAndContinued() async throws {
         try await Site.with(try await Site(Resource(length: 8_000_000, rate: 3_000_000))) { site in
-            let run = try ChildRun(site.command(["-x", "2"]), directory: site.scratch.path)
+            let run = try ChildRun(
+                site.command(["-x", "2", "--stall-timeout", "2"]), directory: site.scratch.path)
             await site.server.log.wait { $0.bodyBytesServed(Site.path) > 1_000_000 }
             run.signal(SIGSTOP)
             try await Task.sleep(for: .seconds(4))

@@ -1,5 +1,5 @@
-import Dispatch
 import Glibc
+import Synchronization
 import Testing
 import TowlineCore
 import TowlineEngine
@@ -74,12 +74,23 @@ import TowlineEngine
         let copy = try #require(directory.duplicate(of: "file.tow"))
         let journal = try #require(directory.duplicate(of: "file.tow-journal"))
         part.sink.close()
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(20)) {
-            close(copy)
-            close(journal)
+        // The child's program begins while the lock is asked for again and again.
+        let tries = Mutex(0)
+        let child = FaultySyscall { call, _ in
+            guard call == .lock else { return nil }
+            let number = tries.withLock { count in
+                count += 1
+                return count
+            }
+            if number == 3 {
+                close(copy)
+                close(journal)
+            }
+            return nil
         }
-        let again = try storage.unfinished(directory.place())
+        let again = try FileStorage(syscall: child, boot: BootIdentity(high: 1, low: 1)).unfinished(directory.place())
         #expect(again?.claims.isEmpty == false)
+        #expect(child.calls.count { $0 == .lock } == 4, "three for the part file, one for its journal")
     }
 
     @Test func aFileThatWasExchangedBeforeItsLockIsNotTaken() throws {

@@ -84,11 +84,12 @@ final class ChildRun: @unchecked Sendable {
 }
 
 extension Site {
-    /// `tow get` with short waits, to be run in this site's directory.
+    /// `tow get` with short waits, to be run in this site's directory. Only the stall timeout is longer than a busy
+    /// machine lets the server fall silent: tests count requests, and a stall is answered by another one.
     func command(
         _ more: [String] = [], target: String = Site.path, named: Bool = true, prefix: [String] = []
     ) -> [String] {
-        let waits = ["--retry-wait", "0.05", "--stall-timeout", "2", "--connect-timeout", "10", "--max-tries", "5"]
+        let waits = ["--retry-wait", "0.05", "--stall-timeout", "15", "--connect-timeout", "10", "--max-tries", "5"]
         return prefix + [ChildRun.tow, "get"] + waits + ["--progress", "plain"] + (named ? ["-o", Site.name] : [])
             + more + [server.url(target)]
     }
