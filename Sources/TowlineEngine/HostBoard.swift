@@ -7,7 +7,11 @@ package final class HostBoard: Sendable {
     private struct Entry {
         var notBefore: Duration?
         var ceiling: Int?
+        var ceilingEnd = Duration.zero
     }
+
+    /// A host that refused a connection in a bad hour is not spared for ever: after this time it is tried again.
+    package static let ceilingLife = Duration.seconds(3600)
 
     private let entries = Mutex<[HTTPURL.Origin: Entry]>([:])
 
@@ -26,15 +30,27 @@ package final class HostBoard: Sendable {
             case .leaveAlone(let duration):
                 entry.notBefore = max(entry.notBefore ?? .zero, clock() + duration)
             case .connections(let count):
-                entry.ceiling = max(1, min(entry.ceiling ?? count, count))
+                let now = clock()
+                let known = entry.ceilingEnd > now ? entry.ceiling : nil
+                entry.ceiling = max(1, min(known ?? count, count))
+                entry.ceilingEnd = now + Self.ceilingLife
             }
             entries[origin] = entry
         }
+    }
+
+    /// The connections that hosts allow, of all where that is known.
+    package var ceilings: [HTTPURL.Origin: Int] {
+        let now = clock()
+        return entries.withLock { $0.filter { $0.value.ceilingEnd > now }.compactMapValues(\.ceiling) }
     }
 
     /// Until when the host wants to be left alone.
     func notBefore(_ origin: HTTPURL.Origin) -> Duration? { entries.withLock { $0[origin]?.notBefore } }
 
     /// The connections it allows, where that is known.
-    func ceiling(_ origin: HTTPURL.Origin) -> Int? { entries.withLock { $0[origin]?.ceiling } }
+    func ceiling(_ origin: HTTPURL.Origin) -> Int? {
+        let now = clock()
+        return entries.withLock { $0[origin].flatMap { $0.ceilingEnd > now ? $0.ceiling : nil } }
+    }
 }

@@ -59,21 +59,25 @@ extension SQLiteRegistry {
 
     package func values(prefix: String) async throws(TowlineError) -> [String: String] {
         try await read { database in
-            let rows = try Row.fetchAll(
-                database, sql: "SELECT name, value FROM settings WHERE substr(name, 1, length(?1)) = ?1",
-                arguments: [prefix])
-            var values: [String: String] = [:]
-            for row in rows {
-                let reader = RowReader(row: row)
-                values[try reader.text(0)] = try reader.text(1)
-            }
-            return values
+            try Self.pairs(
+                Row.fetchAll(
+                    database, sql: "SELECT name, value FROM settings WHERE substr(name, 1, length(?1)) = ?1",
+                    arguments: [prefix]))
         }
     }
 
-    package func hostKnowledge(_ origin: String) async throws(TowlineError) -> String? {
+    private static func pairs(_ rows: [Row]) throws -> [String: String] {
+        var pairs: [String: String] = [:]
+        for row in rows {
+            let reader = RowReader(row: row)
+            pairs[try reader.text(0)] = try reader.text(1)
+        }
+        return pairs
+    }
+
+    package func hostKnowledge() async throws(TowlineError) -> [String: String] {
         try await read { database in
-            try String.fetchOne(database, sql: "SELECT knowledge FROM hosts WHERE origin = ?", arguments: [origin])
+            try Self.pairs(Row.fetchAll(database, sql: "SELECT origin, knowledge FROM hosts"))
         }
     }
 }

@@ -76,6 +76,24 @@ enum RawClient {
         return withAddress(port) { bind(descriptor, $0, $1) } != 0
     }
 
+    /// Another descriptor of the socket that listens at the port.
+    static func copyOfListener(port: Int) -> Int32? {
+        (3..<1024).lazy.filter { listens($0, port) }.map { fcntl($0, F_DUPFD_CLOEXEC, 3) }.first { $0 >= 0 }
+    }
+
+    private static func listens(_ descriptor: Int32, _ port: Int) -> Bool {
+        var listening: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) == 0, listening != 0 else {
+            return false
+        }
+        var address = sockaddr_in()
+        length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        } == 0 && Int(UInt16(bigEndian: address.sin_port)) == port
+    }
+
     private static func withAddress(_ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

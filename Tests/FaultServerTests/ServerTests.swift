@@ -84,6 +84,16 @@ import Testing
         }
     }
 
+    /// Between its fork and the beginning of its program a child has every socket of ours.
+    @Test func aChildThatIsBeingStartedTakesNoConnection() async throws {
+        try await withFile(length: 10) { server in
+            let copy = try #require(RawClient.copyOfListener(port: server.port))
+            defer { close(copy) }
+            await server.refuseConnections()
+            #expect(await RawClient.get(server).ending == .refused)
+        }
+    }
+
     @Test func aChildProcessKeepsNoConnection() async throws {
         try await withFile(length: 1000, .always(.stall(after: 10))) { server in
             async let received = RawClient.get(server)

@@ -38,6 +38,19 @@ struct BoardTests {
         #expect(board.ceiling(host) == 1, "one report does not undo the other")
     }
 
+    @Test("a host that refused connections in a bad hour is tried again after it")
+    func ceilingsEnd() throws {
+        let board = HostBoard(clock: clock.read)
+        let host = try origin("http://example.org/")
+        board.record(.connections(2), of: host)
+        clock.advance(HostBoard.ceilingLife - .seconds(1))
+        #expect(board.ceiling(host) == 2 && board.ceilings == [host: 2])
+        clock.advance(.seconds(1))
+        #expect(board.ceiling(host) == nil && board.ceilings.isEmpty)
+        board.record(.connections(5), of: host)
+        #expect(board.ceiling(host) == 5, "what was known before does not count any more")
+    }
+
     @Test(
         "a report counts for its scheme, host and port, and no other",
         arguments: ["https://example.org/", "http://example.org:81/", "http://www.example.org/"])

@@ -62,6 +62,22 @@ import Towline
         await site.server.stop()
     }
 
+    /// What a host bears was found out the hard way once; the next process need not be refused to know it.
+    @Test func whatAHostBearsIsRememberedAcrossLaunches() async throws {
+        let limited = Resource(Self.version, rate: 1_000_000, behaviour: .always(.connectionLimit(1)))
+        let site = try await Site(["/one": limited, "/two": limited])
+        func refusals(_ path: String) -> Int { site.server.log.requests(path).count { $0.status == 503 } }
+        for (path, isKnown) in [("/one", false), ("/two", true)] {
+            let downloader = try await site.downloader()
+            let request = try site.request(path) { $0.connections = 4 }
+            _ = try await downloader.add(request).file
+            await downloader.close()
+            #expect((refusals(path) == 0) == isKnown, "\(path): \(refusals(path))")
+        }
+        #expect(site.holds("one", Self.version) && site.holds("two", Self.version))
+        await site.server.stop()
+    }
+
     @Test func anUnfinishedFileOfTheCommandIsAdopted() async throws {
         let site = try await Site(["/file": Resource(Self.version)], rate: 2_000_000)
         var downloader = try await site.downloader()

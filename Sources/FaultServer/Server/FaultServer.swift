@@ -79,7 +79,7 @@ package final class FaultServer: Sendable {
             defer { state.listener = nil }
             return state.listener
         }
-        try? await listener?.close()
+        if let listener { try? await PrivateSocket.stopListening(listener).get() }
     }
 
     /// Listens again at the same port, after ``refuseConnections()``. Throws an `IOError` after ``stop()`` if another

@@ -12,6 +12,17 @@ enum PrivateSocket {
         }
     }
 
+    /// Closes a listening socket, with effect at once: a process that is just being started has it open until its
+    /// program begins, and would go on to take connections (shutdown(2) ends that for everybody).
+    static func stopListening(_ channel: any Channel) -> EventLoopFuture<Void> {
+        channel.eventLoop.flatSubmit {
+            try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+                _ = shutdown($0, CInt(SHUT_RDWR))
+            }
+            return channel.close()
+        }
+    }
+
     /// A socket bound to the address. Throws an `IOError`.
     static func bound(host: String, port: Int) throws -> CInt {
         let address = try SocketAddress(ipAddress: host, port: port)

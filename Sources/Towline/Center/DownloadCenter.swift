@@ -18,6 +18,8 @@ actor DownloadCenter {
     var waitCounts: [DownloadID: Int] = [:]
     var renewalsInRow: [DownloadID: Int] = [:]
     var followers: [DownloadID: Task<Void, Never>] = [:]
+    /// What the registry knows of the connections that hosts allow.
+    var knownCeilings: [HTTPURL.Origin: Int] = [:]
     var isClosed = false
     private var isPumping = false
     private var mustPumpAgain = false
@@ -169,6 +171,7 @@ actor DownloadCenter {
         } catch {
             result = .failure(error)
         }
+        await rememberHosts()
         await ended(download, result)
         runs[download.id] = nil
         pump()
@@ -212,6 +215,7 @@ actor DownloadCenter {
     func launch() async throws(TowlineError) {
         services.limiter.setRate(configuration.rateLimit)
         try await readLimits()
+        try await recallHosts()
         try await reconcile()
         let next: RegisteredState = configuration.resumesAtLaunch ? .queued : .paused
         _ = try await registry.changeAll(from: [.active, .waiting], to: next, group: nil)

@@ -52,7 +52,7 @@ package protocol Registry: AnyObject, Sendable {
     func values(prefix: String) async throws(TowlineError) -> [String: String]
 
     /// What is known of hosts, by origin, as text of the caller's own.
-    func hostKnowledge(_ origin: String) async throws(TowlineError) -> String?
+    func hostKnowledge() async throws(TowlineError) -> [String: String]
 
     /// Remembers something of a host; the least recently written ones beyond 10,000 are forgotten.
     func setHostKnowledge(_ knowledge: String, for origin: String) async throws(TowlineError)

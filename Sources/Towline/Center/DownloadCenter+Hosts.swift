@@ -1,0 +1,48 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+/// What is known of a host, as the registry keeps it.
+struct HostKnowledge: Hashable, Codable {
+    /// The connections that it allows.
+    var connections: Int
+    /// When it showed that, in milliseconds since 1970.
+    var learnedAt: Int64
+
+    /// A clock that was set back makes it old as well.
+    func isFresh(now: Int64) -> Bool {
+        (0...HostBoard.ceilingLife.components.seconds * 1000).contains(now - learnedAt)
+    }
+}
+
+/// What hosts allow, from one launch to the next.
+extension DownloadCenter {
+    /// Takes over what earlier processes found out.
+    func recallHosts() async throws(TowlineError) {
+        let now = WallClock.milliseconds
+        for (name, text) in try await registry.hostKnowledge() {
+            guard let known = try? JSONDecoder().decode(HostKnowledge.self, from: Data(text.utf8)),
+                known.isFresh(now: now), known.connections > 0, let origin = try? HTTPURL(parsing: name).origin
+            else { continue }
+            services.board.record(.connections(known.connections), of: origin)
+        }
+        knownCeilings = services.board.ceilings
+    }
+
+    /// Writes down what transfers found out.
+    func rememberHosts() async {
+        let ceilings = services.board.ceilings
+        guard ceilings != knownCeilings else { return }
+        let news = ceilings.filter { knownCeilings[$0.key] != $0.value }
+        knownCeilings = ceilings
+        for (origin, count) in news {
+            let known = HostKnowledge(connections: count, learnedAt: WallClock.milliseconds)
+            guard let data = try? JSONEncoder().encode(known) else { continue }
+            do throws(TowlineError) {
+                try await registry.setHostKnowledge(String(decoding: data, as: UTF8.self), for: origin.description)
+            } catch {
+                registryFailed(error)
+            }
+        }
+    }
+}
