@@ -35,7 +35,8 @@ let package = Package(
 
         // Adapters: each sees the engine, never another adapter.
         .target(
-            name: "TowlineDisk", dependencies: ["TowlineCore", "TowlineEngine", "CTowline", "CCrypto"],
+            name: "TowlineDisk",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline", "CCrypto"],
             swiftSettings: strict),
         .target(
             name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline", "CCurl"],
@@ -152,7 +153,8 @@ let package = Package(
                 "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow", "crash-victim",
             ],
             swiftSettings: strict),
-        .testTarget(name: "TowlineTests", dependencies: ["Towline", "FaultServer"], swiftSettings: strict),
+        .testTarget(
+            name: "TowlineTests", dependencies: ["Towline", "FaultServer", "TestServers"], swiftSettings: strict),
         .testTarget(
             name: "OriginTests", dependencies: ["FaultServer", "TestServers", "towline-terminal"], swiftSettings: strict
         ),

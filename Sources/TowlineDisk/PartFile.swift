@@ -2,6 +2,7 @@ import Glibc
 import Synchronization
 package import TowlineCore
 internal import TowlineEngine
+internal import TowlineThreads
 
 /// The names that belong to one destination.
 struct PlaceNames: Sendable {
@@ -87,7 +88,7 @@ package final class PartFile: Sink {
         guard !checksums.isEmpty else { return [] }
         let file = file
         let result = await withCheckedContinuation { continuation in
-            WorkThread.run {
+            WorkThread.start {
                 continuation.resume(returning: FileHasher.mismatches(checksums, in: file, length: length))
             }
         }

@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 internal import TowlineCore
+internal import TowlineThreads
 
 /// Makes files durable, off the cooperative threads and the engine's.
 ///
@@ -45,7 +46,7 @@ package final class SyncQueue: Sendable {
                 defer { lanes[device]?.isServed = true }
                 return lanes[device]?.isServed != true
             }
-            if startsThread { WorkThread.run { self.serve(device) } }
+            if startsThread { WorkThread.start { self.serve(device) } }
         }
         guard code >= 0 else { throw .synchronizing(file.path, -code) }
     }
@@ -95,33 +96,5 @@ package final class SyncQueue: Sendable {
 
     private func call(_ file: Descriptor, _ body: (Int32) -> Int32) -> Int32 {
         do { return try file.call(body) } catch { return -EBADF }
-    }
-}
-
-/// Runs one piece of blocking work on a thread of its own.
-enum WorkThread {
-    private final class Work: Sendable {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-
-    /// Runs `body` on a new thread; on the caller's if no thread can be had, so that nobody waits for ever.
-    static func run(_ body: @escaping @Sendable () -> Void) {
-        let argument = Unmanaged.passRetained(Work(body))
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        defer { pthread_attr_destroy(&attributes) }
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, &attributes,
-            { argument in
-                if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body() }
-                return nil
-            }, argument.toOpaque())
-        if code != 0 {
-            argument.release()
-            body()
-        }
     }
 }

@@ -10,7 +10,12 @@ import Towline
     @Test func whatRanGoesOnAfterARelaunch() async throws {
         let site = try await Site(["/file": Resource(Self.version)], rate: 2_000_000)
         var downloader = try await site.downloader()
-        let id = try await downloader.add(try site.request("/file") { $0.metadata = ["a": "b"] }).id
+        let id = try await downloader.add(
+            try site.request("/file") {
+                $0.metadata = ["a": "b"]
+                $0.connections = 1
+            }
+        ).id
         try await #require(try await downloader.download(id)).reaches { $0.heldBytes > 1_000_000 }
         await downloader.close()
         await downloader.close()

@@ -152,14 +152,7 @@ extension DownloadCenter {
 
     /// Waits until no transfer is at it.
     private func finishedRunning(_ id: DownloadID) async {
-        while live[id] != nil {
-            if let run = runs[id] {
-                await run.value
-            } else {
-                // It is being written down that it begins.
-                try? await Task.sleep(for: .milliseconds(2))
-            }
-        }
+        while live[id] != nil, let run = runs[id] { await run.value }
     }
 
     // MARK: All of them

@@ -150,12 +150,16 @@ actor DownloadCenter {
             downloads.append(download)
         }
         // Before the first request: what is under way when the process dies is what goes on at launch.
-        try? await registry.apply(records.map { RegistryChange($0.id, state: .init(.active)) })
+        let noting = Task { try? await registry.apply(records.map { RegistryChange($0.id, state: .init(.active)) }) }
         for download in downloads {
-            hub.publish(download.snapshot)
-            runs[download.id] = Task { await self.run(download) }
+            runs[download.id] = Task {
+                await noting.value
+                hub.publish(download.snapshot)
+                await run(download)
+            }
         }
         keepPulse()
+        await noting.value
     }
 
     private func run(_ download: LiveDownload) async {
@@ -173,7 +177,8 @@ actor DownloadCenter {
         }
         await rememberHosts()
         await ended(download, result)
-        runs[download.id] = nil
+        // It may have begun again meanwhile.
+        if live[download.id] == nil { runs[download.id] = nil }
         pump()
     }
 
@@ -184,29 +189,43 @@ actor DownloadCenter {
 
     // MARK: While they run
 
+    /// Progress told in a second, over all readers: each telling costs some microseconds.
+    private static let tellingsPerSecond = 10_000.0
+    private static let longestInterval = 5.0
+    /// How old the list's idea of what is held may get; the journals know it exactly.
+    private static let progressInterval = Duration.seconds(5)
+
     /// Tells progress, and writes down what the list should know, for as long as anything runs.
     private func keepPulse() {
         guard pulse == nil else { return }
         pulse = Task {
-            var beats = 0
+            var told = 0
+            var written = ContinuousClock.now
             while !live.isEmpty, !isClosed {
-                try? await Task.sleep(for: .seconds(configuration.snapshotInterval))
-                beats += 1
-                await beat(withProgress: beats % 20 == 0)
+                // Many readers of many downloads hear less often: bytes come first.
+                let interval = max(configuration.snapshotInterval, Double(told) / Self.tellingsPerSecond)
+                try? await Task.sleep(for: .seconds(min(interval, Self.longestInterval)))
+                let isTime = ContinuousClock.now - written >= Self.progressInterval
+                if isTime { written = .now }
+                told = await beat(withProgress: isTime)
             }
             pulse = nil
             if !live.isEmpty, !isClosed { keepPulse() }
         }
     }
 
-    private func beat(withProgress: Bool) async {
+    /// - Returns: how many snapshots were told to readers.
+    private func beat(withProgress: Bool) async -> Int {
         var changes: [RegistryChange] = []
+        var told = 0
         for download in live.values {
-            if hub.hasReaders, let snapshot = download.takeDirtySnapshot() { hub.publish(snapshot) }
+            if hub.hasReaders, let snapshot = download.takeDirtySnapshot() { told += hub.publish(snapshot) }
             if let change = download.takeChange(progress: withProgress) { changes.append(change) }
         }
-        guard !changes.isEmpty else { return }
-        do throws(TowlineError) { try await registry.apply(changes) } catch { registryFailed(error) }
+        if !changes.isEmpty {
+            do throws(TowlineError) { try await registry.apply(changes) } catch { registryFailed(error) }
+        }
+        return told
     }
 
     // MARK: Launch

@@ -63,8 +63,11 @@ final class SnapshotHub: Sendable {
     }
 
     /// Tells what a download is like now.
-    func publish(_ snapshot: DownloadSnapshot) {
-        guard hasReaders else { return }
+    ///
+    /// - Returns: how many were told.
+    @discardableResult
+    func publish(_ snapshot: DownloadSnapshot) -> Int {
+        guard hasReaders else { return 0 }
         let (streams, mailboxes) = readers.withLock { readers in
             (readers.streams[snapshot.id].map { Array($0.values) } ?? [], readers.mailboxes.compactMap(\.value.mailbox))
         }
@@ -73,6 +76,7 @@ final class SnapshotHub: Sendable {
             if snapshot.isOver { stream.finish() }
         }
         for mailbox in mailboxes { mailbox.put(.changed(snapshot)) }
+        return streams.count + mailboxes.count
     }
 
     /// Tells all readers of events.

@@ -11,7 +11,8 @@ public struct Configuration: Sendable {
     public var rateLimit: Int64 = 0
     /// Downloads that were under way when the process ended go on at launch. Otherwise they are paused.
     public var resumesAtLaunch = true
-    /// How often snapshots are delivered while bytes arrive, in seconds. Changes of state are delivered at once.
+    /// How often snapshots are delivered while bytes arrive, in seconds; less often where many read of many downloads,
+    /// at 10,000 deliveries a second. Changes of state are delivered at once.
     public var snapshotInterval: Double = 0.25
     /// Asked for a new link where the old one no longer works.
     public var linkRenewal: (any LinkRenewal)?

@@ -49,27 +49,14 @@ package struct WebhookMessage: Hashable, Sendable {
         let sum = checksum.map { sum in
             "\(sum.algorithm.rawValue):" + String(decoding: sum.value.flatMap(Self.hexadecimal), as: UTF8.self)
         }
-        let members = [
-            "\"event\":\(Self.quoted(event))", "\"id\":\(Self.quoted(id))", "\"name\":\(Self.quoted(name))",
-            "\"path\":\(Self.quoted(path))", "\"bytes\":\(bytes)", "\"checksum\":\(sum.map(Self.quoted) ?? "null")",
-            "\"time\":\(Self.quoted(HTTPDate(secondsSince1970: time).timestamp))",
-        ]
-        return "{" + members.joined(separator: ",") + "}"
-    }
-
-    private static func quoted(_ text: String) -> String {
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": quoted += "\\\""
-            case "\\": quoted += "\\\\"
-            // The last two end a line in JavaScript.
-            case "\0"..."\u{1F}", "\u{7F}", "\u{2028}", "\u{2029}":
-                let hex = String(scalar.value, radix: 16)
-                quoted += "\\u" + String(repeating: "0", count: 4 - hex.utf8.count) + hex
-            default: quoted.unicodeScalars.append(scalar)
-            }
-        }
-        return quoted + "\""
+        var object = JSONObject()
+        object.add("event", event)
+        object.add("id", id)
+        object.add("name", name)
+        object.add("path", path)
+        object.add("bytes", bytes)
+        if let sum { object.add("checksum", sum) } else { object.addNull("checksum") }
+        object.add("time", HTTPDate(secondsSince1970: time).timestamp)
+        return object.closed
     }
 }

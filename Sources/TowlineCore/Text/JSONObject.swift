@@ -1,28 +1,31 @@
 /// A JSON object (RFC 8259) on one line. Beyond what the grammar asks for, control characters of all kinds, the line
 /// separators and bidirectional controls are escaped: such a line is harmless on a terminal too.
-struct JSONObject {
-    private(set) var text = "{"
+package struct JSONObject: Hashable, Sendable {
+    private var text = "{"
+
+    /// One without members.
+    package init() {}
 
     /// Adds a member; the caller sees to it that names differ.
-    mutating func add(_ name: String, _ value: String) {
+    package mutating func add(_ name: String, _ value: String) {
         begin(name)
         text += Self.quoted(value)
     }
 
     /// Adds a member unless there is no value.
-    mutating func add(_ name: String, _ value: String?) {
+    package mutating func add(_ name: String, _ value: String?) {
         if let value { add(name, value) }
     }
 
     /// Adds a whole number unless there is none.
-    mutating func add(_ name: String, _ value: (some BinaryInteger)?) {
+    package mutating func add(_ name: String, _ value: (some BinaryInteger)?) {
         guard let value else { return }
         begin(name)
         text += String(value)
     }
 
     /// Adds a number with three decimals, unless it is none or not finite: JSON has no infinity.
-    mutating func add(_ name: String, seconds value: Double?) {
+    package mutating func add(_ name: String, seconds value: Double?) {
         guard let value, value.isFinite, abs(value) < 1e15 else { return }
         begin(name)
         let thousandths = Int64((value * 1000).rounded())
@@ -32,31 +35,37 @@ struct JSONObject {
     }
 
     /// Adds true or false.
-    mutating func add(_ name: String, _ value: Bool) {
+    package mutating func add(_ name: String, _ value: Bool) {
         begin(name)
         text += value ? "true" : "false"
     }
 
+    /// Adds a member without a value.
+    package mutating func addNull(_ name: String) {
+        begin(name)
+        text += "null"
+    }
+
     /// Adds an array of texts.
-    mutating func add(_ name: String, _ values: [String]) {
+    package mutating func add(_ name: String, _ values: [String]) {
         begin(name)
         text += "[" + values.map(Self.quoted).joined(separator: ",") + "]"
     }
 
     /// Adds an array of ranges, each as `[first, end]`, half open.
-    mutating func add(_ name: String, ranges: [(Int64, Int64)]) {
+    package mutating func add(_ name: String, ranges: [(Int64, Int64)]) {
         begin(name)
         text += "[" + ranges.map { "[\($0.0),\($0.1)]" }.joined(separator: ",") + "]"
     }
 
     /// Adds an object.
-    mutating func add(_ name: String, _ object: JSONObject) {
+    package mutating func add(_ name: String, _ object: JSONObject) {
         begin(name)
         text += object.closed
     }
 
     /// The whole object.
-    var closed: String { text + "}" }
+    package var closed: String { text + "}" }
 
     private mutating func begin(_ name: String) {
         if text.utf8.count > 1 { text += "," }

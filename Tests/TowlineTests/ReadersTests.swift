@@ -1,0 +1,98 @@
+import Foundation
+import TestServers
+import Testing
+import Towline
+
+/// What it costs that somebody looks. The usual run has 60 downloads; with `TOWLINE_TORTURE`, and the release build that
+/// it is meant for, the promised 1,000 are timed in pairs, with 24 readers and with none.
+@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: Programs.areThere(Programs.nginx)))
+struct ReadersTests {
+    private static let isTorture = getenv("TOWLINE_TORTURE") != nil
+    private static let count = isTorture ? 1_000 : 60
+    private static let length: Int64 = isTorture ? 4 << 20 : 1 << 20
+
+    /// What one run took.
+    struct Cost {
+        var cpu = 0.0
+        var wall = 0.0
+        var told = 0
+    }
+
+    @Test func manyReadersCostLittle() async throws {
+        let nginx = try await Nginx()
+        try Data(count: Int(Self.length)).write(to: URL(fileURLWithPath: nginx.folder.path + "/piece"))
+        var costs: [Int: [Cost]] = [:]
+        for _ in 0..<(Self.isTorture ? 5 : 1) {
+            for readers in [0, 24] { costs[readers, default: []].append(try await run(nginx, readers: readers)) }
+        }
+        for (readers, all) in costs.sorted(by: { $0.key < $1.key }) {
+            for cost in all {
+                print("\(readers) readers: \(cost.wall) s, \(cost.cpu) s of CPU, \(cost.told) snapshots read")
+            }
+        }
+        guard Self.isTorture else { return }
+        func median(_ readers: Int, _ value: (Cost) -> Double) -> Double {
+            let values = costs[readers, default: []].map(value).sorted()
+            return values[values.count / 2]
+        }
+        let ratio = median(24, \.cpu) / median(0, \.cpu)
+        print("CPU with 24 readers / without: \(ratio); wall: \(median(24, \.wall) / median(0, \.wall))")
+        #expect(ratio <= 1.02)
+    }
+
+    private func run(_ nginx: Nginx, readers: Int) async throws -> Cost {
+        let memory = URL(fileURLWithPath: "/dev/shm/towline-\(UUID().uuidString)")
+        let folder = memory.appendingPathComponent("files")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: memory) }
+        var configuration = Configuration()
+        configuration.maximumRunning = Self.count
+        configuration.maximumRunningPerHost = Self.count
+        let downloader = try await Downloader(
+            stateDirectory: memory.appendingPathComponent("state"), configuration: configuration)
+        // From before the first addition.
+        let events = (0..<readers).map { _ in downloader.events }
+        let tasks = events.map { events in Task { await Self.read(events) } }
+        let requests = try (0..<Self.count).map { number in
+            let url = try #require(URL(string: nginx.url("piece?\(number)")))
+            var request = DownloadRequest(from: url, to: .file(folder.appendingPathComponent("\(number)")))
+            request.connections = 1
+            return request
+        }
+        let (start, before) = (ContinuousClock.now, Self.cpu())
+        for download in try await downloader.add(contentsOf: requests) { _ = try await download.file }
+        var told = 0
+        for task in tasks {
+            let (finished, read) = await task.value
+            #expect(finished == Self.count, "each end is told to each reader")
+            told += read
+        }
+        let wall = (ContinuousClock.now - start) / .seconds(1)
+        let cost = Cost(cpu: Self.cpu() - before, wall: wall, told: told)
+        await downloader.close()
+        // Told at once: the beginning, the changes of state, the end. Beside these the promised number a second.
+        let limit = 12.0 * Double(readers * Self.count) + 10_000 * (wall + 1)
+        #expect(Double(cost.told) <= limit, "\(cost.told) in \(wall) s")
+        return cost
+    }
+
+    /// Reads until all are finished.
+    private static func read(_ events: DownloadEvents) async -> (finished: Int, read: Int) {
+        var finished: Set<DownloadID> = []
+        var read = 0
+        for await event in events {
+            guard case .changed(let snapshot) = event else { continue }
+            read += 1
+            if snapshot.state == .finished { finished.insert(snapshot.id) }
+            if finished.count == count { break }
+        }
+        return (finished.count, read)
+    }
+
+    private static func cpu() -> Double {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+            + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
+    }
+}
