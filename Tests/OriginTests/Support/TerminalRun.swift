@@ -24,8 +24,8 @@ final class TerminalRun: @unchecked Sendable {
     private let ended: AsyncStream<Void>
 
     /// Starts it and waits until the list is open.
-    static func start(_ place: Place, hold: Bool = false, namespace: String? = nil) async throws -> TerminalRun {
-        let run = TerminalRun(place, hold: hold, namespace: namespace)
+    static func start(_ place: Place, hold: Bool = false) async throws -> TerminalRun {
+        let run = TerminalRun(place, hold: hold)
         try run.begin()
         _ = try await run.line(after: 0) { $0 == "ready" }
         return run
@@ -53,13 +53,11 @@ final class TerminalRun: @unchecked Sendable {
         }
     }
 
-    private init(_ place: Place, hold: Bool, namespace: String?) {
+    private init(_ place: Place, hold: Bool) {
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
             .appendingPathComponent("towline-terminal").path
-        let arguments = [program, place.state, place.downloads] + (hold ? ["--hold"] : [])
-        let words = namespace.map { ["/sbin/ip", "netns", "exec", $0] + arguments } ?? arguments
-        process.executableURL = URL(fileURLWithPath: words[0])
-        process.arguments = Array(words.dropFirst())
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = [place.state, place.downloads] + (hold ? ["--hold"] : [])
         process.standardInput = commands
         process.standardOutput = output
         process.environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "no_proxy": "*"]

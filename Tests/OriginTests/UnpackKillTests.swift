@@ -1,0 +1,63 @@
+import Foundation
+import TestServers
+import Testing
+
+/// SIGKILLs while an archive is unpacked: after the next launch it is there, whole, and nothing else is.
+@Suite(.serialized) struct UnpackKillTests {
+    private static let isTorture = ProcessInfo.processInfo.environment["TOWLINE_TORTURE"] != nil
+    private static let files = isTorture ? 3_000 : 1_500
+
+    @Test func o5_aKillWhileTheArchiveIsUnpackedCostsNothing() async throws {
+        let nginx = try await Nginx()
+        try await pack(nginx.folder.path + "/many.tar.gz")
+        var halfway = 0
+        for round in 0..<(Self.isTorture ? 60 : 3) {
+            let place = try TerminalRun.Place()
+            defer { place.remove() }
+            var run = try await TerminalRun.start(place)
+            let id = try await run.add(nginx.url("many.tar.gz"), "unpack out")
+            let staging = place.downloads + "/out.unpacking-1"
+            while !FileManager.default.fileExists(atPath: staging), !isThere(place) { await Task.yield() }
+            try await Task.sleep(for: .milliseconds(round * 15))
+            await run.kill()
+            if !isThere(place) { halfway += 1 }
+            #expect(try count(place) == (isThere(place) ? Self.files : nil), "under its name it is whole, or not there")
+            run = try await TerminalRun.start(place)
+            try await run.row(id) { $0.state == "finished" && $0.rest.hasPrefix("done") }
+            #expect(try count(place) == Self.files)
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: place.downloads).sorted() == ["many.tar.gz", "out"])
+            #expect(try await run.quit() == 0)
+        }
+        #expect(halfway > 0, "kills came while it was unpacked")
+        #expect(Set(nginx.log.map(\.path)).count == 1)
+    }
+
+    private func isThere(_ place: TerminalRun.Place) -> Bool {
+        FileManager.default.fileExists(atPath: place.downloads + "/out")
+    }
+
+    /// How many of the files are there with what is in them; `nil`: no directory.
+    private func count(_ place: TerminalRun.Place) throws -> Int? {
+        guard isThere(place) else { return nil }
+        return try (0..<Self.files).count { number in
+            try String(contentsOfFile: place.downloads + "/out/many/\(number)", encoding: .utf8) == "file \(number)\n"
+        }
+    }
+
+    private func pack(_ archive: String) async throws {
+        let place = try TerminalRun.Place()
+        defer { place.remove() }
+        let folder = place.downloads + "/many"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        for number in 0..<Self.files {
+            try "file \(number)\n".write(toFile: folder + "/\(number)", atomically: false, encoding: .utf8)
+        }
+        let tar = Process()
+        tar.executableURL = URL(fileURLWithPath: "/bin/tar")
+        tar.arguments = ["-C", place.downloads, "-czf", archive, "many"]
+        try tar.run()
+        tar.waitUntilExit()
+        try #require(tar.terminationStatus == 0)
+    }
+}
