@@ -102,8 +102,10 @@ final class TerminalRun: @unchecked Sendable {
     }
 
     /// Waits for the first line from that position on that fits.
-    func line(after start: Int = 0, _ fits: (String) -> Bool) async throws -> String {
-        let deadline = ContinuousClock.now + .seconds(60)
+    func line(
+        after start: Int = 0, within patience: Duration = .seconds(60), _ fits: (String) -> Bool
+    ) async throws -> String {
+        let deadline = ContinuousClock.now + patience
         let alarm = Task {
             try await Task.sleep(until: deadline)
             wake()
@@ -156,8 +158,12 @@ final class TerminalRun: @unchecked Sendable {
 
     /// Waits until the download is like that.
     @discardableResult
-    func row(_ id: String, after start: Int = 0, _ fits: (Row) -> Bool) async throws -> Row {
-        let line = try await line(after: start) { line in Row(line).map { $0.id == id && fits($0) } ?? false }
+    func row(
+        _ id: String, after start: Int = 0, within patience: Duration = .seconds(60), _ fits: (Row) -> Bool
+    ) async throws -> Row {
+        let line = try await line(after: start, within: patience) { line in
+            Row(line).map { $0.id == id && fits($0) } ?? false
+        }
         guard let row = Row(line) else { throw Failure(description: line) }
         return row
     }
