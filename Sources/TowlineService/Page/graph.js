@@ -19,7 +19,7 @@ export function paintRates(canvas, samples, { axis = false } = {}) {
   const highest = recent.reduce((most, sample) => Math.max(most, sample.rate), 0);
   if (!area) return { highest, last: recent.at(-1)?.rate ?? 0 };
   const { context, width, height } = area;
-  const top = ceiling(recent);
+  const top = axis ? ceiling(recent) : Math.max(1, highest * 1.1);
   const low = axis ? height - 4 : height - 1.5;
   const high = axis ? 18 : 3;
   const x = (time) => width - ((now - time) / span) * width;

@@ -118,7 +118,8 @@ export class Header {
     const parts = Object.keys(numbers).filter((name) => numbers[name]).map((name) => t(`sum.${name}`, { n: numbers[name] }));
     if (parts.length === 0) return t(counts.finished ? "allDone" : "nothingYet");
     if (completeLength > heldBytes) parts.push(sizes(heldBytes, completeLength));
-    return parts.join(" · ");
+    // Lines break between the parts, not in one.
+    return parts.map((part) => part.replaceAll(" ", "\u00a0")).join(" · ");
   }
 
   paint() {

@@ -26,17 +26,25 @@ export function linesWithout(text) {
   return text.split(/\r?\n/).map((line) => line.trim()).filter((line) => line && !line.startsWith("#") && linksIn(line).length === 0);
 }
 
+const anchor = /<a\s[^>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))/gi;
+const entities = { amp: "&", quot: '"', apos: "'", "#38": "&", "#x26": "&", "#39": "'", "#x27": "'" };
+
+/** The links of anchors in markup of another page, which is read as text: no parser of the browser's gets to see it. */
+function anchorsIn(html) {
+  return [...html.matchAll(anchor)].flatMap(([, double, single, bare]) =>
+    linksIn((double ?? single ?? bare).replace(/&(#?\w+);/g, (whole, name) => entities[name.toLowerCase()] ?? whole)));
+}
+
+/** Files that may be lists of links; larger ones are none. */
+const isList = (file) => file.size <= 4 << 20 && (file.type.startsWith("text/") || /\.(txt|list|urls?)$/i.test(file.name));
+
 /** The links of a drop or a paste: of a selection from another page, of a list of addresses, of text or text files. */
 export async function linksOf(data) {
   // All is asked for before the first wait: afterwards a drop is empty.
   const [html, list, plain] = ["text/html", "text/uri-list", "text/plain"].map((type) => data.getData(type));
-  const files = [...data.files].filter((file) => file.size <= 4 << 20 && (file.type.startsWith("text/") || /\.(txt|list|urls?)$/i.test(file.name)));
+  const files = [...data.files].filter(isList);
   const found = new Set();
-  if (html) {
-    // Parsed apart from this page: nothing in it is loaded or run.
-    const page = new DOMParser().parseFromString(html, "text/html");
-    for (const anchor of page.querySelectorAll("a[href]")) linksIn(anchor.getAttribute("href")).forEach((link) => found.add(link));
-  }
+  for (const link of anchorsIn(html)) found.add(link);
   for (const line of list.split(/\r?\n/)) if (!line.startsWith("#")) linksIn(line).forEach((link) => found.add(link));
   if (found.size === 0 || plain.trim().split(/\s+/).length > 1) linksIn(plain).forEach((link) => found.add(link));
   for (const file of files) linksIn(await file.text()).forEach((link) => found.add(link));

@@ -21,6 +21,7 @@ import { Store } from "./store.js";
 
 const narrow = matchMedia("(max-width: 899px)");
 const streamPatience = 1500;
+const listPatience = 2500;
 
 translate(document);
 for (const each of document.querySelectorAll("[data-icon]")) each.prepend(icon(each.dataset.icon));
@@ -208,6 +209,8 @@ async function begin() {
   if (asking) return;
   header.addGroups(Object.keys(settings.values.groups ?? {}));
   live.start();
+  // Something on the way may hold the stream back; a list that does not move is better than none.
+  setTimeout(() => store.loaded || store.reload(), listPatience);
 }
 
 /** A token in the address signs in, links in it wait in the dialog. */
