@@ -187,6 +187,9 @@ let package = Package(
         .testTarget(
             name: "OriginTests", dependencies: ["FaultServer", "TestServers", "towline-terminal"], swiftSettings: strict
         ),
+        .testTarget(
+            name: "WebPageTests", dependencies: ["FaultServer", "TestServers", "towd"],
+            exclude: ["access_test.py", "browser.py", "page_test.py", "support.py"], swiftSettings: strict),
         .testTarget(name: "FaultServerTests", dependencies: ["FaultServer"], swiftSettings: strict),
         .testTarget(
             name: "CommandLineTests", dependencies: ["FaultServer", "TestServers", "tow", "towd"], swiftSettings: strict
