@@ -12,16 +12,22 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "tow", targets: ["tow"]),
+        .executable(name: "towd", targets: ["towd"]),
         .library(name: "Towline", targets: ["Towline"]),
     ],
     traits: [
-        .default(enabledTraits: ["Library", "FaultServer"]),
-        .trait(name: "Library", description: "What `tow get` does without: the registry"),
+        .default(enabledTraits: ["Library", "Service", "FaultServer"]),
+        .trait(name: "Library", description: "What `tow` does without: the registry"),
+        .trait(
+            name: "Service", description: "What `towd` needs: an HTTP server, a reader of its configuration file",
+            enabledTraits: ["Library"]),
         .trait(name: "FaultServer", description: "What the tests need: the server of named faults"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
@@ -69,17 +75,39 @@ let package = Package(
         // Threads for what blocks; the adapters' common ground.
         .target(name: "TowlineThreads", dependencies: ["TowlineCore", "CTowline"], swiftSettings: strict),
 
+        // The service: the library behind HTTP. Its words are shared with `tow`, which links no server.
+        .target(name: "TowlineWire", swiftSettings: strict),
+        .target(
+            name: "TowlineService",
+            dependencies: [
+                "Towline", "TowlineWire", "CPage",
+                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Service"])),
+                .product(name: "Yams", package: "Yams", condition: .when(traits: ["Service"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Service"])),
+            ],
+            exclude: ["Page"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "towd",
+            dependencies: [
+                "Towline", "TowlineWire", "TowlineService",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+
         // C: headers for libraries of the system, and the calls that Swift cannot spell.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         // No pkgConfig: SwiftPM would ask those who build `tow` alone to install what it does not need.
         .systemLibrary(name: "CArchive"),
         .target(name: "CTowline"),
+        // The web page's files, embedded.
+        .target(name: "CPage"),
 
         .executableTarget(
             name: "tow",
             dependencies: [
-                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl",
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineWire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -156,11 +184,18 @@ let package = Package(
         .testTarget(
             name: "TowlineTests", dependencies: ["Towline", "FaultServer", "TestServers"], swiftSettings: strict),
         .testTarget(
+            name: "TowlineServiceTests", dependencies: ["Towline", "TowlineWire", "TowlineService", "FaultServer"],
+            swiftSettings: strict),
+        .testTarget(
             name: "OriginTests", dependencies: ["FaultServer", "TestServers", "towline-terminal"], swiftSettings: strict
         ),
+        .testTarget(
+            name: "WebPageTests", dependencies: ["FaultServer", "TestServers", "towd"],
+            exclude: ["access_test.py", "browser.py", "page_test.py", "support.py"], swiftSettings: strict),
         .testTarget(name: "FaultServerTests", dependencies: ["FaultServer"], swiftSettings: strict),
         .testTarget(
-            name: "CommandLineTests", dependencies: ["FaultServer", "TestServers", "tow"], swiftSettings: strict),
+            name: "CommandLineTests", dependencies: ["FaultServer", "TestServers", "tow", "towd"], swiftSettings: strict
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

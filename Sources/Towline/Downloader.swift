@@ -17,7 +17,7 @@ import TowlineSystem
 /// A downloader that is let go of closes as by ``close()``, only that nobody waits for it.
 public actor Downloader {
     nonisolated let center: DownloadCenter
-    private nonisolated let hub: SnapshotHub
+    nonisolated let hub: SnapshotHub
     private nonisolated let monitor: any NetworkMonitor
     /// What was noticed while the list was opened: a damaged one set aside, downloads found again.
     public nonisolated let notices: [String]

@@ -48,8 +48,13 @@ package final class HostBoard: Sendable {
     /// Until when the host wants to be left alone.
     func notBefore(_ origin: HTTPURL.Origin) -> Duration? { entries.withLock { $0[origin]?.notBefore } }
 
+    /// How long it still wants to be left alone; `nil` if it does not.
+    package func wait(of origin: HTTPURL.Origin) -> Duration? {
+        notBefore(origin).map { $0 - clock() }.flatMap { $0 > .zero ? $0 : nil }
+    }
+
     /// The connections it allows, where that is known.
-    func ceiling(_ origin: HTTPURL.Origin) -> Int? {
+    package func ceiling(_ origin: HTTPURL.Origin) -> Int? {
         let now = clock()
         return entries.withLock { $0[origin].flatMap { $0.ceilingEnd > now ? $0.ceiling : nil } }
     }

@@ -25,6 +25,9 @@ package final class RateLimiter: Sendable {
         }
     }
 
+    /// Bytes per second; 0: no limit.
+    package var rate: Int64 { bucket.withLock { $0.rate } }
+
     /// Takes `bytes`; otherwise says how long to wait before asking again.
     func take(_ bytes: Int) -> Duration? {
         guard isLimited.load(ordering: .relaxed) else { return nil }

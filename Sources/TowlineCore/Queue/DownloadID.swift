@@ -4,7 +4,7 @@
 /// order are downloads in the order they were added (the layout of a ULID). Written as 26 characters of Crockford's
 /// base 32, upper case; read in either case.
 public struct DownloadID: Hashable, Comparable, Sendable, CustomStringConvertible {
-    private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
+    static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
     private let high: UInt64
     private let low: UInt64
 

@@ -67,6 +67,15 @@ package struct JSONObject: Hashable, Sendable {
     /// The whole object.
     package var closed: String { text + "}" }
 
+    /// JSON that others wrote, harmless on a terminal: what is not printable there can only be within a string.
+    static func printable(_ json: [UInt8]) -> String {
+        var text = ""
+        for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
+            text += isPrintable(scalar) ? String(scalar) : escaped(scalar)
+        }
+        return text
+    }
+
     private mutating func begin(_ name: String) {
         if text.utf8.count > 1 { text += "," }
         text += Self.quoted(name) + ":"

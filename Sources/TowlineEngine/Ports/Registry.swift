@@ -18,6 +18,9 @@ package protocol Registry: AnyObject, Sendable {
     /// The download of that name, if there is one.
     func download(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload?
 
+    /// The downloads whose names begin or end so, at most `limit` of them.
+    func names(matching short: ShortDownloadID, limit: Int) async throws(TowlineError) -> [DownloadID]
+
     /// One page of the list.
     func page(_ query: RegistryQuery) async throws(TowlineError) -> RegistryPage
 

@@ -15,6 +15,14 @@ struct TowCommand: AsyncParsableCommand {
             'tow help get' lists the options. Full reference: docs/command-line.md.
             """,
         version: "tow " + TowlineVersion.text,
-        subcommands: [GetCommand.self, StatusCommand.self, ProbeCommand.self]
+        groupedSubcommands: [
+            CommandGroup(name: "Now", subcommands: [GetCommand.self, StatusCommand.self, ProbeCommand.self]),
+            CommandGroup(
+                name: "In the background, by towd",
+                subcommands: [
+                    AddCommand.self, ListCommand.self, ShowCommand.self, PauseCommand.self, ResumeCommand.self,
+                    CancelCommand.self, RetryCommand.self, RemoveCommand.self, LimitCommand.self,
+                ]),
+        ]
     )
 }

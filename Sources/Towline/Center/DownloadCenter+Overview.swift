@@ -1,0 +1,40 @@
+import Foundation
+import TowlineCore
+import TowlineEngine
+
+/// What callers ask of all that runs together.
+extension DownloadCenter {
+    func limits() throws(TowlineError) -> DownloadLimits {
+        try checkOpen()
+        return DownloadLimits(
+            maximumRunning: admission.limit, maximumRunningPerHost: admission.hostLimit,
+            rateLimit: services.limiter.rate, groups: admission.groupLimits)
+    }
+
+    func running() throws(TowlineError) -> [DownloadSnapshot] {
+        try checkOpen()
+        return live.values.map(\.snapshot).sorted { $0.id < $1.id }
+    }
+
+    func hosts() throws(TowlineError) -> [HostStatus] {
+        try checkOpen()
+        let counts = live.values.reduce(into: [:]) { $0[$1.share.host, default: 0] += 1 }
+        return counts.sorted { $0.key < $1.key }.map { host, count in
+            let origin = (try? HTTPURL(parsing: host))?.origin
+            let wait = origin.flatMap { services.board.wait(of: $0) }
+            return HostStatus(
+                host: host, running: count, ceiling: origin.flatMap { services.board.ceiling($0) },
+                notBefore: wait.map { Date(timeIntervalSinceNow: $0 / .seconds(1)) })
+        }
+    }
+
+    func find(_ short: String) async throws(TowlineError) -> DownloadID? {
+        try checkOpen()
+        guard let name = ShortDownloadID(short) else { return nil }
+        let found = try await registry.names(matching: name, limit: 2)
+        guard found.count < 2 else {
+            throw TowlineError(.unusableOption, "more than one download is called \(short): give more of its name")
+        }
+        return found.first
+    }
+}

@@ -1,0 +1,183 @@
+import CCurl
+internal import TowlineCore
+internal import TowlineThreads
+
+/// HTTP with a service of this machine, over its Unix socket.
+package struct SocketExchange: Sendable {
+    private let socket: String
+    private let timeout: Duration
+
+    /// What is asked.
+    package struct Request: Hashable, Sendable {
+        /// The method.
+        package var method: String
+        /// Path and query.
+        package var target: String
+        /// JSON, if there is something to say.
+        package var body: [UInt8]?
+
+        /// Makes one.
+        package init(_ method: String, _ target: String, body: [UInt8]? = nil) {
+            self.method = method
+            self.target = target
+            self.body = body
+        }
+    }
+
+    /// What was answered.
+    package struct Answer: Hashable, Sendable {
+        /// The status.
+        package var status: Int
+        /// The body.
+        package var body: [UInt8]
+    }
+
+    /// Why there is no answer.
+    package enum Failure: Error, Hashable, Sendable {
+        /// Nobody listens there.
+        case nobodyListens
+        /// Something else, in words.
+        case other(String)
+    }
+
+    /// - Parameters:
+    ///   - socket: the socket's path.
+    ///   - timeout: for a whole exchange.
+    package init(socket: String, timeout: Duration = .seconds(60)) {
+        self.socket = socket
+        self.timeout = timeout
+    }
+
+    /// Asks and waits for the whole answer, on a thread of its own.
+    package func send(_ request: Request) async throws(Failure) -> Answer {
+        let result: Result<Result<Answer, Failure>, TowlineError>
+        do throws(TowlineError) {
+            result = .success(
+                try await WorkThread.run { (flag) throws(TowlineError) in
+                    Exchange(flag: flag, take: nil).perform(request, socket, timeout)
+                })
+        } catch {
+            result = .failure(error)
+        }
+        switch result {
+        case .success(let answer): return try answer.get()
+        case .failure(let error): throw .other(error.message)
+        }
+    }
+
+    /// Asks for something that goes on, and hands over what arrives, from a thread of its own, until the task is
+    /// cancelled or the service ends it. The answer's body is that of a refusal.
+    package func stream(_ request: Request, _ take: @escaping @Sendable ([UInt8]) -> Void) async throws(Failure)
+        -> Answer
+    {
+        let result: Result<Result<Answer, Failure>, TowlineError>
+        do throws(TowlineError) {
+            result = .success(
+                try await WorkThread.run { (flag) throws(TowlineError) in
+                    Exchange(flag: flag, take: take).perform(request, socket, nil)
+                })
+        } catch {
+            result = .failure(error)
+        }
+        switch result {
+        case .success(let answer): return try answer.get()
+        case .failure(let error): throw .other(error.message)
+        }
+    }
+}
+
+/// One exchange. Confined to the thread of `perform`.
+private final class Exchange {
+    private let flag: CancelFlag
+    private let take: (@Sendable ([UInt8]) -> Void)?
+    private var body: [UInt8] = []
+    private var handle: UnsafeMutableRawPointer?
+    private static let maximumBody = 64 << 20
+
+    init(flag: CancelFlag, take: (@Sendable ([UInt8]) -> Void)?) {
+        self.flag = flag
+        self.take = take
+    }
+
+    func perform(_ request: SocketExchange.Request, _ socket: String, _ timeout: Duration?)
+        -> Result<SocketExchange.Answer, SocketExchange.Failure>
+    {
+        guard CurlLibrary.initialisation == CURLE_OK, let handle = curl_easy_init() else {
+            return .failure(.other("libcurl could not set itself up"))
+        }
+        self.handle = handle
+        defer { curl_easy_cleanup(handle) }
+        var list = curl_slist_append(nil, "Content-Type: application/json")
+        // No 100-continue: the service is here.
+        list = curl_slist_append(list, "Expect:")
+        defer { curl_slist_free_all(list) }
+        guard list != nil, prepare(handle, request, socket, list) else { return .failure(.other("no memory")) }
+        if let timeout { _ = ccurl_set_long(handle, CURLOPT_TIMEOUT_MS, timeout.curlMilliseconds) }
+        let code = withExtendedLifetime(self) { curl_easy_perform(handle) }
+        switch code {
+        case CURLE_OK: return .success(SocketExchange.Answer(status: status(), body: body))
+        case CURLE_COULDNT_CONNECT: return .failure(.nobodyListens)
+        default: return .failure(.other(CurlLibrary.text(code)))
+        }
+    }
+
+    private func prepare(
+        _ handle: UnsafeMutableRawPointer, _ request: SocketExchange.Request, _ socket: String,
+        _ list: UnsafeMutablePointer<curl_slist>?
+    ) -> Bool {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        for (option, value) in [(CURLOPT_NOSIGNAL, 1), (CURLOPT_NOPROGRESS, 0), (CURLOPT_HTTP09_ALLOWED, 0)] {
+            _ = ccurl_set_long(handle, option, value)
+        }
+        if let body = request.body {
+            let isCopied = body.withUnsafeBufferPointer { bytes in
+                ccurl_set_long(handle, CURLOPT_POSTFIELDSIZE, bytes.count) == CURLE_OK
+                    && bytes.withMemoryRebound(to: CChar.self) {
+                        ccurl_set_string(handle, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) == CURLE_OK
+                    }
+            }
+            guard isCopied else { return false }
+        }
+        return ccurl_set_string(handle, CURLOPT_UNIX_SOCKET_PATH, socket) == CURLE_OK
+            // The environment's proxy is not for this.
+            && ccurl_set_string(handle, CURLOPT_PROXY, "") == CURLE_OK
+            && ccurl_set_string(handle, CURLOPT_URL, "http://localhost" + request.target) == CURLE_OK
+            && ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method) == CURLE_OK
+            && ccurl_set_list(handle, CURLOPT_HTTPHEADER, list) == CURLE_OK
+            && ccurl_set_data_callback(handle, CURLOPT_WRITEFUNCTION, Self.written) == CURLE_OK
+            && ccurl_set_progress_callback(handle, Self.progress) == CURLE_OK
+            && ccurl_set_pointer(handle, CURLOPT_WRITEDATA, context) == CURLE_OK
+            && ccurl_set_pointer(handle, CURLOPT_XFERINFODATA, context) == CURLE_OK
+    }
+
+    private func status() -> Int {
+        var status = 0
+        guard let handle, ccurl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else { return 0 }
+        return status
+    }
+
+    private func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if let take, status() == 200 {
+            take(Array(bytes))
+            return true
+        }
+        body.append(contentsOf: bytes)
+        return body.count <= Self.maximumBody
+    }
+
+    private static let written:
+        @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+            bytes, size, count, context in
+            guard let context else { return 0 }
+            let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+            return exchange.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+        }
+
+    /// Called at least once a second.
+    private static let progress:
+        @convention(c) (UnsafeMutableRawPointer?, curl_off_t, curl_off_t, curl_off_t, curl_off_t) -> Int32 = {
+            context, _, _, _, _ in
+            guard let context else { return 1 }
+            return Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue().flag.isSet ? 1 : 0
+        }
+}

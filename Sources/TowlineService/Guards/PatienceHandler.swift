@@ -1,0 +1,78 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import NIOHTTPTypes
+
+/// Closes a connection whose client takes too long: to send a head, to send a body, or to ask anything at all.
+///
+/// A client that sends a byte now and then keeps a connection for as long as it likes otherwise (slow-loris).
+///
+/// `@unchecked Sendable`: everything happens on the event loop of its channel.
+final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    private let head: TimeAmount
+    private let body: TimeAmount
+    private let idle: TimeAmount
+    private var timer: Scheduled<Void>?
+    private var answersOwed = 0
+    private var isReadingBody = false
+
+    init(_ configuration: ServiceConfiguration) {
+        head = TimeAmount(configuration.headTimeout)
+        body = TimeAmount(configuration.bodyTimeout)
+        idle = TimeAmount(configuration.idleTimeout)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        if context.channel.isActive { wait(head, context) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { stop() }
+
+    func channelActive(context: ChannelHandlerContext) {
+        wait(head, context)
+        context.fireChannelActive()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        stop()
+        context.fireChannelInactive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head:
+            answersOwed += 1
+            isReadingBody = true
+            wait(body, context)
+        case .body: break
+        case .end:
+            isReadingBody = false
+            stop()
+        }
+        context.fireChannelRead(data)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .end = unwrapOutboundIn(data) {
+            answersOwed -= 1
+            if answersOwed == 0, !isReadingBody { wait(idle, context) }
+        }
+        context.write(data, promise: promise)
+    }
+
+    private func wait(_ time: TimeAmount, _ context: ChannelHandlerContext) {
+        stop()
+        let channel = context.channel
+        timer = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+    }
+
+    private func stop() {
+        timer?.cancel()
+        timer = nil
+    }
+}

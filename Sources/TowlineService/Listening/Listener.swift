@@ -1,0 +1,43 @@
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import ServiceLifecycle
+
+/// A server at one address. One that is optional and cannot have its address is not there, and ends nothing.
+struct Listener: Service {
+    let application: Application<RouterResponder<ServiceContext>>
+    let isOptional: Bool
+    let onFailure: @Sendable (any Error) -> Void
+
+    init(
+        _ address: BindAddress, isOptional: Bool, _ responder: RouterResponder<ServiceContext>,
+        _ configuration: ServiceConfiguration, _ logger: Logger,
+        onReady: @escaping @Sendable (any Channel) async -> Void,
+        onFailure: @escaping @Sendable (any Error) -> Void
+    ) {
+        let channel = HTTP1Channel.Configuration(
+            additionalChannelHandlers: [PatienceHandler(configuration)],
+            httpDecoderConfiguration: .init(
+                maxHeaderFieldSize: 16 << 10, maxHeaderListSize: 32 << 10, maxHeaderFieldCount: 100))
+        application = Application(
+            responder: responder, server: .http1(configuration: channel),
+            configuration: ApplicationConfiguration(
+                address: address,
+                availableConnectionsDelegate: .maximum(configuration.maximumConnections, logger: logger)),
+            onServerRunning: onReady, logger: logger)
+        self.isOptional = isOptional
+        self.onFailure = onFailure
+    }
+
+    func run() async throws {
+        do {
+            try await application.run()
+        } catch {
+            onFailure(error)
+            guard isOptional else { throw error }
+            try? await gracefulShutdown()
+        }
+    }
+}

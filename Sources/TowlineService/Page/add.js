@@ -1,0 +1,199 @@
+// Adding: a field for links, options for those who want them, and the ways links come in (paste, drop, bookmarklet).
+
+import { announce, complain, problemText } from "./announce.js";
+import { api } from "./api.js";
+import { isDialogOpen, openDialog } from "./dialogs.js";
+import { byId, element, isTyping, setText } from "./dom.js";
+import { parseBytes } from "./format.js";
+import { t } from "./language.js";
+import { linesWithout, linksIn, linksOf, mayHoldLinks } from "./links.js";
+import { recall, remember } from "./memory.js";
+
+const most = 1000;
+
+export class Adding {
+  constructor(store) {
+    this.store = store;
+    addEventListener("paste", (event) => this.pasted(event));
+    let depth = 0;
+    const veil = (shown) => (byId("drop").hidden = !shown);
+    addEventListener("dragenter", (event) => {
+      if (!mayHoldLinks(event.dataTransfer) || isDialogOpen()) return;
+      depth += 1;
+      veil(true);
+    });
+    addEventListener("dragleave", () => {
+      depth = Math.max(0, depth - 1);
+      if (depth === 0) veil(false);
+    });
+    addEventListener("dragover", (event) => mayHoldLinks(event.dataTransfer) && !isTyping(event.target) && event.preventDefault());
+    addEventListener("drop", (event) => {
+      depth = 0;
+      veil(false);
+      this.dropped(event);
+    });
+  }
+
+  async pasted(event) {
+    if (isTyping(event.target) || isDialogOpen()) return;
+    const links = await linksOf(event.clipboardData);
+    if (links.length) this.open(links);
+  }
+
+  async dropped(event) {
+    if (!mayHoldLinks(event.dataTransfer) || isTyping(event.target)) return;
+    event.preventDefault();
+    const links = await linksOf(event.dataTransfer);
+    if (links.length === 0) announce(t("noLinks"));
+    else if (this.dialog) this.dialog.append(links);
+    else this.open(links);
+  }
+
+  /** Opens the dialog, with `links` in it. It never adds by itself: a page elsewhere may have brought them. */
+  open(links = []) {
+    if (isDialogOpen()) return;
+    this.dialog = new AddDialog(this.store, links);
+    this.dialog.handle.closed.then(() => (this.dialog = undefined));
+  }
+}
+
+class AddDialog {
+  constructor(store, links) {
+    this.store = store;
+    this.links = element("textarea", {
+      id: "links", rows: 6, spellcheck: "false", autocomplete: "off", autocapitalize: "off", dir: "ltr",
+      placeholder: "https://example.com/file.iso", "aria-describedby": "links-say",
+    });
+    this.links.value = links.map((link) => `${link}\n`).join("");
+    this.count = element("p", { id: "links-say", class: "field-note good", role: "status" });
+    this.problem = element("p", { class: "field-note", role: "alert" });
+    this.send = element("button", { type: "submit", class: "primary", form: "add-form" });
+    const dismiss = element("button", { type: "button", class: "quiet" }, t("dismiss"));
+    this.form = element(
+      "form", { id: "add-form" },
+      element("label", { class: "field" }, element("span", {}, t("links")), this.links),
+      this.count, this.options(), this.problem);
+    this.handle = openDialog({ title: t("addLinks"), className: "add", content: [this.form], buttons: [dismiss, this.send] });
+    dismiss.addEventListener("click", () => this.handle.close());
+    this.links.addEventListener("input", () => this.counted());
+    this.links.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit();
+    });
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.submit();
+    });
+    this.counted();
+    // Links that are there already need one more key: Enter.
+    (links.length ? this.send : this.links).focus();
+  }
+
+  append(links) {
+    this.links.value = `${this.links.value.trimEnd()}\n${links.join("\n")}\n`.trimStart();
+    this.counted();
+  }
+
+  options() {
+    const field = (name, attributes = {}) => {
+      const input = element("input", { type: "text", name, autocomplete: "off", spellcheck: "false", ...attributes });
+      return element("label", { class: "field" }, element("span", {}, t(`add.${name}`)), input);
+    };
+    const check = (name, ticked) => element(
+      "label", { class: "check" }, element("input", { type: "checkbox", name, checked: ticked }), element("span", {}, t(`add.${name}`)));
+    const existing = element("select", { name: "existing" }, ...["fail", "rename", "overwrite", "skip"].map((value) =>
+      element("option", { value }, t(`existing.${value}`))));
+    const headers = element("textarea", { name: "headers", rows: 2, spellcheck: "false", placeholder: "Referer: https://example.com/" });
+    return element(
+      "details", { class: "options" },
+      element("summary", {}, t("options")),
+      element(
+        "div", { class: "grid" },
+        field("directory", { value: recall("directory", ""), placeholder: t("downloadsFolder") }),
+        field("name", { placeholder: t("fromServer") }),
+        field("group"), field("priority", { type: "number", step: 1, placeholder: "0" }),
+        field("rateLimit", { placeholder: "10M" }), field("connections", { type: "number", min: 1, max: 128 }),
+        field("checksum", { placeholder: "sha256:…" }),
+        element("label", { class: "field" }, element("span", {}, t("add.existing")), existing),
+        field("user", { type: "password", placeholder: t("userHint") }),
+        element("label", { class: "field wide" }, element("span", {}, t("add.headers")), headers)),
+      check("startsPaused"), check("unpack"));
+  }
+
+  get found() {
+    return linksIn(this.links.value);
+  }
+
+  counted() {
+    const { found } = this;
+    const odd = linesWithout(this.links.value).length;
+    const words = found.length || odd ? t("linksFound", { n: found.length }) : t("linksHint");
+    setText(this.count, odd ? `${words} · ${t("linesOdd", { n: odd })}` : words);
+    this.count.classList.toggle("good", odd === 0);
+    setText(this.send, found.length > 1 ? t("addMany", { n: found.length }) : t("add"));
+    this.send.disabled = found.length === 0;
+    // One name cannot be that of many files, nor one checksum.
+    for (const name of ["name", "checksum"]) this.form.elements[name].disabled = found.length > 1;
+  }
+
+  /** What the options say, for each of the links; throws what cannot be read. */
+  common() {
+    const { elements } = this.form;
+    const common = {};
+    for (const name of ["directory", "name", "group", "checksum", "user"]) {
+      const value = elements[name].value.trim();
+      if (value && !elements[name].disabled) common[name] = value;
+    }
+    for (const name of ["priority", "connections"]) if (elements[name].value) common[name] = Number.parseInt(elements[name].value, 10);
+    const limit = parseBytes(elements.rateLimit.value);
+    if (limit === undefined) throw new Error(t("badRate"));
+    if (limit !== null) common.rateLimit = limit;
+    if (elements.existing.value !== "fail") common.existing = elements.existing.value;
+    if (elements.startsPaused.checked) common.startsPaused = true;
+    if (elements.unpack.checked) common.unpack = true;
+    const headers = elements.headers.value.split("\n").filter((line) => line.trim());
+    if (headers.length) common.headers = headers.map(header);
+    return common;
+  }
+
+  async submit() {
+    const { found } = this;
+    if (found.length === 0) return;
+    this.problem.textContent = "";
+    this.send.disabled = true;
+    let added = 0;
+    try {
+      const common = this.common();
+      for (let at = 0; at < found.length; at += most) {
+        const links = found.slice(at, at + most);
+        const answer = await api.add(links.map((url) => ({ url, ...common })));
+        added += links.length;
+        for (const download of answer.downloads) this.store.apply(download, true);
+      }
+      remember("directory", common.directory);
+      this.handle.close();
+      announce(t("added", { n: added }), "good");
+    } catch (problem) {
+      // What was taken is not sent a second time.
+      if (added) this.links.value = found.slice(added).join("\n");
+      if (problem.status === 401) complain(problem);
+      this.problem.textContent = problemText(problem);
+      this.form.querySelector(".options").open ||= problem.status === 400;
+    } finally {
+      this.send.disabled = false;
+    }
+  }
+}
+
+function header(line) {
+  const at = line.indexOf(":");
+  if (at < 1) throw new Error(t("badHeader", { line }));
+  return { name: line.slice(0, at).trim(), value: line.slice(at + 1).trim() };
+}
+
+/** What was asked for behind the `#` of the address: `token`, and links to `add`. It is taken out of the address. */
+export function takeFragment() {
+  const parameters = new URLSearchParams(location.hash.slice(1));
+  const asked = { token: parameters.get("token"), links: parameters.getAll("add").flatMap(linksIn) };
+  if (asked.token || asked.links.length) history.replaceState(null, "", location.pathname + location.search);
+  return asked;
+}

@@ -1,0 +1,54 @@
+// The API as functions. Addresses are relative to the page, so that a prefix put in front by a proxy does no harm.
+
+const base = "api/v1/";
+
+/** What the service answered where it did not do what was asked (RFC 9457). */
+export class Problem extends Error {
+  constructor(status, body = {}) {
+    super(body.detail || body.title || `HTTP ${status}`);
+    this.status = status;
+    this.code = body.code;
+  }
+}
+
+/** Called when the service asks who is there; the page then shows the field for the token. */
+let signedOut = () => {};
+export const onSignedOut = (listener) => (signedOut = listener);
+
+async function call(method, path, { query, body, signal } = {}) {
+  const parameters = new URLSearchParams();
+  for (const [key, value] of Object.entries(query ?? {})) {
+    if (value !== undefined && value !== "" && value !== false) parameters.set(key, value);
+  }
+  const text = parameters.toString();
+  const options = { method, signal, credentials: "same-origin", cache: "no-store", headers: {} };
+  // The service takes writes as JSON only: a form of another site cannot make one.
+  if (method !== "GET") options.headers["Content-Type"] = "application/json";
+  if (body !== undefined) options.body = JSON.stringify(body);
+  const answer = await fetch(base + path + (text && `?${text}`), options);
+  if (answer.ok) return answer.status === 204 ? undefined : answer.json();
+  const problem = new Problem(answer.status, await answer.json().catch(() => undefined));
+  if (answer.status === 401 && path !== "session") signedOut();
+  throw problem;
+}
+
+const one = (id) => `downloads/${encodeURIComponent(id)}`;
+
+export const api = {
+  signIn: (token) => call("POST", "session", { body: { token } }),
+  list: (query, signal) => call("GET", "downloads", { query, signal }),
+  add: (downloads) => call("POST", "downloads", { body: { downloads } }),
+  get: (id, signal) => call("GET", one(id), { signal }),
+  change: (id, changes) => call("PATCH", one(id), { body: changes }),
+  act: (id, action) => call("POST", `${one(id)}/actions/${action}`),
+  remove: (id, files) => call("DELETE", one(id), { query: { files: files && "true" } }),
+  timeline: (id, after, signal) => call("GET", `${one(id)}/timeline`, { query: { after, limit: 1000 }, signal }),
+  segments: (id, signal) => call("GET", `${one(id)}/segments`, { signal }),
+  totals: () => call("GET", "totals"),
+  settings: () => call("GET", "settings"),
+  changeSettings: (changes) => call("PATCH", "settings", { body: changes }),
+  actOnAll: (action, group) => call("POST", `actions/${action}`, { query: { group } }),
+  hosts: () => call("GET", "hosts"),
+  contentAddress: (id) => `${base}${one(id)}/content`,
+  events: () => new EventSource(`${base}events`),
+};

@@ -1,0 +1,96 @@
+// What can be changed of a download: priority, limit, connections, group, and a renewed link.
+
+import { problemText } from "./announce.js";
+import { element } from "./dom.js";
+import { editableBytes, parseBytes } from "./format.js";
+import { t } from "./language.js";
+import { linksIn } from "./links.js";
+
+let serial = 0;
+
+export class Controls {
+  constructor(store, actions, id) {
+    Object.assign(this, { store, actions, id });
+    this.say = element("p", { class: "field-note", role: "alert" });
+    this.priority = this.field("priority", { type: "number", step: 1, inputmode: "numeric" });
+    this.rateLimit = this.field("rateLimit", { placeholder: t("unchanged"), autocomplete: "off" });
+    this.connections = this.field("connections", { type: "number", min: 1, max: 128, placeholder: t("unchanged") });
+    this.group = this.field("group", { autocomplete: "off", dir: "auto" });
+    this.link = this.field("renewedLink", { type: "url", placeholder: "https://", autocomplete: "off", spellcheck: "false" });
+    this.save = element("button", { type: "submit", class: "quiet" }, t("save"));
+    this.renew = element("button", { type: "submit", class: "quiet" }, t("renew"));
+    const fields = [this.priority, this.rateLimit, this.connections, this.group].map((each) => each.label);
+    this.form = element("form", { class: "controls" }, ...fields, element("div", { class: "controls-end" }, this.save));
+    const note = element("p", { class: "note" }, t("renewText"));
+    this.linkForm = element("form", { class: "controls link-form" }, this.link.label, this.renew, note);
+    this.element = element("div", {}, this.form, this.say, this.linkForm);
+    this.form.addEventListener("submit", (event) => this.submit(event, () => this.changes()));
+    this.linkForm.addEventListener("submit", (event) => this.submit(event, () => this.linkChanges()));
+    this.form.addEventListener("input", (event) => (event.target.dataset.edited = ""));
+  }
+
+  field(key, attributes) {
+    const input = element("input", { type: "text", id: `control-${(serial += 1)}`, ...attributes });
+    return { input, label: element("label", { class: "field", for: input.id }, element("span", {}, t(`control.${key}`)), input) };
+  }
+
+  /** Shows the values as they are; a field somebody is at work on is left alone. */
+  show(download) {
+    this.put(this.priority.input, String(download.priority));
+    this.put(this.group.input, download.group ?? "");
+    const isOver = ["finished", "cancelled"].includes(download.state);
+    this.linkForm.hidden = isOver;
+  }
+
+  put(input, value) {
+    if ("edited" in input.dataset || input === document.activeElement || input.value === value) return;
+    input.value = value;
+  }
+
+  /** Only what was edited is sent: what a field does not show, it must not change. */
+  changes() {
+    const changes = {};
+    const edited = (field) => "edited" in field.input.dataset;
+    if (edited(this.priority)) changes.priority = Number.parseInt(this.priority.input.value || "0", 10);
+    if (edited(this.rateLimit)) {
+      const limit = parseBytes(this.rateLimit.input.value);
+      if (limit === undefined) throw new Error(t("badRate"));
+      changes.rateLimit = limit;
+    }
+    if (edited(this.connections)) {
+      changes.connections = this.connections.input.value === "" ? null : Number.parseInt(this.connections.input.value, 10);
+    }
+    if (edited(this.group)) changes.group = this.group.input.value.trim() || null;
+    return changes;
+  }
+
+  linkChanges() {
+    const [url] = linksIn(this.link.input.value);
+    if (!url) throw new Error(t("badLink"));
+    return { url };
+  }
+
+  async submit(event, changes) {
+    event.preventDefault();
+    this.say.textContent = "";
+    try {
+      const wanted = changes();
+      if (Object.keys(wanted).length === 0) return;
+      await this.actions.change(this.id, wanted);
+      for (const { input } of [this.priority, this.group, this.rateLimit, this.connections]) delete input.dataset.edited;
+      if (wanted.rateLimit !== undefined) this.rateLimit.input.value = editableBytes(wanted.rateLimit);
+      if (wanted.url) this.link.input.value = "";
+      this.show(this.store.byId.get(this.id));
+      this.said(t("saved"));
+      if ("priority" in wanted) this.store.reload();
+    } catch (problem) {
+      this.say.classList.remove("good");
+      this.say.textContent = problemText(problem);
+    }
+  }
+
+  said(text) {
+    this.say.classList.add("good");
+    this.say.textContent = text;
+  }
+}

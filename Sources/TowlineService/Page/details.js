@@ -1,0 +1,233 @@
+// The panel of one download: what it does, which bytes are there, how fast it went, what happened, and what to change.
+
+import { actionLabel, can } from "./actions.js";
+import { api } from "./api.js";
+import { complain } from "./announce.js";
+import { Controls } from "./controls.js";
+import { byId, element, setAttribute, setText } from "./dom.js";
+import { showFacts } from "./facts.js";
+import { bytes, duration, fraction, nameOf, percent, rate, sizes } from "./format.js";
+import { paintRates } from "./graph.js";
+import { t } from "./language.js";
+import { makeBar, showProgress, stateText } from "./row.js";
+import { SegmentMap } from "./segments.js";
+import { Timeline } from "./timeline.js";
+
+const mapEvery = 1000;
+const playable = /\.(mp4|m4v|webm|mkv|mov|ogv|mp3|m4a|ogg|opus|flac|wav)$/i;
+
+export class Details {
+  /** `closed()` is called when the panel goes away. */
+  constructor(store, actions, closed) {
+    Object.assign(this, { store, actions, closed });
+    this.panel = byId("details");
+    store.on("changed", (ids) => ids.has(this.id) && this.show());
+    store.on("removed", (id) => id === this.id && this.close());
+    store.on("noted", (note) => note.id === this.id && this.timeline.add([note]));
+  }
+
+  get download() {
+    return this.store.byId.get(this.id);
+  }
+
+  open(id) {
+    if (this.id === id) return;
+    this.stop();
+    this.id = this.store.kept = id;
+    this.build();
+    this.panel.hidden = false;
+    document.body.classList.add("has-details");
+    this.panel.scrollTop = 0;
+    this.show();
+    this.start();
+  }
+
+  close() {
+    if (this.id === undefined) return;
+    const hadFocus = this.panel.contains(document.activeElement);
+    this.stop();
+    this.id = this.store.kept = undefined;
+    this.panel.hidden = true;
+    this.panel.replaceChildren();
+    document.body.classList.remove("has-details");
+    this.closed(hadFocus);
+  }
+
+  /** Words of another language: the panel is made anew and stays at the same download. */
+  rebuild() {
+    const { id } = this;
+    if (id === undefined) return;
+    this.stop();
+    this.build();
+    this.show();
+    this.start();
+  }
+
+  build() {
+    this.name = element("bdi", {});
+    this.state = element("p", { class: "details-state", dir: "auto" });
+    this.bar = makeBar();
+    this.big = element("span", { class: "big" });
+    this.figures = element("span", { class: "figures" });
+    this.buttons = element("div", { class: "details-actions", role: "toolbar", "aria-label": t("actions") });
+    this.player = element("div", { class: "player" });
+    this.map = new SegmentMap();
+    this.canvas = element("canvas", { class: "graph", role: "img" });
+    this.rateWords = element("p", { class: "note" });
+    this.facts = element("dl", { class: "facts" });
+    this.controls = new Controls(this.store, this.actions, this.id);
+    this.timeline = new Timeline();
+    this.shownButtons = "";
+    const close = element("button", {
+      type: "button", class: "icon-button details-close", "aria-label": t("closeDetails"), title: t("closeDetails"),
+      icon: "close", onclick: () => this.close(),
+    });
+    setAttribute(this.panel, "aria-label", t("details"));
+    this.panel.replaceChildren(
+      element("header", {}, element("h2", {}, this.name), close),
+      this.state,
+      element("div", { class: "details-figures" }, this.big, this.figures),
+      this.bar, this.buttons, this.player,
+      section(t("segmentMap"), this.map.element),
+      section(t("rateGraph"), this.canvas, this.rateWords),
+      section(t("facts"), this.facts),
+      section(t("change"), this.controls.element),
+      section(t("timeline"), this.timeline.element));
+  }
+
+  start() {
+    const reading = (this.reading = new AbortController());
+    this.readMap(reading);
+    this.readTimeline(reading);
+    this.timer = setInterval(() => this.tick(reading), mapEvery);
+  }
+
+  stop() {
+    this.reading?.abort();
+    clearInterval(this.timer);
+    this.map?.observer.disconnect();
+  }
+
+  tick(reading) {
+    if (document.hidden) return;
+    const { download } = this;
+    if (!download) return;
+    this.paintGraph(download);
+    if (download.state === "waiting") setText(this.state, stateText(download));
+    if (download.connections > 0 || download.state !== this.mapState || download.heldBytes !== this.mapHeld) {
+      this.readMap(reading);
+    }
+  }
+
+  async readMap(reading) {
+    if (this.isReadingMap) return;
+    this.isReadingMap = true;
+    try {
+      const { download } = this;
+      const map = await api.segments(this.id, reading.signal);
+      if (reading.signal.aborted || !download) return;
+      [this.mapState, this.mapHeld] = [download.state, download.heldBytes];
+      this.map.show(map, download);
+    } catch (problem) {
+      if (problem.status !== 404) complain(problem);
+    } finally {
+      this.isReadingMap = false;
+    }
+  }
+
+  async readTimeline(reading) {
+    try {
+      let after = 0;
+      for (;;) {
+        const { notes } = await api.timeline(this.id, after, reading.signal);
+        this.timeline.add(notes);
+        if (notes.length < 1000) return;
+        after = notes.at(-1).number;
+      }
+    } catch (problem) {
+      if (problem.status !== 404) complain(problem);
+    }
+  }
+
+  show() {
+    const { download } = this;
+    if (!download) return;
+    setText(this.name, nameOf(download));
+    setText(this.state, stateText(download));
+    setAttribute(this.panel, "data-state", download.state);
+    setAttribute(this.bar, "aria-label", t("progressOf", { name: nameOf(download) }));
+    showProgress(this.bar, download);
+    const done = fraction(download);
+    setText(this.big, done === undefined ? bytes(download.heldBytes) : percent(done));
+    setText(this.figures, this.figureWords(download));
+    this.showButtons(download);
+    this.showPlayer(download);
+    showFacts(this.facts, download);
+    this.controls.show(download);
+    this.paintGraph(download);
+  }
+
+  figureWords(download) {
+    const words = [sizes(download.heldBytes, download.completeLength)];
+    if (download.rate !== undefined && download.state === "downloading") words.push(rate(download.rate));
+    if (download.remaining !== undefined && download.state === "downloading") {
+      words.push(t("left", { time: duration(download.remaining) }));
+    }
+    return words.join(" · ");
+  }
+
+  showButtons(download) {
+    const possible = ["resume", "pause", "retry", "cancel", "remove"].filter((action) => can(action, download));
+    const kept = possible.map((action) => actionLabel(action, download)).join() + download.state;
+    // A button that is rebuilt loses the focus: only another set of actions is worth that.
+    if (kept === this.shownButtons) return;
+    this.shownButtons = kept;
+    const focused = this.buttons.contains(document.activeElement);
+    this.buttons.replaceChildren(...possible.map((action) =>
+      element(
+        "button",
+        { type: "button", class: "quiet", "data-action": action, icon: action,
+          onclick: () => this.actions.perform(action, [this.id]) },
+        element("span", {}, actionLabel(action, download)))));
+    if (download.state === "finished") {
+      this.buttons.prepend(element(
+        "a", { class: "quiet button", href: api.contentAddress(download.id), download: download.name ?? "", icon: "save" },
+        element("span", {}, t("saveCopy"))));
+    }
+    if (focused) this.buttons.firstElementChild?.focus();
+  }
+
+  /** A film or a song can be played while it arrives: the service fetches first what the player asks for. */
+  showPlayer(download) {
+    const isPlayable = playable.test(nameOf(download)) && !["failed", "cancelled"].includes(download.state);
+    if (!isPlayable || this.player.childElementCount) return;
+    const start = element("button", { type: "button", class: "quiet", icon: "resume" }, element("span", {}, t("play")));
+    start.addEventListener("click", () => {
+      const isSound = /\.(mp3|m4a|ogg|opus|flac|wav)$/i.test(nameOf(download));
+      const media = element(isSound ? "audio" : "video", { controls: true, src: api.contentAddress(download.id) });
+      media.addEventListener("error", () => this.player.append(element("p", { class: "note" }, t("cannotPlay"))), { once: true });
+      this.player.replaceChildren(media);
+      media.play().catch(() => {}); // The browser wants another press first: its own controls are there for that.
+      media.focus();
+    });
+    this.player.replaceChildren(start);
+  }
+
+  repaint() {
+    if (!this.download) return;
+    this.map.paint();
+    this.paintGraph(this.download);
+  }
+
+  paintGraph(download) {
+    const samples = this.store.rates.get(download.id) ?? [];
+    const { highest, last } = paintRates(this.canvas, samples, { axis: true });
+    const words = highest > 0 ? t("rateWords", { now: rate(last), highest: rate(highest) }) : t("rateNone");
+    setText(this.rateWords, words);
+    setAttribute(this.canvas, "aria-label", words);
+  }
+}
+
+function section(title, ...content) {
+  return element("section", {}, element("h3", {}, title), ...content);
+}

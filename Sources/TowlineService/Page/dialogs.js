@@ -1,0 +1,114 @@
+// Dialogs: the browser's own, which keep the focus inside, give it back, and close with Escape.
+
+import { element } from "./dom.js";
+import { t } from "./language.js";
+
+let serial = 0;
+
+/**
+ * Opens a dialog with a title, `content` and a row of buttons. Gives an object with `element`, `close(value)` and
+ * `closed`, a promise of that value (undefined if it was dismissed).
+ */
+export function openDialog({ title, content, buttons = [], className = "", dismissible = true }) {
+  const id = `dialog-${(serial += 1)}`;
+  const close = element("button", {
+    type: "button", class: "icon-button dialog-close", "aria-label": t("close"), title: t("close"), icon: "close",
+  });
+  const dialog = element(
+    "dialog", { class: `dialog ${className}`, "aria-labelledby": id },
+    element("header", {}, element("h2", { id }, title), dismissible && close),
+    element("div", { class: "dialog-content" }, ...content),
+    buttons.length > 0 && element("footer", {}, ...buttons),
+  );
+  let finish;
+  let value;
+  const closed = new Promise((resolve) => (finish = resolve));
+  const handle = {
+    element: dialog,
+    closed,
+    close: (result) => {
+      value = result;
+      dialog.close();
+    },
+  };
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("cancel", (event) => dismissible || event.preventDefault());
+  dialog.addEventListener("pointerdown", (event) => {
+    // A press on the veil beside the dialog; one that began in a field and slid out is not meant.
+    if (event.target === dialog && dismissible) dialog.close();
+  });
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    finish(value);
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  return handle;
+}
+
+export const isDialogOpen = () => document.querySelector("dialog[open]") !== null;
+
+/** Asks. Gives undefined for no, and `{option}` for yes: whether the box was ticked. */
+export function confirm({ title, text, option, action, dismiss = t("dismiss") }) {
+  const box = element("input", { type: "checkbox" });
+  const no = element("button", { type: "button", class: "quiet" }, dismiss);
+  const yes = element("button", { type: "button", class: "danger" }, action);
+  const dialog = openDialog({
+    title,
+    className: "small",
+    content: [element("p", {}, text), option && element("label", { class: "check" }, box, element("span", {}, option))],
+    buttons: [no, yes],
+  });
+  no.addEventListener("click", () => dialog.close());
+  yes.addEventListener("click", () => dialog.close({ option: box.checked }));
+  yes.focus();
+  return dialog.closed;
+}
+
+const shortcuts = [
+  ["↑ ↓", "keyMove"], ["Shift ↑ ↓", "keySelect"], ["Ctrl A", "keySelectAll"], ["Enter", "keyOpen"],
+  ["Space", "keyToggle"], ["Delete", "keyRemove"], ["C", "keyCancel"], ["R", "keyRetry"],
+  ["Alt ↑ ↓", "keyReorder"], ["M", "keyMenu"], ["Tab", "keyTab"], ["Esc", "keyEscape"],
+  ["A N", "keyAdd"], ["Ctrl V", "keyPaste"], ["/", "keySearch"], ["L", "keyLimit"], ["S", "keySettings"],
+  ["?", "keyHelp"],
+];
+
+export function showHelp() {
+  const rows = shortcuts.map(([keys, words]) =>
+    element(
+      "div", {},
+      element("dt", {}, ...keys.split(" ").map((key) => element("kbd", {}, key))),
+      element("dd", {}, t(words))));
+  return openDialog({ title: t("helpTitle"), className: "help", content: [element("dl", { class: "keys" }, ...rows)] });
+}
+
+/** Asks for the token until it is right. */
+export function signIn(attempt) {
+  const field = element("input", {
+    type: "password", id: "token", autocomplete: "current-password", spellcheck: "false", "aria-describedby": "token-say",
+  });
+  const say = element("p", { id: "token-say", class: "field-note", role: "alert" });
+  const send = element("button", { type: "submit", class: "primary", form: "sign-in" }, t("signIn"));
+  const form = element(
+    "form", { id: "sign-in" },
+    element("p", {}, t("signInText")),
+    element("label", { class: "field" }, element("span", {}, t("token")), field), say);
+  const dialog = openDialog({
+    title: t("signInTitle"), className: "small", content: [form], buttons: [send], dismissible: false,
+  });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    send.disabled = true;
+    try {
+      await attempt(field.value.trim());
+      dialog.close(true);
+    } catch (problem) {
+      say.textContent = problem.status === 401 || problem.status === 403 ? t("wrongToken") : problem.message;
+      field.select();
+    } finally {
+      send.disabled = false;
+    }
+  });
+  field.focus();
+  return dialog.closed;
+}

@@ -1,0 +1,150 @@
+// The top of the page: how fast all goes, what is going on in a sentence, filters with their numbers, the order.
+
+import { byId, element, setAttribute, setText } from "./dom.js";
+import { count, rate, sizes } from "./format.js";
+import { paintRates } from "./graph.js";
+import { t } from "./language.js";
+import { recall, remember } from "./memory.js";
+
+/** Filters by name: the states each keeps. */
+const filters = {
+  all: [],
+  active: ["active"],
+  queued: ["queued", "waiting"],
+  paused: ["paused"],
+  finished: ["finished"],
+  failed: ["failed", "cancelled"],
+};
+const orders = ["queue", "added", "name", "size", "state", "ended"];
+const typingPause = 200;
+
+export class Header {
+  constructor(store) {
+    this.store = store;
+    this.filter = "all";
+    this.search = byId("search");
+    this.order = byId("order");
+    this.group = byId("group");
+    this.direction = byId("direction");
+    this.search.addEventListener("input", () => {
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => this.store.show({ text: this.search.value.trim() }), typingPause);
+    });
+    this.order.addEventListener("change", () => this.reorder(this.order.value, false));
+    this.direction.addEventListener("click", () => this.reorder(this.order.value, !this.store.query.descending));
+    this.group.addEventListener("change", () => this.store.show({ group: this.group.value }));
+    const [order, way] = recall("order", "queue").split(" ");
+    if (orders.includes(order)) Object.assign(store.query, { order, descending: way === "descending" });
+    this.groups = new Set();
+    store.on("totals", (totals) => this.showTotals(totals));
+    store.on("list", () => this.findGroups());
+    addEventListener("resize", () => this.paint());
+    this.build();
+  }
+
+  build() {
+    this.buttons = Object.fromEntries(Object.keys(filters).map((name) => {
+      const number = element("span", { class: "number" });
+      const button = element(
+        "button", { type: "button", class: "filter", "data-filter": name, onclick: () => this.choose(name) },
+        element("span", {}, t(`filter.${name}`)), number);
+      return [name, { button, number }];
+    }));
+    byId("filters").replaceChildren(...Object.values(this.buttons).map(({ button }) => button));
+    this.order.replaceChildren(...orders.map((order) => element("option", { value: order }, t(`order.${order}`))));
+    this.showGroups();
+    this.showQuery();
+    if (this.store.totals) this.showTotals(this.store.totals);
+  }
+
+  choose(name) {
+    this.filter = name;
+    this.showQuery();
+    this.store.show({ states: filters[name] });
+  }
+
+  reorder(order, descending) {
+    remember("order", descending ? `${order} descending` : order);
+    this.store.show({ order, descending });
+    this.showQuery();
+  }
+
+  showQuery() {
+    const { order, descending } = this.store.query;
+    for (const [name, { button }] of Object.entries(this.buttons)) setAttribute(button, "aria-pressed", String(name === this.filter));
+    this.order.value = order;
+    const words = t(descending ? "descending" : "ascending");
+    setAttribute(this.direction, "aria-label", words);
+    setAttribute(this.direction, "title", words);
+    this.direction.classList.toggle("descending", descending);
+  }
+
+  /** Whether anything narrows the list down. */
+  get isNarrowed() {
+    const { states, group, text } = this.store.query;
+    return states.length > 0 || group !== "" || text !== "";
+  }
+
+  clear() {
+    this.search.value = "";
+    this.group.value = "";
+    this.filter = "all";
+    this.showQuery();
+    return this.store.show({ states: [], group: "", text: "" });
+  }
+
+  showTotals(totals) {
+    const { counts } = totals;
+    const sum = (names) => names.reduce((total, name) => total + (counts[name] ?? 0), 0);
+    for (const [name, { button, number }] of Object.entries(this.buttons)) {
+      const n = sum(filters[name].length ? filters[name] : Object.keys(counts));
+      setText(number, n ? count(n) : "");
+      button.classList.toggle("none", n === 0 && name !== "all");
+    }
+    const current = totals.rate ?? 0;
+    const running = counts.active ?? 0;
+    setText(byId("rate-now"), rate(current));
+    document.body.classList.toggle("idle", running === 0);
+    setText(byId("sentence"), this.sentence(totals));
+    byId("pause-all").disabled = sum(["active", "queued", "waiting"]) === 0;
+    byId("resume-all").disabled = (counts.paused ?? 0) === 0;
+    const title = running ? `${count(running)} · ${rate(current)} – Towline` : "Towline";
+    if (document.title !== title) document.title = title;
+    this.paint();
+  }
+
+  sentence({ counts, heldBytes, completeLength }) {
+    const numbers = { active: counts.active ?? 0, waiting: (counts.queued ?? 0) + (counts.waiting ?? 0), paused: counts.paused ?? 0 };
+    const parts = Object.keys(numbers).filter((name) => numbers[name]).map((name) => t(`sum.${name}`, { n: numbers[name] }));
+    if (parts.length === 0) return t(counts.finished ? "allDone" : "nothingYet");
+    if (completeLength > heldBytes) parts.push(sizes(heldBytes, completeLength));
+    // Lines break between the parts, not in one.
+    return parts.map((part) => part.replaceAll(" ", "\u00a0")).join(" · ");
+  }
+
+  paint() {
+    paintRates(byId("spark"), this.store.allRates);
+  }
+
+  addGroups(names) {
+    const before = this.groups.size;
+    names.forEach((name) => name && this.groups.add(name));
+    if (this.groups.size !== before) this.showGroups();
+  }
+
+  findGroups() {
+    const { ids, byId: all } = this.store;
+    // New ones come at either end of what was read; looking at all of a long list each time would be felt.
+    const some = ids.length > 2000 ? [...ids.slice(0, 1000), ...ids.slice(-1000)] : ids;
+    this.addGroups(some.map((id) => all.get(id)?.group));
+  }
+
+  showGroups() {
+    const chosen = this.group.value;
+    this.group.hidden = this.groups.size === 0;
+    this.group.replaceChildren(
+      element("option", { value: "" }, t("allGroups")),
+      ...[...this.groups].sort().map((name) => element("option", { value: name }, name)));
+    this.group.value = chosen;
+  }
+}

@@ -1,0 +1,240 @@
+// The list. However long it is, only the rows that can be seen (and the one that has the focus) are in the document.
+
+import { Row } from "./row.js";
+import { element, setAttribute } from "./dom.js";
+
+/** Rows beyond either edge, so that a quick scroll meets rows and not nothing. */
+const margin = 6;
+/** Browsers place nothing reliably beyond some 16 million pixels. */
+const tallest = 15_000_000;
+
+export class List {
+  /** `handlers`: `open(id)`, `toggle(ids)`, `menu(id, button)`, `selectionChanged(set)`. */
+  constructor(scroller, rows, store, handlers) {
+    Object.assign(this, { scroller, rows, store, handlers });
+    this.shown = new Map();
+    this.spare = [];
+    this.selected = new Set();
+    this.active = undefined;
+    this.openId = undefined;
+    this.marker = element("div", { class: "drop-line", hidden: true, role: "presentation" });
+    scroller.addEventListener("scroll", () => this.schedule(), { passive: true });
+    new ResizeObserver(() => this.measure()).observe(scroller);
+    rows.addEventListener("click", (event) => this.clicked(event));
+    rows.addEventListener("focusin", (event) => this.focused(event));
+    rows.addEventListener("contextmenu", (event) => this.contextMenu(event));
+    store.on("list", () => this.listChanged());
+    store.on("changed", (ids) => this.changed(ids));
+    store.on("removed", (id) => this.selected.delete(id) && this.handlers.selectionChanged(this.selected));
+    this.measure();
+  }
+
+  /** Rows are as high as the style sheet says, in rem: somebody's larger letters make them higher. */
+  measure() {
+    const probe = element("div", { class: "row probe" });
+    this.scroller.append(probe);
+    this.height = probe.getBoundingClientRect().height || 72;
+    probe.remove();
+    for (const row of this.shown.values()) row.top = undefined;
+    this.render();
+  }
+
+  listChanged() {
+    if (this.active && !this.store.byId.has(this.active)) this.activeWent();
+    if (!this.active || this.store.ids.indexOf(this.active) < 0) this.activeWent();
+    this.render();
+  }
+
+  /** The row with the focus went away: its neighbour takes over. */
+  activeWent() {
+    const { ids } = this.store;
+    const hadFocus = this.rows.contains(document.activeElement);
+    this.active = ids[Math.min(this.activeIndex ?? 0, ids.length - 1)];
+    if (hadFocus && this.active) this.focus(this.active);
+    else if (hadFocus) this.scroller.focus();
+  }
+
+  schedule() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = undefined;
+      this.render();
+    });
+  }
+
+  /** How many rows the scrolling height allows for. */
+  get length() {
+    return Math.min(this.store.ids.length, Math.floor(tallest / this.height));
+  }
+
+  render() {
+    const { ids } = this.store;
+    const { scrollTop, clientHeight } = this.scroller;
+    const first = Math.max(0, Math.floor(scrollTop / this.height) - margin);
+    const end = Math.min(this.length, Math.ceil((scrollTop + clientHeight) / this.height) + margin);
+    this.rows.style.setProperty("height", `${this.length * this.height}px`);
+    setAttribute(this.rows, "aria-rowcount", this.store.total ?? -1);
+    this.store.wanted = end + margin;
+    if (end + 100 > ids.length) this.store.more();
+
+    const wanted = [];
+    for (let index = first; index < end; index += 1) wanted.push(index);
+    const active = this.active === undefined ? -1 : ids.indexOf(this.active);
+    if (active >= 0) this.activeIndex = active;
+    // The focus stays in the document while its row is scrolled out of sight.
+    if (active >= 0 && active < first) wanted.unshift(active);
+    else if (active >= end && active < this.length) wanted.push(active);
+    this.place(wanted.map((index) => [index, ids[index]]));
+  }
+
+  place(wanted) {
+    const keep = new Set(wanted.map(([, id]) => id));
+    const focus = this.rows.contains(document.activeElement) ? document.activeElement : undefined;
+    for (const [id, row] of this.shown) {
+      if (keep.has(id)) continue;
+      this.shown.delete(id);
+      row.element.remove();
+      this.spare.push(row);
+    }
+    let next = this.rows.firstElementChild;
+    for (const [index, id] of wanted) {
+      let row = this.shown.get(id);
+      if (!row) {
+        row = this.spare.pop() ?? new Row();
+        this.shown.set(id, row);
+        this.show(row, id);
+      }
+      row.putAt(index, this.height);
+      // Order in the document is order on the screen: that is what screen readers and Tab go by.
+      if (row.element === next) next = next.nextElementSibling;
+      else this.rows.insertBefore(row.element, next);
+    }
+    this.spare.length = Math.min(this.spare.length, 40);
+    if (focus && focus !== document.activeElement && this.rows.contains(focus)) focus.focus({ preventScroll: true });
+  }
+
+  show(row, id) {
+    const download = this.store.byId.get(id);
+    if (!download) return;
+    const { order, descending } = this.store.query;
+    row.show(download, {
+      selected: this.selected.has(id),
+      active: id === this.active,
+      open: id === this.openId,
+      draggable: order === "queue" && !descending,
+    });
+  }
+
+  changed(ids) {
+    for (const [id, row] of this.shown) if (ids.has(id)) this.show(row, id);
+  }
+
+  /** Writes every row that is there again: language, selection or the clock changed. */
+  refresh() {
+    for (const [id, row] of this.shown) this.show(row, id);
+  }
+
+  /** Moves the focus to that row and brings it into sight. */
+  focus(id) {
+    const index = this.store.ids.indexOf(id);
+    if (index < 0) return;
+    this.active = id;
+    this.activeIndex = index;
+    this.reveal(index);
+    this.render();
+    this.refresh();
+    this.shown.get(id)?.element.focus({ preventScroll: true });
+  }
+
+  reveal(index) {
+    const top = index * this.height;
+    const { scrollTop, clientHeight } = this.scroller;
+    if (top < scrollTop) this.scroller.scrollTop = top;
+    else if (top + this.height > scrollTop + clientHeight) this.scroller.scrollTop = top + this.height - clientHeight;
+  }
+
+  /** Those that an action is meant for: what is selected, else the row with the focus. */
+  get targets() {
+    if (this.selected.size) return this.store.ids.filter((id) => this.selected.has(id));
+    return this.active ? [this.active] : [];
+  }
+
+  select(ids) {
+    this.selected = new Set(ids);
+    this.refresh();
+    this.handlers.selectionChanged(this.selected);
+  }
+
+  selectRange(from, to) {
+    const { ids } = this.store;
+    const [low, high] = [from, to].sort((left, right) => left - right);
+    this.select(ids.slice(low, high + 1));
+  }
+
+  /** Moves by `step` rows, selecting what is passed if `extends` is set. */
+  go(step, { extend = false } = {}) {
+    const { ids } = this.store;
+    if (ids.length === 0) return;
+    const from = Math.max(0, ids.indexOf(this.active));
+    const to = Math.min(this.length - 1, Math.max(0, from + step));
+    if (extend) {
+      this.anchor ??= from;
+      this.selectRange(this.anchor, to);
+    } else {
+      this.anchor = undefined;
+    }
+    this.focus(ids[to]);
+  }
+
+  /** Rows on a screen, for the paging keys. */
+  get page() {
+    return Math.max(1, Math.floor(this.scroller.clientHeight / this.height) - 1);
+  }
+
+  rowOf(event) {
+    const row = event.target.closest?.(".row");
+    return row?.dataset.id;
+  }
+
+  clicked(event) {
+    const id = this.rowOf(event);
+    if (!id) return;
+    const button = event.target.closest("button");
+    if (button?.dataset.do === "menu") return this.handlers.menu(id, button);
+    if (button?.dataset.do === "primary") return this.handlers.toggle([id]);
+    const index = this.store.ids.indexOf(id);
+    if (event.shiftKey) {
+      this.anchor ??= Math.max(0, this.store.ids.indexOf(this.active));
+      this.selectRange(this.anchor, index);
+    } else if (event.ctrlKey || event.metaKey) {
+      const selected = new Set(this.selected);
+      if (!selected.delete(id)) selected.add(id);
+      this.anchor = index;
+      this.select(selected);
+    } else {
+      this.anchor = undefined;
+      if (this.selected.size) this.select([]);
+      this.focus(id);
+      return this.handlers.open(id);
+    }
+    this.focus(id);
+  }
+
+  focused(event) {
+    const id = this.rowOf(event);
+    if (!id || id === this.active) return;
+    const old = this.shown.get(this.active);
+    this.active = id;
+    this.activeIndex = this.store.ids.indexOf(id);
+    if (old) this.show(old, old.id);
+    this.show(this.shown.get(id), id);
+  }
+
+  contextMenu(event) {
+    const id = this.rowOf(event);
+    // Shift leaves the browser's own menu within reach.
+    if (!id || event.shiftKey) return;
+    event.preventDefault();
+    this.focus(id);
+    this.handlers.menu(id, this.shown.get(id).more, event);
+  }
+}

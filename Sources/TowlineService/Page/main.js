@@ -1,0 +1,224 @@
+// Puts the page together.
+
+import { Actions, actionLabel, can } from "./actions.js";
+import { Adding, takeFragment } from "./add.js";
+import { announce, complain, Ends } from "./announce.js";
+import { api, onSignedOut } from "./api.js";
+import { Details } from "./details.js";
+import { confirm, showHelp, signIn } from "./dialogs.js";
+import { byId, element, onColours } from "./dom.js";
+import { nameOf } from "./format.js";
+import { Header } from "./header.js";
+import { icon } from "./icons.js";
+import { Keyboard } from "./keyboard.js";
+import { onLanguage, t, translate } from "./language.js";
+import { List } from "./list.js";
+import { Live } from "./live.js";
+import { openMenu } from "./menu.js";
+import { Reordering } from "./reorder.js";
+import { Settings } from "./settings.js";
+import { Store } from "./store.js";
+
+const narrow = matchMedia("(max-width: 899px)");
+const streamPatience = 1500;
+const listPatience = 2500;
+
+translate(document);
+for (const each of document.querySelectorAll("[data-icon]")) each.prepend(icon(each.dataset.icon));
+
+const store = new Store();
+const actions = new Actions(store, confirm);
+const settings = new Settings();
+const header = new Header(store);
+const adding = new Adding(store);
+const ends = new Ends();
+const details = new Details(store, actions, (hadFocus) => {
+  list.openId = undefined;
+  list.refresh();
+  if (hadFocus && list.active) list.focus(list.active);
+});
+const list = new List(byId("list"), byId("rows"), store, { open, toggle: (ids) => actions.toggle(ids), menu: rowMenu, selectionChanged });
+new Reordering(list, actions);
+new Keyboard(list, actions, {
+  add: () => adding.open(),
+  search: () => byId("search").focus(),
+  help: showHelp,
+  limit: () => settings.openLimit(),
+  settings: () => settings.open(),
+  escape,
+});
+
+function open(id, { takesFocus = false } = {}) {
+  list.openId = id;
+  details.open(id);
+  list.refresh();
+  // On a narrow screen the panel covers the list.
+  if (takesFocus || narrow.matches) byId("details").focus({ preventScroll: true });
+}
+
+function escape(event) {
+  if (document.activeElement === byId("search")) {
+    if (byId("search").value) header.clear();
+    if (list.active) list.focus(list.active);
+  } else if (list.selected.size) list.select([]);
+  else if (details.id) details.close();
+  else return;
+  event.preventDefault();
+}
+
+function rowMenu(id, anchor, point) {
+  const download = store.byId.get(id);
+  const targets = list.selected.has(id) ? list.targets : [id];
+  const action = (name) => ({
+    label: actionLabel(name, download), icon: name, danger: name === "remove", act: () => actions.perform(name, targets),
+  });
+  const shift = (where) => ({
+    label: t(`move.${where}`), icon: where,
+    act: () => actions.shift(id, where).then(() => list.focus(id)),
+  });
+  const items = ["resume", "pause", "retry", "cancel"].filter((name) => can(name, download)).map(action);
+  if (download.state === "finished") {
+    items.unshift({ label: t("saveCopy"), icon: "save", href: api.contentAddress(id) });
+  }
+  items.push({ label: t("details"), icon: "details", act: () => open(id, { takesFocus: true }) });
+  items.push({ label: t("copyAddress"), icon: "copy", act: () => copy(download.url) });
+  if (actions.canReorder()) items.push(null, ...["top", "up", "down", "bottom"].map(shift));
+  items.push(null, action("remove"));
+  openMenu(items, anchor, { label: t("moreFor", { name: nameOf(download) }), point });
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    announce(t("copied"));
+  } catch {
+    announce(t("cannotCopy"), "bad");
+  }
+}
+
+/** The bar over the list while rows are selected. */
+function selectionChanged(selected) {
+  const bar = byId("selection");
+  bar.hidden = selected.size === 0;
+  if (selected.size === 0) return bar.replaceChildren();
+  const button = (name) => element(
+    "button", { type: "button", class: "quiet", icon: name, "data-action": name, onclick: () => actions.perform(name, list.targets) },
+    element("span", { class: "label" }, t(name)));
+  const clear = element("button", { type: "button", class: "quiet", icon: "close", onclick: () => list.select([]) },
+    element("span", { class: "label" }, t("clearSelection")));
+  bar.replaceChildren(
+    element("strong", { role: "status" }, t("selectedCount", { n: selected.size })),
+    ...["resume", "pause", "retry", "cancel", "remove"].map(button), clear);
+}
+
+/** What stands where the list is empty: a way to begin, or a way back. */
+function showEmpty() {
+  const box = byId("empty");
+  box.hidden = store.ids.length > 0 || !store.loaded;
+  if (box.hidden) return;
+  const narrowed = header.isNarrowed;
+  const button = narrowed
+    ? element("button", { type: "button", class: "quiet", onclick: () => header.clear() }, t("showAll"))
+    : element("button", { type: "button", class: "primary", icon: "plus", onclick: () => adding.open() }, t("addLinks"));
+  box.replaceChildren(
+    element("div", { class: "empty-mark", icon: narrowed ? "search" : "mark" }),
+    element("h2", {}, t(narrowed ? "emptyNarrowed" : "emptyTitle")),
+    element("p", {}, t(narrowed ? "emptyNarrowedText" : "emptyText")), button);
+}
+
+function heard(name, data) {
+  switch (name) {
+    case "added":
+    case "changed": return store.apply(data, name === "added");
+    case "removed": return store.remove(data.id);
+    case "noted": return store.tell("noted", data);
+    case "totals": return store.setTotals(data);
+    case "reset": return store.reload();
+  }
+}
+
+/** What cannot be heard is said after a moment: a stream that is back at once is nobody's business. */
+function streamState(isOpen, fresh) {
+  clearTimeout(streamState.timer);
+  const banner = byId("banner");
+  if (isOpen) {
+    banner.hidden = true;
+    if (fresh) store.reload();
+    return;
+  }
+  streamState.timer = setTimeout(() => {
+    banner.textContent = t("connectionLost");
+    banner.hidden = false;
+  }, streamPatience);
+}
+
+const live = new Live(heard, streamState);
+store.on("list", showEmpty);
+store.on("over", (download, old) => ends.note(download, old));
+store.on("failed", complain);
+
+/** Words that tell of time grow old. */
+setInterval(() => {
+  if (document.hidden) return;
+  for (const [id, row] of list.shown) if (store.byId.get(id)?.state === "waiting") list.show(row, id);
+}, 1000);
+
+onColours(() => {
+  header.paint();
+  details.repaint();
+});
+
+onLanguage(() => {
+  translate(document);
+  header.build();
+  settings.showLimit();
+  list.refresh();
+  details.rebuild();
+  selectionChanged(list.selected);
+  showEmpty();
+});
+
+let asking;
+onSignedOut(() => {
+  live.stop();
+  asking ??= signIn(api.signIn).then(() => {
+    asking = undefined;
+    begin();
+  });
+});
+
+async function all(action) {
+  try {
+    await api.actOnAll(action, store.query.group);
+  } catch (problem) {
+    complain(problem);
+  }
+}
+
+byId("add-button").addEventListener("click", () => adding.open());
+byId("settings-button").addEventListener("click", () => settings.open());
+byId("help-button").addEventListener("click", showHelp);
+byId("limit-button").addEventListener("click", () => settings.openLimit());
+byId("pause-all").addEventListener("click", () => all("pause-all"));
+byId("resume-all").addEventListener("click", () => all("resume-all"));
+addEventListener("hashchange", arrive);
+
+/** The service is asked once who we are; then the stream tells when to read the list. */
+async function begin() {
+  await settings.read();
+  if (asking) return;
+  header.addGroups(Object.keys(settings.values.groups ?? {}));
+  live.start();
+  // Something on the way may hold the stream back; a list that does not move is better than none.
+  setTimeout(() => store.loaded || store.reload(), listPatience);
+}
+
+/** A token in the address signs in, links in it wait in the dialog. */
+async function arrive() {
+  const { token, links } = takeFragment();
+  if (token) await api.signIn(token).catch(complain);
+  if (token || !live.source) await begin();
+  if (links.length) (asking ?? Promise.resolve()).then(() => adding.open(links));
+}
+
+arrive();

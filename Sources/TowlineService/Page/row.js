@@ -1,0 +1,156 @@
+// One row of the list. Rows are used again and again while the list scrolls; `show` writes only what differs.
+
+import { actionLabel, primary } from "./actions.js";
+import { element, setAttribute, setText } from "./dom.js";
+import { bytes, duration, fraction, nameOf, percent, rate, sizes, when } from "./format.js";
+import { swapIcon } from "./icons.js";
+import { has, t } from "./language.js";
+
+let serial = 0;
+
+const icons = { pause: "pause", resume: "resume", retry: "retry" };
+
+/** The state in words, with what somebody wants to know about it next. */
+export function stateText(download) {
+  const state = t(`state.${download.state}`);
+  switch (download.state) {
+    case "downloading":
+      return download.connections > 1 ? `${state} · ${t("connectionCount", { n: download.connections })}` : state;
+    case "waiting":
+      return [state, download.reason, wait(download)].filter(Boolean).join(" · ");
+    case "failed":
+      return `${state} · ${errorText(download)}`;
+    case "finished":
+      return finishedText(download, state);
+    case "queued":
+    case "connecting":
+    case "paused":
+      return download.reason ? `${state} · ${download.reason}` : state;
+    default:
+      return state;
+  }
+}
+
+function wait(download) {
+  if (download.waitsUntil === undefined) return undefined;
+  const left = (download.waitsUntil - Date.now()) / 1000;
+  return left > 0 ? t("goesOnIn", { time: duration(left) }) : t("goesOnNow");
+}
+
+/** What went wrong, in short and in the page's language where the kind is known. */
+export function errorText(download) {
+  const { error } = download;
+  if (!error) return download.reason ?? "";
+  const key = `error.${error.code}`;
+  const text = has(key) ? t(key) : error.message;
+  return error.httpStatus ? `${text} (${error.httpStatus})` : text;
+}
+
+function finishedText(download, state) {
+  if (download.followUp?.state === "running") return `${state} · ${t("followUpRunning")}`;
+  if (download.followUp?.state === "failed") return `${state} · ${t("followUpFailed")}`;
+  return download.endedAt ? `${state} · ${when(download.endedAt)}` : state;
+}
+
+/** Writes a download's progress into a bar: the figures for ears, the width for eyes. */
+export function showProgress(bar, download) {
+  const done = fraction(download);
+  const isActive = ["connecting", "downloading", "verifying", "publishing"].includes(download.state);
+  bar.firstElementChild.style.setProperty("transform", `scaleX(${done ?? 0})`);
+  bar.classList.toggle("unknown", done === undefined && isActive);
+  setAttribute(bar, "aria-valuenow", done === undefined ? undefined : Math.floor(done * 100));
+  const figures = done === undefined ? bytes(download.heldBytes) : percent(done);
+  setAttribute(bar, "aria-valuetext", `${figures}, ${t(`state.${download.state}`)}`);
+}
+
+export const makeBar = () =>
+  element("div", { class: "progress", role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100 }, element("i"));
+
+export class Row {
+  constructor() {
+    const key = (serial += 1);
+    this.id = undefined;
+    this.action = element("button", { type: "button", class: "round", tabindex: -1, "data-do": "primary" });
+    this.name = element("bdi", { class: "name", id: `name-${key}` });
+    this.state = element("span", { class: "state", id: `state-${key}`, dir: "auto" });
+    // Where there is no room for columns, this stands in for the state while bytes arrive.
+    this.moving = element("span", { class: "moving", "aria-hidden": "true" });
+    this.bar = makeBar();
+    this.size = element("span", { class: "size", id: `size-${key}` });
+    this.rate = element("span", { class: "rate" });
+    this.remaining = element("span", { class: "remaining" });
+    this.more = element("button", {
+      type: "button", class: "icon-button", tabindex: -1, "data-do": "menu", "aria-haspopup": "menu", icon: "more",
+    });
+    this.element = element(
+      "div",
+      { role: "row", class: "row", tabindex: -1, "aria-labelledby": `name-${key} state-${key} size-${key}` },
+      element("div", { role: "gridcell", class: "cell-action" }, this.action),
+      element(
+        "div", { role: "gridcell", class: "cell-main" },
+        this.name, element("div", { class: "cell-line" }, this.state, this.moving), this.bar),
+      element("div", { role: "gridcell", class: "cell-size" }, this.size),
+      element("div", { role: "gridcell", class: "cell-rate" }, this.rate, this.remaining),
+      element("div", { role: "gridcell", class: "cell-more" }, this.more),
+    );
+  }
+
+  /** Where it stands in the list. */
+  putAt(index, height) {
+    if (this.top !== index * height) {
+      this.top = index * height;
+      this.element.style.setProperty("transform", `translateY(${this.top}px)`);
+    }
+    setAttribute(this.element, "aria-rowindex", index + 1);
+  }
+
+  /** Shows that download. */
+  show(download, { selected, active, open, draggable }) {
+    // A row that becomes another download's must not run its bar from there to here.
+    this.element.classList.toggle("fresh", this.id !== download.id);
+    this.id = download.id;
+    this.element.dataset.id = download.id;
+    setAttribute(this.element, "data-state", download.state);
+    setAttribute(this.element, "aria-selected", selected ? "true" : "false");
+    setAttribute(this.element, "tabindex", active ? 0 : -1);
+    setAttribute(this.element, "draggable", draggable ? "true" : undefined);
+    this.element.classList.toggle("open", open);
+    for (const button of [this.action, this.more]) setAttribute(button, "tabindex", active ? 0 : -1);
+    this.showWords(download);
+    this.showFigures(download);
+    showProgress(this.bar, download);
+  }
+
+  showWords(download) {
+    const name = nameOf(download);
+    setText(this.name, name);
+    setAttribute(this.name, "title", name);
+    const state = stateText(download);
+    setText(this.state, state);
+    setAttribute(this.state, "title", state);
+    setAttribute(this.bar, "aria-label", t("progressOf", { name }));
+    setAttribute(this.more, "aria-label", t("moreFor", { name }));
+    const action = primary(download);
+    swapIcon(this.action, action ? icons[action] : "check");
+    setAttribute(this.action, "aria-disabled", action ? undefined : "true");
+    const label = action ? actionLabel(action, download) : t(`state.${download.state}`);
+    setAttribute(this.action, "aria-label", `${label}: ${name}`);
+    setAttribute(this.action, "title", label);
+  }
+
+  showFigures(download) {
+    const isOver = download.state === "finished";
+    setText(this.size, isOver ? bytes(download.completeLength ?? download.heldBytes) : figures(download));
+    const isMoving = download.rate !== undefined && download.state === "downloading";
+    setText(this.rate, isMoving ? rate(download.rate) : "");
+    const isKnown = isMoving && download.remaining !== undefined;
+    setText(this.remaining, isKnown ? t("left", { time: duration(download.remaining) }) : "");
+    setText(this.moving, [this.rate.textContent, this.remaining.textContent].filter(Boolean).join(" · "));
+    this.element.classList.toggle("moves", isMoving);
+  }
+}
+
+function figures(download) {
+  if (download.heldBytes === 0) return download.completeLength === undefined ? "" : bytes(download.completeLength);
+  return sizes(download.heldBytes, download.completeLength);
+}

@@ -1,0 +1,144 @@
+// The segment map: a grid of cells, each a stretch of the file. A cell fills with what is there, has the colour of the
+// connection that is bringing it, and is empty where nothing is on its way. The same is said in a list of words.
+
+import { element, prepare, setAttribute, token } from "./dom.js";
+import { bytes, percent, rate } from "./format.js";
+import { t } from "./language.js";
+
+const cell = 10;
+const gap = 2;
+const mostRows = 12;
+/** Colours for connections; with more of them than this, colours come round again and numbers tell them apart. */
+const hues = 6;
+
+/** Bytes of the half-open `ranges`, in order, that lie in from ..< to. */
+function covered(ranges, from, to) {
+  let [low, high] = [0, ranges.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ranges[middle][1] <= from) low = middle + 1;
+    else high = middle;
+  }
+  let sum = 0;
+  for (let at = low; at < ranges.length && ranges[at][0] < to; at += 1) {
+    sum += Math.min(to, ranges[at][1]) - Math.max(from, ranges[at][0]);
+  }
+  return sum;
+}
+
+export class SegmentMap {
+  constructor() {
+    this.canvas = element("canvas", { class: "map", role: "img" });
+    this.tip = element("p", { class: "map-tip", "aria-hidden": "true" });
+    this.legend = element("ul", { class: "legend" });
+    this.element = element("div", { class: "map-box" }, this.canvas, this.tip, this.legend);
+    this.canvas.addEventListener("pointermove", (event) => this.point(event));
+    this.canvas.addEventListener("pointerleave", () => (this.tip.textContent = ""));
+    this.observer = new ResizeObserver(() => this.paint());
+    this.observer.observe(this.canvas);
+  }
+
+  /** `map` as the API gives it; `download` for the words and for what the length is not known of. */
+  show(map, download) {
+    this.map = map;
+    this.download = download;
+    this.paint();
+    this.write();
+  }
+
+  get length() {
+    const { completeLength, written, attempts } = this.map;
+    // While the length is unknown the picture is of what came so far.
+    return completeLength ?? Math.max(1, ...written.map(([, to]) => to), ...attempts.map((each) => each.position));
+  }
+
+  paint() {
+    if (!this.map) return;
+    const { clientWidth: width } = this.canvas;
+    if (width === 0) return;
+    const columns = Math.max(1, Math.floor((width + gap) / (cell + gap)));
+    // Small files need no more cells than they have blocks of 16 KiB.
+    const most = Math.max(columns, Math.ceil(this.length / 16384));
+    const rows = Math.max(1, Math.min(mostRows, Math.ceil(most / columns)));
+    this.grid = { columns, rows, cells: columns * rows };
+    this.canvas.style.setProperty("height", `${rows * (cell + gap) - gap}px`);
+    const area = prepare(this.canvas);
+    if (area) for (let index = 0; index < this.grid.cells; index += 1) this.paintCell(area.context, index);
+  }
+
+  stretch(index) {
+    return [Math.floor((this.length * index) / this.grid.cells), Math.floor((this.length * (index + 1)) / this.grid.cells)];
+  }
+
+  /** The attempt that is to bring the stretch, or is just now writing into it. */
+  attemptIn([from, to]) {
+    const { attempts } = this.map;
+    return attempts.find((each) => each.position >= from && each.position < to) ??
+      attempts.find((each) => each.position < to && (each.to ?? this.length) > from);
+  }
+
+  paintCell(context, index) {
+    const range = this.stretch(index);
+    const size = range[1] - range[0];
+    const there = size > 0 ? covered(this.map.written, ...range) / size : this.map.written.length ? 1 : 0;
+    const attempt = there < 1 ? this.attemptIn(range) : undefined;
+    const x = (index % this.grid.columns) * (cell + gap);
+    const y = Math.floor(index / this.grid.columns) * (cell + gap);
+    const box = () => {
+      context.beginPath();
+      context.roundRect(x, y, cell, cell, 2);
+      context.fill();
+    };
+    context.fillStyle = token("--track");
+    box();
+    if (attempt) {
+      context.fillStyle = token(`--connection-${(attempt.connection - 1) % hues}`);
+      const isHere = attempt.position >= range[0] && attempt.position < range[1];
+      context.globalAlpha = isHere ? 1 : 0.3;
+      box();
+      context.globalAlpha = 1;
+    }
+    if (there > 0 && !(attempt && attempt.position >= range[0] && attempt.position < range[1])) {
+      context.fillStyle = token("--accent");
+      context.globalAlpha = there < 1 ? 0.25 + there * 0.6 : 1;
+      box();
+      context.globalAlpha = 1;
+    }
+  }
+
+  point(event) {
+    if (!this.grid) return;
+    const box = this.canvas.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left) / (cell + gap));
+    const row = Math.floor((event.clientY - box.top) / (cell + gap));
+    const index = row * this.grid.columns + column;
+    if (column < 0 || column >= this.grid.columns || index < 0 || index >= this.grid.cells) return;
+    const range = this.stretch(index);
+    const there = covered(this.map.written, ...range) / Math.max(1, range[1] - range[0]);
+    const attempt = there < 1 ? this.attemptIn(range) : undefined;
+    const state = attempt ? t("connectionNumber", { n: attempt.connection }) : t("thereShort", { percent: percent(there) });
+    this.tip.textContent = `${bytes(range[0])} – ${bytes(range[1])} · ${state}`;
+  }
+
+  /** The same in words: what is there, and what each connection is at. */
+  write() {
+    const { written, attempts, completeLength } = this.map;
+    const held = covered(written, 0, this.length);
+    const share = completeLength ? percent(held / completeLength) : bytes(held);
+    setAttribute(this.canvas, "aria-label", t("mapLabel", { share, ranges: written.length, n: attempts.length }));
+    const entry = (className, words, style) => {
+      const key = element("i", { class: className });
+      if (style) key.style.setProperty("background", style);
+      return element("li", {}, key, element("span", {}, words));
+    };
+    const connections = [...attempts].sort((left, right) => left.connection - right.connection).map((each) => {
+      const at = t("attemptAt", { position: bytes(each.position), to: bytes(each.to ?? this.length) });
+      const speed = each.rate === undefined ? "" : ` · ${rate(each.rate)}`;
+      const colour = `var(--connection-${(each.connection - 1) % hues})`;
+      return entry("key", `${t("connectionNumber", { n: each.connection })} · ${at}${speed}`, colour);
+    });
+    const missing = (completeLength ?? held) - held;
+    const absent = missing > 0 ? [entry("key missing", t("legendMissing", { size: bytes(missing) }))] : [];
+    this.legend.replaceChildren(entry("key there", t("legendThere", { share })), ...absent, ...connections);
+  }
+}

@@ -1,0 +1,218 @@
+// Settings: those of the service, those of this browser, and the bookmarklet.
+
+import { announce, complain, problemText } from "./announce.js";
+import { api } from "./api.js";
+import { openDialog } from "./dialogs.js";
+import { byId, element, setText } from "./dom.js";
+import { editableBytes, parseBytes, rate, when } from "./format.js";
+import { language, setLanguage, t } from "./language.js";
+import { recall, remember } from "./memory.js";
+import { openPanel } from "./menu.js";
+
+const presets = [null, 1 << 20, 5 << 20, 10 << 20, 50 << 20];
+
+export class Settings {
+  constructor() {
+    this.values = {};
+  }
+
+  async read() {
+    try {
+      this.values = await api.settings();
+      this.showLimit();
+    } catch (problem) {
+      complain(problem);
+    }
+  }
+
+  showLimit() {
+    const { rateLimit } = this.values;
+    setText(byId("limit-label"), rateLimit ? t("limitedTo", { rate: rate(rateLimit) }) : t("noLimit"));
+    byId("limit-button").setAttribute("aria-label", t("limitNow", { limit: rateLimit ? rate(rateLimit) : t("none") }));
+    byId("limit-button").classList.toggle("on", Boolean(rateLimit));
+  }
+
+  async change(changes) {
+    this.values = { ...this.values, ...(await api.changeSettings(changes)) };
+    // An answer leaves out what is unknown or none, so that clearing has to be done here, too.
+    for (const [key, value] of Object.entries(changes)) if (value === null) delete this.values[key];
+    this.showLimit();
+  }
+
+  /** The limit for all, a press or the key L away. */
+  openLimit() {
+    const field = element("input", {
+      type: "text", id: "limit-field", autocomplete: "off", placeholder: "10M", "aria-describedby": "limit-say",
+      value: editableBytes(this.values.rateLimit),
+    });
+    const say = element("p", { id: "limit-say", class: "field-note", role: "alert" });
+    const set = element("button", { type: "submit", class: "primary" }, t("set"));
+    const form = element(
+      "form", {},
+      element("label", { class: "field" }, element("span", {}, t("limitField")), field), say,
+      element("div", { class: "presets" }, ...presets.map((value) => element(
+        "button", { type: "button", class: "chip", onclick: () => apply(value) }, value ? `${value >> 20}\u00a0MiB/s` : t("noLimit")))),
+      set);
+    const panel = element("div", { class: "panel", role: "dialog", "aria-label": t("limitTitle") }, form);
+    const close = openPanel(panel, byId("limit-button"));
+    const apply = async (value) => {
+      try {
+        await this.change({ rateLimit: value });
+        close();
+      } catch (problem) {
+        say.textContent = problemText(problem);
+      }
+    };
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const value = parseBytes(field.value);
+      if (value === undefined) say.textContent = t("badRate");
+      else apply(value);
+    });
+    field.select();
+    field.focus();
+  }
+
+  async open() {
+    await this.read();
+    const say = element("p", { class: "field-note", role: "alert" });
+    const save = element("button", { type: "submit", class: "primary", form: "settings-form" }, t("save"));
+    const form = element("form", { id: "settings-form" }, this.serviceFields(), this.groupFields(), say);
+    const dialog = openDialog({
+      title: t("settings"),
+      className: "settings",
+      content: [
+        element("section", {}, element("h3", {}, t("thisBrowser")), this.browserFields(() => {
+          // In another language the dialog is another one.
+          dialog.close();
+          this.open();
+        })),
+        element("section", {}, element("h3", {}, t("theService")), form),
+        element("section", {}, element("h3", {}, t("bookmarklet")), bookmarklet()),
+        this.hosts(),
+        element("p", { class: "note" }, this.about()),
+      ],
+      buttons: [save],
+    });
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      try {
+        await this.change(this.changed(form));
+        dialog.close();
+        announce(t("saved"), "good");
+      } catch (problem) {
+        say.textContent = problemText(problem);
+      }
+    });
+  }
+
+  browserFields(languageChanged) {
+    const theme = choice("theme", t("theme"), [["system", t("themeSystem")], ["light", t("themeLight")], ["dark", t("themeDark")]],
+      document.documentElement.dataset.theme ?? "system", setTheme);
+    const tongue = choice("language", "Language · 语言", [["en", "English"], ["zh-Hans", "简体中文"]], language(), (name) => {
+      setLanguage(name);
+      languageChanged();
+    });
+    const keys = element("input", { type: "checkbox", name: "keys", checked: recall("keys", "on") === "on" });
+    keys.addEventListener("change", () => remember("keys", keys.checked ? "on" : "off"));
+    return element("div", {}, element("div", { class: "grid" }, theme, tongue),
+      element("label", { class: "check" }, keys, element("span", {}, t("singleKeys"))));
+  }
+
+  serviceFields() {
+    const { maximumRunning, maximumRunningPerHost, rateLimit } = this.values;
+    const field = (name, attributes) => element(
+      "label", { class: "field" }, element("span", {}, t(`setting.${name}`)), element("input", { name, ...attributes }));
+    return element(
+      "div", { class: "grid" },
+      field("maximumRunning", { type: "number", min: 1, max: 100000, value: maximumRunning ?? "" }),
+      field("maximumRunningPerHost", { type: "number", min: 1, max: 100000, value: maximumRunningPerHost ?? "" }),
+      field("rateLimit", { type: "text", placeholder: t("none"), autocomplete: "off", value: editableBytes(rateLimit) }));
+  }
+
+  groupFields() {
+    const groups = Object.entries(this.values.groups ?? {});
+    const line = (name, limit) => element(
+      "div", { class: "group-line" },
+      element("input", { name: "group-name", type: "text", "aria-label": t("groupName"), value: name, placeholder: t("groupName"), dir: "auto" }),
+      element("input", { name: "group-limit", type: "number", min: 0, "aria-label": t("groupLimit"), value: limit ?? "", placeholder: t("none") }));
+    const lines = [...groups.map(([name, limit]) => line(name, limit)), line("", "")];
+    return element("fieldset", {}, element("legend", {}, t("groupLimits")), ...lines);
+  }
+
+  changed(form) {
+    const { elements } = form;
+    const changes = {};
+    for (const name of ["maximumRunning", "maximumRunningPerHost"]) {
+      const value = Number.parseInt(elements[name].value, 10);
+      if (value && value !== this.values[name]) changes[name] = value;
+    }
+    const limit = parseBytes(elements.rateLimit.value);
+    if (limit === undefined) throw new Error(t("badRate"));
+    if (limit !== (this.values.rateLimit ?? null)) changes.rateLimit = limit;
+    const groups = this.changedGroups(form);
+    if (Object.keys(groups).length) changes.groups = groups;
+    return changes;
+  }
+
+  changedGroups(form) {
+    const before = this.values.groups ?? {};
+    const wanted = {};
+    for (const line of form.querySelectorAll(".group-line")) {
+      const [name, limit] = [...line.querySelectorAll("input")].map((input) => input.value.trim());
+      if (name && limit !== "") wanted[name] = Number.parseInt(limit, 10);
+    }
+    const changes = {};
+    for (const [name, limit] of Object.entries(wanted)) if (before[name] !== limit) changes[name] = limit;
+    for (const name of Object.keys(before)) if (!(name in wanted)) changes[name] = null;
+    return changes;
+  }
+
+  hosts() {
+    const body = element("tbody");
+    const section = element(
+      "section", { hidden: true }, element("h3", {}, t("hosts")),
+      element("table", {}, element("thead", {}, element("tr", {}, ...["host", "hostRunning", "hostCeiling", "hostNotBefore"].map((key) =>
+        element("th", { scope: "col" }, t(key))))), body));
+    api.hosts().then(({ hosts }) => {
+      section.hidden = hosts.length === 0;
+      const cell = (text) => element("td", {}, element("bdi", {}, String(text ?? "–")));
+      body.append(...hosts.map((host) => element(
+        "tr", {}, cell(host.host), cell(host.running), cell(host.ceiling), cell(host.notBefore && when(host.notBefore)))));
+    }, complain);
+    return section;
+  }
+
+  about() {
+    const { version, downloadsDirectory } = this.values;
+    return [version && `towd ${version}`, downloadsDirectory].filter(Boolean).join(" · ");
+  }
+}
+
+function choice(name, label, options, chosen, changed) {
+  const select = element("select", { name }, ...options.map(([value, text]) => element("option", { value }, text)));
+  select.value = chosen;
+  select.addEventListener("change", () => changed(select.value));
+  return element("label", { class: "field" }, element("span", {}, label), select);
+}
+
+/** `light`, `dark`, or as the system has it. */
+export function setTheme(theme) {
+  const chosen = theme === "system" ? undefined : theme;
+  if (chosen) document.documentElement.dataset.theme = chosen;
+  else delete document.documentElement.dataset.theme;
+  remember("theme", chosen);
+}
+
+/** Opens this page with the links that are marked on another page, or its address. Nothing is added unasked. */
+function bookmarklet() {
+  const page = JSON.stringify(`${location.origin}${location.pathname}#add=`);
+  const code = `(()=>{const s=getSelection(),l=s.isCollapsed?[]:[...document.links].filter(a=>s.containsNode(a,true)).map(a=>a.href);` +
+    `open(${page}+(l.length?l:[location.href]).map(encodeURIComponent).join('&add='))})()`;
+  const link = element("a", { class: "quiet button", href: `javascript:${encodeURIComponent(code)}`, icon: "link" }, t("bookmarkletName"));
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    announce(t("bookmarkletDrag"));
+  });
+  return element("div", { class: "bookmarklet" }, element("p", {}, t("bookmarkletText")), link);
+}

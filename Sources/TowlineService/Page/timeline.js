@@ -1,0 +1,32 @@
+// What happened to a download and why, newest first.
+
+import { element } from "./dom.js";
+import { clock, when } from "./format.js";
+import { t } from "./language.js";
+
+const most = 2000;
+
+export class Timeline {
+  constructor() {
+    this.numbers = new Set();
+    this.list = element("ol", { class: "timeline", reversed: true });
+    this.none = element("p", { class: "note" }, t("timelineEmpty"));
+    this.element = element("div", {}, this.none, this.list);
+  }
+
+  /** Adds notes; those that are there already, by number, are passed over. */
+  add(notes) {
+    const fresh = notes.filter((note) => !this.numbers.has(note.number)).sort((left, right) => left.number - right.number);
+    for (const note of fresh) {
+      this.numbers.add(note.number);
+      const time = element("time", { datetime: new Date(note.time).toISOString(), title: when(note.time) }, stamp(note.time));
+      this.list.prepend(element(
+        "li", { "data-kind": note.kind }, time, element("span", { dir: "auto", lang: "en" }, note.message)));
+    }
+    while (this.list.children.length > most) this.list.lastElementChild.remove();
+    this.none.hidden = this.list.children.length > 0;
+  }
+}
+
+/** To the second today, to the minute with its day before. */
+const stamp = (time) => (new Date(time).toDateString() === new Date().toDateString() ? clock(time) : when(time));

@@ -1,0 +1,147 @@
+internal import Foundation
+import HTTPTypes
+import Hummingbird
+internal import Towline
+import TowlineWire
+
+/// Answers to what is asked of downloads.
+struct DownloadRoutes: Sendable {
+    let downloader: Downloader
+    let roots: DownloadRoots
+
+    private static let list = Wire.base + "/downloads"
+    private static let one = list + "/{id}"
+
+    func add(to table: inout RouteTable) {
+        table.add(.get, Self.list) { request, _ in
+            let page = try await downloader.downloads(try QueryReader(request).list())
+            return try Answer.json(
+                Wire.Page(
+                    downloads: page.downloads.map { Wire.Download($0) }, next: page.next?.text,
+                    totals: try await downloader.wireTotals))
+        }
+        table.add(.post, Self.list) { request, _ in try await create(request) }
+        table.add(.get, Self.one) { _, context in try await answer(try await download(context)) }
+        table.add(.patch, Self.one) { request, context in
+            let change = try await Answer.read(Wire.Change.self, from: request)
+            let download = try await download(context)
+            try await apply(change, to: download)
+            return try await answer(download)
+        }
+        table.add(.delete, Self.one) { request, context in
+            let deletingFiles = try QueryReader(request).flag("files")
+            try await download(context).remove(deletingFiles: deletingFiles)
+            return Answer.nothing()
+        }
+        table.add(.get, Self.one + "/timeline") { request, context in
+            let query = QueryReader(request)
+            let after = try query.integer("after", in: 0...Int64.max) ?? 0
+            let limit = try query.integer("limit", in: 1...10_000) ?? 1000
+            let notes = try await download(context).timeline(after: after, limit: Int(limit))
+            return try Answer.json(Wire.Timeline(notes: notes.map { Wire.Note($0) }))
+        }
+        addActions(to: &table)
+    }
+
+    private func addActions(to table: inout RouteTable) {
+        let actions: [(String, @Sendable (Download) async throws -> Void)] = [
+            ("pause", { try await $0.pause() }), ("resume", { try await $0.resume() }),
+            ("cancel", { try await $0.cancel() }), ("retry", { try await $0.retry() }),
+        ]
+        for (name, perform) in actions {
+            table.add(.post, Self.one + "/actions/" + name) { _, context in
+                let download = try await download(context)
+                try await perform(download)
+                return try await answer(download)
+            }
+        }
+        table.add(.post, Wire.base + "/actions/pause-all") { request, _ in
+            try await downloader.pauseAll(group: QueryReader(request).text("group"))
+            return Answer.nothing()
+        }
+        table.add(.post, Wire.base + "/actions/resume-all") { request, _ in
+            try await downloader.resumeAll(group: QueryReader(request).text("group"))
+            return Answer.nothing()
+        }
+    }
+
+    /// The download that a path names, in full or shortened.
+    private func download(_ context: ServiceContext) async throws -> Download {
+        let name = try context.parameters.require("id")
+        guard let download = try await downloader.download(named: name) else {
+            throw TowlineError(.unknownDownload, "there is no download \(TerminalSafeText.make(name, width: 60))")
+        }
+        return download
+    }
+
+    private func answer(_ download: Download) async throws -> Response {
+        try Answer.json(Wire.Download(try await download.snapshot))
+    }
+
+    private func create(_ request: Request) async throws -> Response {
+        let asked = try await Answer.read(Wire.NewDownloads.self, from: request).downloads
+        guard (1...Wire.NewDownloads.maximum).contains(asked.count) else {
+            throw HTTPError(.badRequest, message: "downloads: 1 to \(Wire.NewDownloads.maximum)")
+        }
+        var requests: [DownloadRequest] = []
+        for wire in asked { requests.append(try DownloadRequest(wire, roots: roots)) }
+        var added: [Wire.Download] = []
+        for download in try await downloader.add(contentsOf: requests) {
+            added.append(Wire.Download(try await download.snapshot))
+        }
+        return try Answer.json(Wire.Added(downloads: added), status: .created)
+    }
+
+    private func apply(_ change: Wire.Change, to download: Download) async throws {
+        if let priority = change.priority { try await download.setPriority(priority) }
+        switch change.rateLimit {
+        case .keep: break
+        case .clear: try await download.setRateLimit(nil)
+        case .set(let limit): try await download.setRateLimit(try DownloadRequest.limit(limit))
+        }
+        switch change.connections {
+        case .keep: break
+        case .clear: try await download.setConnections(nil)
+        case .set(let count): try await download.setConnections(count)
+        }
+        switch change.group {
+        case .keep: break
+        case .clear: try await download.setGroup(nil)
+        case .set(let group): try await download.setGroup(group)
+        }
+        if let metadata = change.metadata { try await download.setMetadata(metadata) }
+        try await applyLink(change, to: download)
+        try await applyPlace(change, to: download)
+    }
+
+    private func applyLink(_ change: Wire.Change, to download: Download) async throws {
+        let headers = change.headers?.map { DownloadRequest.Header($0.name, $0.value) }
+        guard let text = change.url else {
+            guard headers == nil else {
+                throw HTTPError(.badRequest, message: "headers come with the url they are for")
+            }
+            return
+        }
+        guard let url = URL(string: text) else { throw TowlineError(.unusableURL, "the URL cannot be read") }
+        try await download.setLink(RenewedLink(url: url, headers: headers))
+    }
+
+    private func applyPlace(_ change: Wire.Change, to download: Download) async throws {
+        switch change.before {
+        case .keep: break
+        case .clear: try await download.move(before: nil)
+        case .set(let name):
+            guard let other = try await downloader.download(named: name) else {
+                throw HTTPError(.badRequest, message: "before: there is no such download")
+            }
+            try await download.move(before: other.id)
+        }
+    }
+}
+
+extension Downloader {
+    /// Sums over the list and over what runs.
+    var wireTotals: Wire.Totals {
+        get async throws { Wire.Totals(try await totals, running: try await running) }
+    }
+}

@@ -1,0 +1,48 @@
+import CPage
+import HTTPTypes
+import Hummingbird
+
+/// The web page, out of the binary.
+struct PageRoutes: Sendable {
+    /// A file of the page.
+    struct File: Sendable {
+        let name: String
+        let buffer: ByteBuffer
+
+        /// What it is, by its name.
+        var mediaType: String {
+            switch name.split(separator: ".").last {
+            case "html": "text/html; charset=utf-8"
+            case "css": "text/css; charset=utf-8"
+            case "js", "mjs": "text/javascript; charset=utf-8"
+            case "json", "webmanifest": "application/json"
+            case "svg": "image/svg+xml"
+            case "png": "image/png"
+            case "ico": "image/x-icon"
+            case "woff2": "font/woff2"
+            case "txt": "text/plain; charset=utf-8"
+            default: "application/octet-stream"
+            }
+        }
+    }
+
+    /// All of them.
+    static let files: [File] = {
+        var files: [File] = []
+        while let file = cpage_file_at(files.count) {
+            let bytes = UnsafeBufferPointer(start: file.pointee.bytes, count: file.pointee.count)
+            files.append(File(name: String(cString: file.pointee.name), buffer: ByteBuffer(bytes: bytes)))
+        }
+        return files
+    }()
+
+    func add(to table: inout RouteTable) {
+        for file in Self.files {
+            let path = file.name == "index.html" ? "/" : "/page/" + file.name
+            let headers: HTTPFields = [.contentType: file.mediaType, .cacheControl: "no-cache"]
+            table.add(.get, path) { _, _ in
+                Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: file.buffer))
+            }
+        }
+    }
+}

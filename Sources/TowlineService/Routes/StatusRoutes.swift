@@ -1,0 +1,60 @@
+internal import Foundation
+import HTTPTypes
+import Hummingbird
+internal import Towline
+import TowlineWire
+
+/// Answers about the service as a whole.
+struct StatusRoutes: Sendable {
+    let downloader: Downloader
+    let roots: DownloadRoots
+    let token: AccessToken
+
+    func add(to table: inout RouteTable) {
+        table.add(.get, Wire.base + "/health") { _, _ in
+            try Answer.json(Wire.Health(version: TowlineVersion.text))
+        }
+        table.add(.get, Wire.base + "/totals") { _, _ in try Answer.json(try await downloader.wireTotals) }
+        table.add(.get, Wire.base + "/settings") { _, _ in try await settings() }
+        table.add(.patch, Wire.base + "/settings") { request, _ in
+            try await apply(try await Answer.read(Wire.SettingsChange.self, from: request))
+            return try await settings()
+        }
+        table.add(.get, Wire.base + "/hosts") { _, _ in
+            let hosts = try await downloader.hosts.map {
+                Wire.Host(
+                    host: $0.host, running: $0.running, ceiling: $0.ceiling, notBefore: $0.notBefore?.milliseconds)
+            }
+            return try Answer.json(Wire.Hosts(hosts: hosts))
+        }
+        table.add(.post, Wire.base + "/session") { request, _ in
+            let session = try await Answer.read(Wire.Session.self, from: request)
+            guard token.isEqual(to: session.token) else {
+                throw HTTPError(.unauthorized, headers: [.wwwAuthenticate: "Bearer"], message: "this is not the token")
+            }
+            var response = Answer.nothing()
+            response.headers[.setCookie] = "\(Gate.cookie)=\(token.text); Path=/; HttpOnly; SameSite=Strict"
+            return response
+        }
+    }
+
+    private func settings() async throws -> Response {
+        let limits = try await downloader.limits
+        return try Answer.json(
+            Wire.Settings(
+                maximumRunning: limits.maximumRunning, maximumRunningPerHost: limits.maximumRunningPerHost,
+                rateLimit: limits.rateLimit, groups: limits.groups, downloadsDirectory: roots.standard,
+                version: TowlineVersion.text))
+    }
+
+    private func apply(_ change: Wire.SettingsChange) async throws {
+        if let count = change.maximumRunning { try await downloader.setMaximumRunning(count) }
+        if let count = change.maximumRunningPerHost { try await downloader.setMaximumRunningPerHost(count) }
+        switch change.rateLimit {
+        case .keep: break
+        case .clear: try await downloader.setRateLimit(0)
+        case .set(let rate): try await downloader.setRateLimit(rate)
+        }
+        for (group, limit) in change.groups ?? [:] { try await downloader.setLimit(limit, forGroup: group) }
+    }
+}

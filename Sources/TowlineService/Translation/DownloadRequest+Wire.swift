@@ -1,0 +1,85 @@
+internal import Foundation
+internal import Towline
+import TowlineWire
+
+extension DownloadRequest {
+    /// What a client asks for, within the roots.
+    init(_ wire: Wire.NewDownload, roots: DownloadRoots) throws(TowlineError) {
+        guard let url = URL(string: wire.url) else { throw TowlineError(.unusableURL, "the URL cannot be read") }
+        let directory = URL(fileURLWithPath: try roots.directory(wire.directory), isDirectory: true)
+        var destination = Destination.directory(directory)
+        if let name = wire.name {
+            destination = .file(directory.appendingPathComponent(try roots.name(name), isDirectory: false))
+        }
+        self.init(from: url, to: destination)
+        try take(wire)
+        followUps = try Self.followUps(wire, directory, roots)
+    }
+
+    private mutating func take(_ wire: Wire.NewDownload) throws(TowlineError) {
+        headers = (wire.headers ?? []).map { Header($0.name, $0.value) }
+        user = wire.user
+        connections = wire.connections
+        rateLimit = try wire.rateLimit.map { limit throws(TowlineError) in try Self.limit(limit) }
+        checksum = wire.checksum
+        priority = wire.priority ?? 0
+        group = wire.group
+        metadata = wire.metadata ?? [:]
+        if let existing = wire.existing {
+            guard let policy = Existing(rawValue: existing) else {
+                throw TowlineError(.unusableOption, "existing: fail, overwrite, rename or skip")
+            }
+            self.existing = policy
+        }
+        startsPaused = wire.startsPaused ?? false
+        if let timeout = wire.stallTimeout {
+            guard timeout >= 1, timeout <= 86_400 else {
+                throw TowlineError(.unusableOption, "stallTimeout: 1 to 86400 seconds")
+            }
+            stallTimeout = timeout
+        }
+        if let tries = wire.maximumTries {
+            guard tries >= 0 else { throw TowlineError(.unusableOption, "maximumTries is not negative") }
+            maximumTries = tries
+        }
+        allowsUnsafeResume = wire.unsafeResume ?? false
+    }
+
+    /// A limit that makes sense; 0 is none.
+    static func limit(_ limit: Int64) throws(TowlineError) -> Int64 {
+        guard limit >= 0 else { throw TowlineError(.unusableOption, "a rate limit is not negative") }
+        return limit
+    }
+
+    private static func followUps(_ wire: Wire.NewDownload, _ directory: URL, _ roots: DownloadRoots)
+        throws(TowlineError) -> [FollowUp]
+    {
+        switch wire.unpack {
+        case nil, .wanted(false): return []
+        case .wanted(true):
+            let suggested = wire.name ?? (try? HTTPURL(parsing: wire.url))?.lastPathComponent
+            guard let name = suggested.flatMap({ SafeFileName.make($0) }) else {
+                throw TowlineError(.unusableOption, "unpack: the URL names no file; say into which directory")
+            }
+            return [.unpack(into: directory.appendingPathComponent(stem(name), isDirectory: true))]
+        case .into(let text):
+            let (parent, last) = split(text)
+            let place = URL(fileURLWithPath: try roots.directory(parent), isDirectory: true)
+            return [.unpack(into: place.appendingPathComponent(try roots.name(last), isDirectory: true))]
+        }
+    }
+
+    private static func split(_ path: String) -> (parent: String?, last: String) {
+        guard let slash = path.lastIndex(of: "/") else { return (nil, path) }
+        return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
+    }
+
+    /// `album` for `album.tar.gz`.
+    private static func stem(_ name: String) -> String {
+        for suffix in [".tar.gz", ".tar.xz", ".tar.zst", ".tar.bz2", ".tgz", ".txz", ".tzst", ".tar", ".zip"]
+        where name.lowercased().hasSuffix(suffix) && name.utf8.count > suffix.utf8.count {
+            return String(name.dropLast(suffix.count))
+        }
+        return name + ".unpacked"
+    }
+}

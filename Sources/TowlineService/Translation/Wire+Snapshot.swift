@@ -1,0 +1,79 @@
+internal import Foundation
+internal import Towline
+import TowlineWire
+
+extension Wire.Download {
+    init(_ snapshot: DownloadSnapshot) {
+        self.init(
+            id: snapshot.id.description, url: snapshot.source, directory: snapshot.directory,
+            state: Wire.State(snapshot.state), addedAt: snapshot.addedAt.milliseconds)
+        name = snapshot.name
+        reason = snapshot.reason
+        waitsUntil = snapshot.waitsUntil?.milliseconds
+        error = snapshot.error.map {
+            Wire.Failure(code: $0.code.description, message: $0.message, httpStatus: $0.status)
+        }
+        completeLength = snapshot.completeLength
+        heldBytes = snapshot.heldBytes
+        receivedBytes = snapshot.receivedBytes
+        rate = snapshot.rate.flatMap { Int64(exactly: $0.rounded()) }
+        remaining = snapshot.remaining?.components.seconds
+        connections = snapshot.connections
+        priority = snapshot.priority
+        group = snapshot.group
+        metadata = snapshot.metadata
+        endedAt = snapshot.endedAt?.milliseconds
+        if snapshot.state == .finished { followUp = Wire.FollowUp(snapshot.followUp) }
+    }
+}
+
+extension Wire.State {
+    init(_ state: DownloadState) {
+        self =
+            switch state {
+            case .queued: .queued
+            case .connecting: .connecting
+            case .downloading: .downloading
+            case .verifying: .verifying
+            case .publishing: .publishing
+            case .finished: .finished
+            case .paused: .paused
+            case .waiting: .waiting
+            case .failed: .failed
+            case .cancelled: .cancelled
+            }
+    }
+}
+
+extension Wire.FollowUp {
+    init(_ state: FollowUpState) {
+        switch state {
+        case .none: self.init(.none)
+        case .running(let number): self.init(.running, number: number)
+        case .done: self.init(.done)
+        case .failed(let number, let reason): self.init(.failed, number: number, reason: reason)
+        }
+    }
+}
+
+extension Wire.Totals {
+    init(_ totals: DownloadTotals, running: [DownloadSnapshot]) {
+        var counts: [String: Int] = [:]
+        for (filter, count) in totals.counts { counts[filter.rawValue] = count }
+        self.init(
+            counts: counts, heldBytes: totals.heldBytes, completeLength: totals.completeLength,
+            rate: running.reduce(0) { $0 + (Int64(exactly: ($1.rate ?? 0).rounded()) ?? 0) }, running: running.count)
+    }
+}
+
+extension Wire.Note {
+    init(_ note: TimelineNote, of id: DownloadID? = nil) {
+        self.init(
+            id: id?.description, number: note.number, time: note.time, kind: note.kind, message: note.message)
+    }
+}
+
+extension Date {
+    /// Since 1970.
+    var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1000).rounded()) }
+}

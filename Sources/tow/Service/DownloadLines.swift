@@ -1,0 +1,108 @@
+import Glibc
+import TowlineCore
+import TowlineWire
+
+/// Downloads of the service as text for people.
+struct DownloadLines {
+    let style: TerminalStyle
+
+    /// The end of a name, which tells downloads apart.
+    static func short(_ id: String) -> String { String(id.suffix(ShortDownloadID.shownLength)) }
+
+    /// A table, a line each.
+    func table(_ downloads: [Wire.Download]) -> String {
+        downloads.map { row($0) + "\n" }.joined()
+    }
+
+    private func row(_ download: Wire.Download) -> String {
+        let percent = Self.fraction(download).map { Phrases.percent($0) } ?? ""
+        let cells = [
+            Self.short(download.id), Self.padded(download.state.rawValue, 11), Self.right(percent, 4),
+            Self.right(Self.sizes(download), 20), Self.right(download.rate.map { Phrases.rate(Double($0)) } ?? "", 11),
+        ]
+        return paint(cells.joined(separator: "  "), download) + "  " + Self.name(download)
+    }
+
+    private func paint(_ text: String, _ download: Wire.Download) -> String {
+        switch download.state {
+        case .failed: style.paint(text, .bad)
+        case .finished: style.paint(text, .good)
+        case .paused, .cancelled, .queued: style.paint(text, .quiet)
+        default: text
+        }
+    }
+
+    /// Everything that is known of one.
+    func details(_ download: Wire.Download) -> String {
+        var lines = [("id", download.id), ("url", download.url), ("file", Self.path(download))]
+        lines.append(("state", download.state.rawValue))
+        if let error = download.error {
+            lines.append(("error", error.message))
+        } else {
+            lines += download.reason.map { [("because", $0)] } ?? []
+        }
+        lines.append(("size", Self.sizes(download)))
+        if let rate = download.rate { lines.append(("rate", Phrases.rate(Double(rate)))) }
+        if let remaining = download.remaining { lines.append(("remaining", DurationText.format(.seconds(remaining)))) }
+        if download.connections > 0 { lines.append(("connections", String(download.connections))) }
+        if download.priority != 0 { lines.append(("priority", String(download.priority))) }
+        if let group = download.group { lines.append(("group", group)) }
+        for (key, value) in download.metadata.sorted(by: { $0.key < $1.key }) { lines.append((key, value)) }
+        if let followUp = download.followUp, followUp.state != .none {
+            lines.append(("follow-up", followUp.state.rawValue + (followUp.reason.map { ": " + $0 } ?? "")))
+        }
+        return lines.map { name, value in
+            style.paint(Self.padded(TerminalSafeText.make(name), 12), .quiet) + " " + TerminalSafeText.make(value)
+                + "\n"
+        }.joined()
+    }
+
+    /// What happened, a line each.
+    func timeline(_ notes: [Wire.Note]) -> String {
+        notes.map { note in
+            let time = style.paint(Self.localTime(note.time / 1000), .quiet)
+            return "  " + time + "  " + TerminalSafeText.make(note.message) + "\n"
+        }.joined()
+    }
+
+    private static func localTime(_ seconds: Int64) -> String {
+        var time = time_t(seconds)
+        var fields = tm()
+        var text = [CChar](repeating: 0, count: 32)
+        guard localtime_r(&time, &fields) != nil,
+            strftime(&text, text.count, "%Y-%m-%d %H:%M:%S", &fields) > 0
+        else { return String(seconds) }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    // MARK: Cells
+
+    static func fraction(_ download: Wire.Download) -> Double? {
+        if download.state == .finished { return 1 }
+        guard let length = download.completeLength, length > 0 else { return nil }
+        return min(1, Double(download.heldBytes) / Double(length))
+    }
+
+    static func sizes(_ download: Wire.Download) -> String {
+        let held = ByteCountText.format(download.heldBytes)
+        guard let length = download.completeLength, download.state != .finished else { return held }
+        return "\(held) of \(ByteCountText.format(length))"
+    }
+
+    /// What to call it.
+    static func name(_ download: Wire.Download) -> String {
+        TerminalSafeText.make(download.name ?? download.url)
+    }
+
+    static func path(_ download: Wire.Download) -> String {
+        download.directory + "/" + (download.name ?? "")
+    }
+
+    static func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    static func right(_ text: String, _ width: Int) -> String {
+        String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+}

@@ -1,0 +1,87 @@
+import ArgumentParser
+import Glibc
+import TowlineCore
+import TowlineWire
+
+/// `tow list`.
+struct ListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Tells what towd has: a line for each download.",
+        discussion: """
+            The first column is the end of the download's name, which every command takes; four characters or more do, \
+            as long as only one download is called so.
+
+            Examples:
+              tow list
+              tow list --only active,waiting
+              tow list --json | jq -r 'select(.state == "failed") | .url'
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp(
+            "Only these: queued, active, waiting, paused, finished, failed, cancelled.", valueName: "state,…"))
+    var only: String?
+
+    @Option(help: ArgumentHelp("Only those of the group.", valueName: "name"))
+    var group: String?
+
+    @Option(help: ArgumentHelp("Only those with this in the name or URL.", valueName: "text"))
+    var text: String?
+
+    @Option(help: ArgumentHelp("queue, added, name, size, state, ended. (default: queue)", valueName: "order"))
+    var order: String?
+
+    @Flag(help: "The other way round.")
+    var descending = false
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("At most so many.", valueName: "n"))
+    var number: Int?
+
+    @Flag(help: "One JSON object a line.")
+    var json = false
+
+    @OptionGroup(title: "Service")
+    var service: ServiceOptions
+
+    func run() async throws {
+        var left = number ?? Int.max
+        var query = [("descending", "\(descending)")]
+        for (name, value) in [("state", only), ("group", group), ("text", text), ("order", order)] {
+            if let value { query.append((name, value)) }
+        }
+        var cursor: String?
+        repeat {
+            let part = query + [("limit", "\(min(left, 1000))")] + (cursor.map { [("cursor", $0)] } ?? [])
+            let page = try await service.ask { try await $0.page(part) }
+            try ServiceReport(json: json).write(page.downloads)
+            left -= page.downloads.count
+            cursor = page.next
+        } while cursor != nil && left > 0
+    }
+}
+
+/// `tow show`.
+struct ShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Tells all that towd knows of a download, and what happened to it.")
+
+    @Argument(help: ArgumentHelp("Its name, or the beginning or end of it.", valueName: "id"))
+    var id: String
+
+    @Flag(help: "One JSON object.")
+    var json = false
+
+    @OptionGroup(title: "Service")
+    var service: ServiceOptions
+
+    func run() async throws {
+        let download = try await service.ask { try await $0.download(id) }
+        guard !json else { return try ServiceReport(json: true).write([download]) }
+        let notes = try await service.ask { try await $0.timeline(id) }
+        let lines = DownloadLines(style: .forOutput(STDOUT_FILENO))
+        var output = OutputDescriptor(STDOUT_FILENO)
+        output.write(lines.details(download) + (notes.isEmpty ? "" : "\n" + lines.timeline(notes)))
+    }
+}

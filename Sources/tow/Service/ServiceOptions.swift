@@ -1,0 +1,77 @@
+import ArgumentParser
+import Glibc
+import TowlineCore
+import TowlineWire
+
+/// Which service is meant.
+struct ServiceOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The state directory of the service.", valueName: "dir"))
+    var state: String?
+
+    @Option(help: ArgumentHelp("The socket of the service.", valueName: "path"))
+    var socket: String?
+
+    /// Where it is.
+    var places: ServicePlaces {
+        var places = ServicePlaces(
+            environment: Self.environment(), home: Self.home, state: state.map { Self.absolute($0) })
+        if let socket { places.socket = Self.absolute(socket) }
+        return places
+    }
+
+    /// What asks it.
+    var client: ServiceClient { ServiceClient(socket: places.socket) }
+
+    /// What starts it where it does not run.
+    var starter: ServiceStarter {
+        var arguments: [String] = []
+        if state != nil { arguments += ["--state", places.stateDirectory] }
+        if socket != nil { arguments += ["--socket", places.socket] }
+        return ServiceStarter(places: places, arguments: arguments)
+    }
+
+    /// Asks; where nobody is there to ask, says what to do.
+    func ask<Value>(_ body: (ServiceClient) async throws -> Value) async throws -> Value {
+        do {
+            return try await body(client)
+        } catch is ServiceClient.NotRunning {
+            throw TowlineError(
+                .commandFailed,
+                "towd does not run (nobody listens at \(TerminalSafeText.make(places.socket))); 'tow add' starts it")
+        }
+    }
+
+    /// Asks; where nobody is there to ask, starts it first.
+    func askStarting<Value>(_ body: (ServiceClient) async throws -> Value) async throws -> Value {
+        do {
+            return try await body(client)
+        } catch is ServiceClient.NotRunning {
+            try await starter.start(client)
+            return try await body(client)
+        }
+    }
+
+    /// An absolute path of what was given relative to here.
+    static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/") else { return path }
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard getcwd(&buffer, buffer.count) != nil else { return path }
+        let here = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let components = path.split(separator: "/").filter { $0 != "." }
+        return ([here == "/" ? "" : here] + components.map(String.init)).joined(separator: "/")
+    }
+
+    private static var home: String {
+        if let home = getenv("HOME"), home.pointee != 0 { return String(cString: home) }
+        guard let entry = getpwuid(geteuid()), let directory = entry.pointee.pw_dir else { return "/" }
+        return String(cString: directory)
+    }
+
+    private static func environment() -> [String: String] {
+        var values: [String: String] = [:]
+        for name in ["XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_DOWNLOAD_DIR", "XDG_CONFIG_HOME"] {
+            values[name] = getenv(name).map { String(cString: $0) }
+        }
+        return values
+    }
+}

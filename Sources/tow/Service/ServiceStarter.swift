@@ -1,0 +1,99 @@
+import Glibc
+import TowlineCore
+import TowlineWire
+
+/// Starts `towd`, detached from this terminal, and waits until it listens.
+struct ServiceStarter {
+    let places: ServicePlaces
+    /// What it is told: where its state is, where it listens.
+    let arguments: [String]
+
+    /// `POSIX_SPAWN_SETSID` of `<spawn.h>`, which is there for `_GNU_SOURCE` alone.
+    private static let newSession: Int16 = 0x80
+    private static let interval = Duration.milliseconds(20)
+    private static let patience = Duration.seconds(15)
+
+    /// - Throws: `commandFailed` with what to do if it cannot be found, or with its last words if it ended.
+    func start(_ client: ServiceClient) async throws {
+        guard let program = Self.program() else {
+            throw TowlineError(
+                .commandFailed, "towd is neither beside tow nor in PATH; 'make install' puts both where they belong")
+        }
+        let process = try spawn(program)
+        let end = ContinuousClock.now + Self.patience
+        while ContinuousClock.now < end {
+            if await client.isRunning { return }
+            var status: Int32 = 0
+            if waitpid(process, &status, WNOHANG) == process {
+                // Of two that start at once, one has the state directory, and that one is as good.
+                guard Self.exitStatus(status) == ExitStatus.destinationBusy.rawValue else { throw failure() }
+            }
+            try await Task.sleep(for: Self.interval)
+        }
+        throw failure()
+    }
+
+    private static func exitStatus(_ status: Int32) -> Int32? { status & 0x7F == 0 ? status >> 8 & 0xFF : nil }
+
+    private func failure() -> TowlineError {
+        let lines = TextFile.read(places.log, limit: 1 << 20)?.split(separator: "\n") ?? []
+        let words = lines.last.map { ": " + TerminalSafeText.make(String($0), width: 300) } ?? ""
+        return TowlineError(.commandFailed, "towd did not start\(words)")
+    }
+
+    /// Beside this program, else in `PATH`.
+    private static func program() -> String? {
+        var candidates: [String] = []
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        if length > 0 {
+            let own = String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            if let slash = own.lastIndex(of: "/") { candidates.append(own[..<slash] + "/towd") }
+        }
+        let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
+        for directory in path.split(separator: ":") where directory.hasPrefix("/") {
+            candidates.append(directory + "/towd")
+        }
+        return candidates.first { access($0, X_OK) == 0 }
+    }
+
+    private func spawn(_ program: String) throws -> pid_t {
+        try makeStateDirectory()
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(
+            &actions, STDOUT_FILENO, places.log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        // It is to outlive this terminal.
+        posix_spawnattr_setflags(&attributes, Self.newSession)
+        var process: pid_t = 0
+        let words = ([program] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        let number = posix_spawn(&process, program, &actions, &attributes, words, environ)
+        guard number == 0 else {
+            throw TowlineError(
+                .commandFailed, "\(TerminalSafeText.make(program)) cannot be run: \(String(cString: strerror(number)))")
+        }
+        return process
+    }
+
+    /// For the log, which is there before `towd` is.
+    private func makeStateDirectory() throws {
+        var path = ""
+        for component in places.stateDirectory.split(separator: "/") {
+            path += "/" + component
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+                throw TowlineError(
+                    .unusableDestination,
+                    "\(TerminalSafeText.make(path)) cannot be made: \(String(cString: strerror(errno)))")
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Dispatch
+import Foundation
+import Synchronization
+import Towline
+import TowlineService
+
+/// The life of the process: serves until a signal ends it.
+enum Daemon {
+    /// How long an orderly end may take. What is on disk is right at any instant; this is for answers under way.
+    private static let grace = 1.8
+
+    static func serve(_ towd: Towd) -> Never {
+        for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
+        raiseDescriptorLimit()
+        let stop = StopSignal()
+        Task { await run(towd, stop) }
+        dispatchMain()
+    }
+
+    private static func run(_ towd: Towd, _ stop: StopSignal) async {
+        do {
+            let configuration = try towd.serviceConfiguration()
+            // No directory is kept busy by a process that nobody sees.
+            _ = chdir("/")
+            let service = try await DownloadService.open(configuration)
+            for notice in service.downloader.notices { say(notice) }
+            let listener = Task { await tell(service, configuration) }
+            Task {
+                await stop.wait()
+                DispatchQueue.global().asyncAfter(deadline: .now() + grace) { _exit(0) }
+                await service.stop()
+            }
+            try await service.run()
+            listener.cancel()
+            _exit(0)
+        } catch let error as TowlineError {
+            say(error.message)
+            _exit(ExitStatus(error).rawValue)
+        } catch {
+            // What could not listen has been told.
+            _exit(ExitStatus.disk.rawValue)
+        }
+    }
+
+    private static func tell(_ service: DownloadService, _ configuration: ServiceConfiguration) async {
+        for await place in service.places {
+            switch place {
+            case .failure(let error): say(error.message)
+            case .success(let place):
+                guard let address = place.address, let port = place.port else {
+                    say("listening at \(configuration.socket.path)")
+                    continue
+                }
+                let url = "http://\(address.host):\(port)/"
+                // Into no log: whoever reads it could do everything.
+                if isatty(STDERR_FILENO) == 1 {
+                    say("the page: \(url)#token=\(service.token.text)")
+                } else {
+                    say("the page: \(url), with the token in \(configuration.stateDirectory.path)/token")
+                }
+            }
+        }
+    }
+
+    private static func say(_ text: String) {
+        FileHandle.standardError.write(Data("towd: \(TerminalSafeText.make(text))\n".utf8))
+    }
+
+    /// As many descriptors as the hard limit allows: many connections need more than the customary 1024.
+    private static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}
+
+/// The first SIGTERM, SIGINT or SIGHUP; a second one ends the process at once.
+private final class StopSignal: Sendable {
+    private let (signals, continuation) = AsyncStream.makeStream(of: Void.self)
+    private let isStopping = Atomic<Bool>(false)
+
+    init() {
+        for number in [SIGTERM, SIGINT, SIGHUP] {
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            // The handler keeps its source, for as long as the process lives.
+            source.setEventHandler { [self, source] in
+                _ = source
+                if isStopping.exchange(true, ordering: .relaxed) { _exit(128 + number) }
+                continuation.yield()
+            }
+            source.resume()
+        }
+    }
+
+    func wait() async { for await _ in signals { return } }
+}

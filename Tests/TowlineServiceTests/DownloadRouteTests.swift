@@ -1,0 +1,131 @@
+import FaultServer
+import Foundation
+import Testing
+import Towline
+import TowlineWire
+
+/// What can be asked of downloads, over the socket.
+@Suite struct DownloadRouteTests {
+    private static let version = Version(seed: 5, length: 2_000_000)
+
+    @Test func aDownloadIsAddedShownPausedResumedAndFinished() async throws {
+        let site = try await ServiceSite(["/a.bin": Resource(Self.version)], rate: 1_500_000)
+        let id = try await site.add("/a.bin", ["metadata": ["row": "7"], "group": "films", "directory": "new/below"])
+        try await site.wait(id, for: .downloading)
+        let short = String(id.suffix(6)).lowercased()
+        let paused = try await site.ask("POST", "/downloads/\(short)/actions/pause")
+        #expect(paused.status == 200)
+        try await site.wait(id, for: .paused)
+        let shown = try await site.ask("GET", "/downloads/\(id)").object
+        #expect(shown["state"] as? String == "paused")
+        #expect(shown["metadata"] as? [String: String] == ["row": "7"])
+        #expect(shown["group"] as? String == "films")
+        #expect(try await site.ask("POST", "/downloads/\(id)/actions/resume").status == 200)
+        try await site.wait(id, for: .finished)
+        let file = site.downloads.appendingPathComponent("new/below/a.bin").path
+        #expect(try Self.version.content.firstMismatch(inFile: file, length: Self.version.length) == nil)
+        let refused = try await site.ask("POST", "/downloads/\(id)/actions/pause")
+        #expect(refused.status == 409)
+        #expect(refused.object["code"] as? String == "illegalTransition")
+        let timeline = try await site.ask("GET", "/downloads/\(id)/timeline").object
+        let kinds = (timeline["notes"] as? [[String: Any]])?.compactMap { $0["kind"] as? String } ?? []
+        #expect(kinds.contains("paused") && kinds.contains("finished"), "\(kinds)")
+        #expect(try await site.ask("DELETE", "/downloads/\(id)?files=true").status == 204)
+        #expect(!FileManager.default.fileExists(atPath: file))
+        #expect(try await site.ask("GET", "/downloads/\(id)").status == 404)
+        try await site.stop()
+    }
+
+    @Test func theListHasOrderFilterAndPages() async throws {
+        let site = try await ServiceSite()
+        for number in 1...5 {
+            _ = try await site.add("/\(number)", ["startsPaused": true, "priority": number, "name": "n\(number)"])
+        }
+        func names(_ query: String) async throws -> ([String], String?, [String: Any]) {
+            let answer = try await site.ask("GET", "/downloads?" + query)
+            #expect(answer.status == 200, "\(String(decoding: answer.body, as: UTF8.self))")
+            let list = answer.object["downloads"] as? [[String: Any]] ?? []
+            return (
+                list.compactMap { $0["name"] as? String }, answer.object["next"] as? String,
+                answer.object["totals"] as? [String: Any] ?? [:]
+            )
+        }
+        #expect(try await names("").0 == ["n5", "n4", "n3", "n2", "n1"])
+        let first = try await names("order=name&limit=2")
+        #expect(first.0 == ["n1", "n2"])
+        #expect((first.2["counts"] as? [String: Int])?["paused"] == 5)
+        let cursor = try #require(first.1)
+        #expect(try await names("order=name&limit=2&cursor=" + cursor).0 == ["n3", "n4"])
+        #expect(try await names("state=active").0 == [])
+        #expect(try await names("text=N3").0 == ["n3"])
+        for query in ["order=colour", "limit=0", "limit=x", "state=mad", "descending=7", "cursor=nonsense"] {
+            #expect(try await site.ask("GET", "/downloads?" + query).status == 400, "\(query)")
+        }
+        try await site.stop()
+    }
+
+    @Test func changesAreMadeAndClearedAndNothingElseIsTaken() async throws {
+        let site = try await ServiceSite()
+        let first = try await site.add("/1", ["startsPaused": true])
+        let second = try await site.add("/2", ["startsPaused": true])
+        let changed = try await site.ask(
+            "PATCH", "/downloads/\(first)", ["priority": 3, "group": "g", "rateLimit": 1000, "connections": 2])
+        #expect(changed.status == 200)
+        #expect(changed.object["priority"] as? Int == 3)
+        #expect(changed.object["group"] as? String == "g")
+        let cleared = try await site.ask("PATCH", "/downloads/\(first)", ["group": NSNull(), "priority": 0])
+        #expect(cleared.object["group"] == nil)
+        #expect(try await site.ask("PATCH", "/downloads/\(second)", ["before": first]).status == 200)
+        let list = try await site.ask("GET", "/downloads").object["downloads"] as? [[String: Any]] ?? []
+        #expect(list.compactMap { $0["id"] as? String } == [second, first])
+        let bad: [[String: Any]] = [
+            ["nonsense": 1], ["priority": "high"], ["connections": 0], ["connections": 1000], ["rateLimit": -1],
+            ["headers": [["name": "A", "value": "b"]]], ["url": "ftp://x/y"], ["before": "ZZZZZZ"],
+        ]
+        for change in bad {
+            let answer = try await site.ask("PATCH", "/downloads/\(first)", change)
+            #expect(answer.status == 400, "\(change)")
+            #expect(answer.fields["content-type"] == "application/problem+json")
+        }
+        try await site.stop()
+    }
+
+    @Test func settingsAndTotalsAndHosts() async throws {
+        let site = try await ServiceSite(["/a": Resource(Self.version)], rate: 200_000)
+        let settings = try await site.ask(
+            "PATCH", "/settings", ["maximumRunning": 7, "rateLimit": 5_000_000, "groups": ["g": 2]])
+        #expect(settings.object["maximumRunning"] as? Int == 7)
+        #expect(settings.object["groups"] as? [String: Int] == ["g": 2])
+        let cleared = try await site.ask("PATCH", "/settings", ["rateLimit": NSNull(), "groups": ["g": NSNull()]])
+        #expect(cleared.object["rateLimit"] as? Int == 0)
+        #expect(cleared.object["groups"] as? [String: Int] == [:])
+        #expect(try await site.ask("PATCH", "/settings", ["maximumRunning": 0]).status == 400)
+        let id = try await site.add("/a")
+        try await site.wait(id, for: .downloading)
+        #expect(try await site.ask("GET", "/totals").object["running"] as? Int == 1)
+        let hosts = try await site.ask("GET", "/hosts").object["hosts"] as? [[String: Any]] ?? []
+        #expect(hosts.first?["running"] as? Int == 1)
+        #expect(try await site.ask("POST", "/actions/pause-all").status == 204)
+        try await site.wait(id, for: .paused)
+        #expect(try await site.ask("GET", "/health").object["status"] as? String == "ok")
+        try await site.stop()
+    }
+
+    @Test func oneOfAStateDirectoryAndTheListIsThereAgain() async throws {
+        let site = try await ServiceSite(["/a": Resource(Self.version)], rate: 1_000_000)
+        let id = try await site.add("/a")
+        try await site.wait(id, for: .downloading)
+        await #expect(throws: TowlineError.self) { try await ServiceSite(root: site.root) }
+        // The second one took nothing of the first away.
+        #expect(try await site.ask("GET", "/health").status == 200)
+        let clock = ContinuousClock()
+        let took = try await clock.measure { try await site.stop() }
+        #expect(took < .seconds(2), "\(took)")
+        #expect(!FileManager.default.fileExists(atPath: site.root.appendingPathComponent("run/towd.sock").path))
+        let again = try await ServiceSite(root: site.root)
+        let list = try await again.ask("GET", "/downloads").object["downloads"] as? [[String: Any]] ?? []
+        #expect(list.compactMap { $0["id"] as? String } == [id])
+        #expect((list.first?["heldBytes"] as? Int ?? 0) > 0)
+        try await again.stop()
+    }
+}

@@ -1,0 +1,283 @@
+import FaultServer
+import Foundation
+import Testing
+import Towline
+import TowlineService
+import TowlineWire
+
+/// Who is let in, and what is refused: faults 119, 121 to 123, 125, 127 and 129 of the catalogue.
+@Suite struct GuardTests {
+    private static let json = ["Content-Type": "application/json"]
+
+    /// Asks over TCP, with the token unless told otherwise.
+    private func ask(
+        _ site: ServiceSite, _ method: String, _ target: String, _ fields: [String: String] = [:],
+        body: String = "", token: Bool = true
+    ) async throws -> RawExchange.Answer {
+        var fields = fields
+        if token { fields["Authorization"] = "Bearer " + site.service.token.text }
+        return try await RawExchange.send(
+            method, target, to: .port(site.port), fields: fields, body: Array(body.utf8))
+    }
+
+    @Test func row122HostsOfOthersAreRefused() async throws {
+        let site = try await ServiceSite { $0.hostNames = ["nas.example"] }
+        let port = site.port
+        for host in ["127.0.0.1", "127.0.0.1:\(port)", "localhost:1", "LOCALHOST", "[::1]:\(port)", "nas.example"] {
+            #expect(try await ask(site, "GET", "/api/v1/totals", ["Host": host]).status == 200, "\(host)")
+        }
+        let refused = [
+            "evil.test", "evil.test:\(port)", "127.0.0.1.evil.test", "evil.test#127.0.0.1", "127.0.0.1:x", "0.0.0.0",
+            "localhost.", "nas.example.evil.test", "127.0.0.1@evil.test", "",
+        ]
+        for host in refused {
+            for path in ["/api/v1/totals", "/api/v1/health", "/"] {
+                let status = try await ask(site, "GET", path, ["Host": host]).status
+                #expect(status == 403 || status == 400, "\(host) \(path)")
+            }
+        }
+        try await site.stop()
+    }
+
+    @Test func row123PagesOfOthersAreRefused() async throws {
+        let site = try await ServiceSite()
+        let own = "http://127.0.0.1:\(site.port)"
+        let body = #"{"url":"http://127.0.0.1:9/x","startsPaused":true}"#
+        let target = "/api/v1/downloads"
+        let cookie = ["Cookie": "towline=\(site.service.token.text)"]
+        let lawful: [[String: String]] = [
+            [:], ["Origin": own, "Sec-Fetch-Site": "same-origin"], ["Content-Type": "application/json; charset=utf-8"],
+        ]
+        for fields in lawful {
+            let all = Self.json.merging(cookie) { $1 }.merging(fields) { $1 }
+            #expect(try await ask(site, "POST", target, all, body: body, token: false).status == 201, "\(fields)")
+        }
+        let unlawful: [([String: String], Int)] = [
+            (["Origin": "null"], 403), (["Origin": "http://evil.test"], 403), (["Origin": own + "0"], 403),
+            (["Origin": "https://127.0.0.1:\(site.port)"], 403), (["Origin": "http://localhost:\(site.port)"], 403),
+            (["Sec-Fetch-Site": "cross-site"], 403), (["Sec-Fetch-Site": "same-site"], 403),
+            (["Sec-Fetch-Site": "none"], 403), (["Content-Type": "text/plain"], 415),
+            (["Content-Type": "application/x-www-form-urlencoded"], 415), (["Content-Type": ""], 415),
+        ]
+        for (fields, status) in unlawful {
+            let all = Self.json.merging(cookie) { $1 }.merging(fields) { $1 }
+            let answer = try await ask(site, "POST", target, all, body: body, token: false)
+            #expect(answer.status == status, "\(fields)")
+        }
+        let plain = try await ask(site, "OPTIONS", target, ["Origin": own])
+        #expect(!plain.fields.keys.contains { $0.hasPrefix("access-control") })
+        // A link from elsewhere opens the page, and nothing else.
+        #expect(try await ask(site, "GET", "/", ["Sec-Fetch-Site": "none"], token: false).status == 200)
+        #expect(try await ask(site, "GET", target, ["Sec-Fetch-Site": "none"]).status == 403)
+        try await site.stop()
+    }
+
+    @Test func nothingWithoutTheToken() async throws {
+        let site = try await ServiceSite()
+        let token = site.service.token.text
+        let closed = [
+            "/api/v1/downloads", "//api/v1/downloads", "/api/v1/totals", "/api//v1/totals", "/metrics",
+            "/api/v1/events", "/api/v1/openapi.json", "/page/../api/v1/totals", "/nothing",
+        ]
+        for path in closed {
+            #expect([401, 404].contains(try await ask(site, "GET", path, token: false).status), "\(path)")
+            #expect(try await ask(site, "GET", path, token: false).fields["set-cookie"] == nil)
+        }
+        let wrong = [
+            "Bearer \(token)0", "Bearer \(token.dropLast())", "Bearer ", "Basic \(token)", token,
+            "Bearer " + String(token.reversed()),
+        ]
+        for value in wrong {
+            let answer = try await ask(site, "GET", "/api/v1/totals", ["Authorization": value], token: false)
+            #expect(answer.status == 401, "\(value)")
+            #expect(answer.fields["www-authenticate"] == "Bearer")
+        }
+        #expect(try await ask(site, "GET", "/api/v1/health", token: false).status == 200)
+        let session = try await ask(
+            site, "POST", "/api/v1/session", Self.json, body: #"{"token":"\#(token)"}"#, token: false)
+        #expect(session.status == 204)
+        let cookie = try #require(session.fields["set-cookie"])
+        #expect(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"))
+        let refused = try await ask(
+            site, "POST", "/api/v1/session", Self.json, body: #"{"token":"no"}"#, token: false)
+        #expect(refused.status == 401)
+        #expect(refused.fields["set-cookie"] == nil)
+        try await site.stop()
+    }
+
+    @Test func row121DownloadsStayInsideTheirDirectory() async throws {
+        let site = try await ServiceSite()
+        let manager = FileManager.default
+        let outside = site.root.appendingPathComponent("outside")
+        try manager.createDirectory(at: outside, withIntermediateDirectories: true)
+        try manager.createDirectory(at: site.downloads.appendingPathComponent("in"), withIntermediateDirectories: true)
+        try manager.createSymbolicLink(
+            at: site.downloads.appendingPathComponent("link"), withDestinationURL: outside)
+        try manager.createSymbolicLink(
+            at: site.downloads.appendingPathComponent("inner"),
+            withDestinationURL: site.downloads.appendingPathComponent("in"))
+        let refused = [
+            "..", "../outside", "in/../../outside", "/etc", "/", "link", "link/new", outside.path, ".hidden",
+            "in/.ssh", "in/./x", site.downloads.path + "x", "in\u{0}/x",
+        ]
+        for directory in refused {
+            let answer = try await site.ask(
+                "POST", "/downloads", ["url": "http://127.0.0.1:9/x", "directory": directory, "startsPaused": true])
+            #expect(answer.status == 400, "\(directory)")
+        }
+        #expect(try manager.contentsOfDirectory(atPath: outside.path) == [])
+        for directory in ["in", "in/new/deep", "inner", site.downloads.path, site.downloads.path + "/in"] {
+            let answer = try await site.ask(
+                "POST", "/downloads", ["url": "http://127.0.0.1:9/x", "directory": directory, "startsPaused": true])
+            #expect(answer.status == 201, "\(directory)")
+        }
+        for name in ["../x", "a/b", ".bashrc", "..", "", "x\u{0}", "a\u{1B}[2J", "x.tow", "x.tow-journal"] {
+            let answer = try await site.ask(
+                "POST", "/downloads", ["url": "http://127.0.0.1:9/x", "name": name, "startsPaused": true])
+            #expect(answer.status == 400, "\(name)")
+        }
+        for into in ["../x", "/etc/x", "link/x", ".x"] {
+            let body: [String: Any] = ["url": "http://127.0.0.1:9/x", "unpack": ["into": into], "startsPaused": true]
+            #expect(try await site.ask("POST", "/downloads", body).status == 400, "\(into)")
+        }
+        try await site.stop()
+    }
+
+    @Test func row119LargeDeepAndNonsensicalBodiesAreRefused() async throws {
+        let site = try await ServiceSite()
+        let post = { (body: [UInt8]) in
+            try await RawExchange.send("POST", "/api/v1/downloads", to: site.socket, fields: Self.json, body: body)
+                .status
+        }
+        #expect(try await post(Array(repeating: UInt8(ascii: " "), count: 2 << 20)) == 413)
+        #expect(try await post(Array(String(repeating: "[", count: 100_000).utf8)) == 400)
+        #expect(try await post(Array((String(repeating: #"{"a":"#, count: 100_000)).utf8)) == 400)
+        let bodies = [
+            "", "null", "[]", "{}", "7", #"{"url":7}"#, #"{"url":null}"#, #"{"url":"http://h/","connections":-1}"#,
+            #"{"url":"http://h/","rateLimit":-5}"#, #"{"url":"http://h/","rateLimit":1e400}"#,
+            #"{"url":"http://h/","stallTimeout":-1}"#, #"{"url":"http://h/","maximumTries":-1}"#,
+            #"{"url":"http://h/","priority":99999999999999999999}"#, #"{"url":"file:///etc/passwd"}"#,
+            #"{"url":"http://h/\r\nX: y"}"#, #"{"url":"http://h/","existing":"maybe"}"#, #"{"downloads":[]}"#,
+            #"{"downloads":[{"url":"http://h/"}],"url":"http://h/"}"#, #"{"url":"http://h/","followUps":[]}"#,
+            #"{"url":"http://h/","run":"/bin/sh"}"#, #"{"url":"http://h/","proxy":"http://x/"}"#,
+            #"{"url":"http://h/","headers":[{"name":"A\r\nB","value":"c"}]}"#,
+            #"{"url":"http://h/","checksum":"sha256:xyz"}"#,
+        ]
+        for body in bodies { #expect(try await post(Array(body.utf8)) == 400, "\(body)") }
+        #expect(try await site.ask("GET", "/downloads").object["downloads"] as? [[String: String]] == [])
+        try await site.stop()
+    }
+
+    @Test func row129PathsThatLeadElsewhereAreNotThere() async throws {
+        let site = try await ServiceSite()
+        let paths = [
+            "/..%2f..%2fetc/passwd", "/page/..%2f..%2ftoken", "/page/../../token", "/%2e%2e/token",
+            "/api/v1/downloads/..%2f..", "/api/v1/downloads/%00", "/page/", "/page",
+        ]
+        for path in paths {
+            let status = try await ask(site, "GET", path).status
+            #expect(status == 404 || status == 400, "\(path): \(status)")
+        }
+        let page = try await ask(site, "GET", "/", token: false)
+        #expect(page.status == 200)
+        #expect(page.fields["content-security-policy"]?.hasPrefix("default-src 'none'") == true)
+        #expect(page.fields["x-content-type-options"] == "nosniff")
+        #expect(page.fields["referrer-policy"] == "no-referrer")
+        #expect(try await ask(site, "PUT", "/api/v1/downloads").status == 405)
+        #expect(try await ask(site, "PUT", "/api/v1/downloads").fields["allow"]?.contains("POST") == true)
+        try await site.stop()
+    }
+
+    @Test func row127ModesHoldWhateverTheMask() async throws {
+        let before = umask(0)
+        defer { umask(before) }
+        let site = try await ServiceSite()
+        func mode(_ path: String) throws -> Int {
+            let attributes = try FileManager.default.attributesOfItem(
+                atPath: site.root.appendingPathComponent(path).path)
+            return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
+        }
+        #expect(try mode("state") == 0o700)
+        #expect(try mode("state/token") == 0o600)
+        #expect(try mode("run") == 0o700)
+        #expect(try mode("run/towd.sock") == 0o600)
+        try await site.stop()
+        // A token that others can read is no token.
+        chmod(site.root.appendingPathComponent("state/token").path, 0o644)
+        await #expect(throws: TowlineError.self) { try await ServiceSite(root: site.root) }
+    }
+
+    @Test func slowClientsAreSentAwayAndOthersServed() async throws {
+        let site = try await ServiceSite {
+            $0.headTimeout = .milliseconds(300)
+            $0.bodyTimeout = .milliseconds(300)
+            $0.idleTimeout = .milliseconds(300)
+        }
+        let heads = [
+            "", "GET /", "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ",
+            "POST /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{",
+            "GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        ]
+        try await withThrowingTaskGroup { group in
+            for head in heads {
+                group.addTask {
+                    let descriptor = try RawExchange.connect(.port(site.port))
+                    RawExchange.write(Array(head.utf8), to: descriptor)
+                    // Ends when the service closes; the socket's own limit is far longer.
+                    let clock = ContinuousClock()
+                    let start = clock.now
+                    await withCheckedContinuation { continuation in
+                        Thread.detachNewThread {
+                            _ = RawExchange.readAll(descriptor)
+                            close(descriptor)
+                            continuation.resume()
+                        }
+                    }
+                    #expect(clock.now - start < .seconds(15), "\(head)")
+                }
+            }
+            #expect(try await site.ask("GET", "/health").status == 200)
+            try await group.waitForAll()
+        }
+        try await site.stop()
+    }
+
+    @Test func endlessHeadsAreCutOff() async throws {
+        let site = try await ServiceSite()
+        for line in [String(repeating: "x", count: 100_000), String(repeating: "X: y\r\n", count: 5000)] {
+            let head = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nA: " + line
+            let descriptor = try RawExchange.connect(.port(site.port))
+            RawExchange.write(Array(head.utf8), to: descriptor)
+            shutdown(descriptor, Int32(SHUT_WR))
+            let answer = RawExchange.parse(RawExchange.readAll(descriptor))
+            close(descriptor)
+            #expect(answer.status == 0 || (400..<500).contains(answer.status))
+        }
+        #expect(try await site.ask("GET", "/health").status == 200)
+        try await site.stop()
+    }
+
+    @Test func row125NoSecretComesBack() async throws {
+        let canary = "c4nary-s3cret"
+        let site = try await ServiceSite()
+        let body: [String: Any] = [
+            "url": "http://user:\(canary)@127.0.0.1:9/x?X-Amz-Signature=\(canary)&sig=\(canary)", "user": "u:\(canary)",
+            "headers": [["name": "Authorization", "value": "Bearer \(canary)"], ["name": "Cookie", "value": canary]],
+        ]
+        let added = try await site.ask("POST", "/downloads", body)
+        #expect(added.status == 201)
+        let list = added.object["downloads"] as? [[String: Any]]
+        let id = try #require(list?.first?["id"] as? String)
+        try await site.wait(id, for: .waiting(.network))
+        for path in ["/downloads", "/downloads/\(id)", "/downloads/\(id)/timeline", "/hosts", "/totals", "/settings"] {
+            let answer = try await site.ask("GET", path)
+            #expect(!String(decoding: answer.body, as: UTF8.self).contains(canary), "\(path)")
+        }
+        let wrong = try await site.ask("POST", "/downloads", body.merging(["nonsense": canary]) { $1 })
+        #expect(!String(decoding: wrong.body, as: UTF8.self).contains(canary))
+        let unusable = try await site.ask("POST", "/downloads", ["url": "ftp://user:\(canary)@h/"])
+        #expect(unusable.status == 400)
+        #expect(!String(decoding: unusable.body, as: UTF8.self).contains(canary))
+        try await site.stop()
+    }
+}

@@ -1,0 +1,88 @@
+import FaultServer
+import Foundation
+import Towline
+import TowlineService
+import TowlineWire
+
+/// A service in this process, with a server to download from.
+final class ServiceSite: Sendable {
+    let server: FaultServer
+    let root: URL
+    let service: DownloadService
+    let port: Int
+    private let running: Task<Void, any Error>
+
+    init(
+        _ resources: [String: Resource] = [:], rate: Int64? = nil, root: URL? = nil,
+        _ change: (inout ServiceConfiguration) -> Void = { _ in }
+    ) async throws {
+        var options = ServerOptions()
+        options.sharedRate = rate
+        server = try await FaultServer.start(resources, options: options)
+        let root = root ?? FileManager.default.temporaryDirectory.appendingPathComponent("towd-" + UUID().uuidString)
+        self.root = root
+        var configuration = ServiceConfiguration(
+            stateDirectory: root.appendingPathComponent("state"),
+            downloadsDirectories: [root.appendingPathComponent("downloads")],
+            socket: root.appendingPathComponent("run/towd.sock"), addresses: [ListenAddress(host: "127.0.0.1", port: 0)]
+        )
+        configuration.eventInterval = 0.05
+        configuration.networkRetryInterval = 0.2
+        change(&configuration)
+        let service = try await DownloadService.open(configuration)
+        self.service = service
+        running = Task { try await service.run() }
+        var port: Int?
+        var listening = 0
+        for await place in service.places {
+            let place = try place.get()
+            port = place.port ?? port
+            listening += 1
+            if listening == 1 + configuration.addresses.count { break }
+        }
+        self.port = port ?? 0
+    }
+
+    deinit { try? FileManager.default.removeItem(at: root) }
+
+    /// Ends it, in order.
+    func stop() async throws {
+        await service.stop()
+        try await running.value
+        await server.stop()
+    }
+
+    var socket: RawExchange.Place { .socket(root.appendingPathComponent("run/towd.sock").path) }
+    var downloads: URL { root.appendingPathComponent("downloads") }
+
+    /// Asks over the socket.
+    func ask(_ method: String, _ path: String, _ body: [String: Any]? = nil) async throws -> RawExchange.Answer {
+        let bytes = try body.map { Array(try JSONSerialization.data(withJSONObject: $0)) } ?? []
+        return try await RawExchange.send(
+            method, Wire.base + path, to: socket, fields: ["Content-Type": "application/json"], body: bytes)
+    }
+
+    /// Adds a download and returns its name.
+    func add(_ path: String, _ options: [String: Any] = [:]) async throws -> String {
+        let body = options.merging(["url": server.url(path)]) { old, _ in old }
+        let answer = try await ask("POST", "/downloads", body)
+        guard answer.status == 201, let list = answer.object["downloads"] as? [[String: Any]],
+            let id = list.first?["id"] as? String
+        else { throw Unexpected(status: answer.status, text: String(decoding: answer.body, as: UTF8.self)) }
+        return id
+    }
+
+    struct Unexpected: Error {
+        let status: Int
+        let text: String
+    }
+
+    /// Waits until a download is like that, by its snapshots.
+    func wait(_ id: String, for state: DownloadState) async throws {
+        guard let name = DownloadID(id), let download = try await service.downloader.download(name) else {
+            throw Unexpected(status: 0, text: "no such download")
+        }
+        for await snapshot in await download.snapshots where snapshot.state == state { return }
+        throw Unexpected(status: 0, text: "never \(state): \((try? await download.snapshot.state) as Any)")
+    }
+}

@@ -1,0 +1,237 @@
+"""The page by keyboard alone, for assistive technology, on a phone, and with ten thousand downloads in the list."""
+
+import os
+import unittest
+
+from support import ADDRESS, FILES, PageTestCase
+
+# The rules of WCAG 2.2 A and AA, and what its makers call best practice.
+AXE = """
+    const options = { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] };
+    return axe.run(document, options).then(({ violations }) => violations
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + ' ' + node.failureSummary).join(' | ')}`));
+"""
+# Whether what has the focus shows it.
+FOCUS_SHOWS = """
+    const style = getComputedStyle(document.activeElement);
+    return style.outlineStyle !== 'none' && Number.parseFloat(style.outlineWidth) >= 1;
+"""
+
+
+class Assistive(PageTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with open(os.environ["TOWLINE_AXE"], encoding="utf-8") as file:
+            cls.axe = file.read()
+
+    def check(self, where):
+        """Nothing serious or critical, light and dark."""
+        for scheme in ("light", "dark"):
+            self.browser.prefer(color_scheme=scheme, reduced_motion="reduce")
+            self.browser.run(f"if (!window.axe) {{ {self.axe} }}")
+            with self.subTest(where=where, scheme=scheme):
+                self.assertEqual(self.browser.run(AXE), [])
+            self.picture(f"{where}-{scheme}")
+
+    def test_nothing_serious_is_found(self):
+        self.check("empty")
+        self.service.add(*[f"{FILES}/slow/{number}.bin" for number in range(3)], group="films")
+        self.service.add(f"{FILES}/small/paused.bin", startsPaused=True)
+        self.service.add(f"{FILES}/missing/failed.bin", maximumTries=1)
+        self.service.add(f"{FILES}/small/finished.bin")
+        self.wait_held(self.row("0.bin"), 0)
+        self.wait_state(self.row("failed.bin"), "failed", seconds=60)
+        self.wait_state(self.row("finished.bin"), "finished", seconds=60)
+        self.check("list")
+        self.browser.click(f"{self.row('0.bin')} .name")
+        self.browser.wait("connections", "return document.querySelector('.legend')?.innerText.includes('Connection')")
+        self.check("details")
+        self.browser.press("Escape")
+        for key, name in (("a", "add"), ("s", "settings"), ("?", "help"), ("l", "limit")):
+            self.browser.press(key)
+            if name == "add":
+                self.browser.run("document.querySelector('.options').open = true")
+            self.browser.wait(name, "return document.querySelector('dialog[open], [popover]:popover-open')")
+            self.check(name)
+            self.browser.press("Escape")
+        self.browser.run("document.querySelector('.row').focus()")
+        self.browser.press("m")
+        self.check("menu")
+        self.browser.press("Escape", "Shift+ArrowDown", "Delete")
+        self.dialog()
+        self.check("question")
+        self.browser.press("Escape")
+        self.no_dialog()
+        self.check("selection")
+
+    def test_the_list_is_a_grid_that_says_where_one_is(self):
+        self.service.add(*[f"{FILES}/small/{number:02}.bin" for number in range(30)], startsPaused=True)
+        self.row("00.bin")
+        self.browser.run("document.querySelector('.row').focus()")
+        self.browser.press("End")
+        described = self.browser.run("""
+            const row = document.activeElement, bar = row.querySelector('[role=progressbar]');
+            const words = row.getAttribute('aria-labelledby').split(' ').map((id) => document.getElementById(id).textContent);
+            return [row.getAttribute('role'), row.getAttribute('aria-rowindex'), row.closest('[role=grid]').getAttribute('aria-rowcount'),
+                words[0], words[1], bar.getAttribute('aria-label'), bar.getAttribute('aria-valuetext') !== null];
+        """)
+        self.assertEqual(described, ["row", "30", "30", "29.bin", "Paused", "Progress of 29.bin", True])
+
+    def test_everything_by_keyboard(self):
+        browser = self.browser
+        browser.press("a")
+        self.dialog()
+        browser.type(f"{FILES}/slow/keys.bin\n{FILES}/small/second.bin")
+        browser.press("Control+Enter")
+        self.no_dialog()
+        row = self.row("keys.bin")
+        self.wait_held(row, 0)
+
+        # From the top of the page to the list by Tab alone; the focus can be seen on the way.
+        browser.run("document.activeElement.blur()")
+        for _ in range(30):
+            browser.press("Tab")
+            self.assertTrue(browser.run(FOCUS_SHOWS), f"the focus on {self.focus()} cannot be seen")
+            if self.focus() == "row":
+                break
+        self.assertEqual(self.focus(), "row")
+        browser.press("Home", "Space")
+        self.wait_state(row, "paused")
+        browser.press("Space")
+        self.wait_state(row, "connecting", "downloading", "queued")
+
+        browser.press("Tab")
+        self.assertEqual(self.focus(), "primary")
+        browser.press("Tab")
+        self.assertEqual(self.focus(), "menu")
+        browser.press("Enter", "ArrowDown", "ArrowDown", "Escape")
+        self.assertEqual(self.focus(), "menu", "the menu gives the focus back")
+
+        browser.run("document.querySelector('.row').focus()")
+        browser.press("Enter")
+        self.assertEqual(self.focus(), "details")
+        browser.press("Tab", "Escape")
+        self.assertEqual(self.focus(), "row", "closing the details gives the focus back")
+
+        browser.press("Alt+ArrowDown")
+        browser.wait("the new order", "return document.querySelector('.row .name').textContent === 'second.bin'")
+        self.assertEqual(self.focus(), "row", "the focus goes with the row")
+
+        browser.press("/")
+        self.assertEqual(self.focus(), "search")
+        browser.type("keys")
+        browser.wait("one row", "return document.querySelectorAll('.row').length === 1")
+        browser.press("Escape")
+        browser.wait("both rows", "return document.querySelectorAll('.row').length === 2")
+
+        browser.run("document.querySelector(arguments[0]).focus()", row)
+        browser.press("c")
+        self.dialog()
+        browser.press("Enter")
+        self.wait_state(row, "cancelled")
+        browser.press("Delete")
+        self.dialog()
+        browser.press("Enter")
+        browser.wait("one row", "return document.querySelectorAll('.row').length === 1")
+        self.assertEqual(self.focus(), "row", "the neighbour takes the focus over")
+        self.assertEqual([each["url"] for each in self.service.downloads()], [f"{FILES}/small/second.bin"])
+
+        browser.press("?")
+        self.assertEqual(self.dialog(), "Keyboard shortcuts")
+        browser.press("Escape")
+
+    def test_letters_can_be_switched_off(self):
+        self.browser.press("s")
+        self.dialog()
+        self.browser.click("[name=keys]")
+        self.browser.press("Escape")
+        self.no_dialog()
+        self.browser.press("a", "?", "/")
+        self.assertFalse(self.browser.run("return document.querySelector('dialog[open]') !== null || document.activeElement.id === 'search'"))
+
+    def test_a_phone(self):
+        self.service.add(f"{FILES}/slow/phone-with-a-rather-long-name-that-has-no-place-here.bin")
+        self.service.add(*[f"{FILES}/small/{number}.bin" for number in range(20)], startsPaused=True)
+        row = self.row("phone-with-a-rather-long-name-that-has-no-place-here.bin")
+        self.wait_held(row, 0)
+        fits = "return document.documentElement.scrollWidth <= innerWidth && [...document.querySelectorAll('.row, .bar, .details, dialog')]" \
+               ".every((each) => each.getBoundingClientRect().right <= innerWidth + 0.5)"
+        self.browser.size(360, 740)
+        self.browser.wait("rows that fit", fits)
+        self.picture("phone")
+        self.browser.click(f"{row} .name")
+        self.browser.wait("the details", "return document.querySelector('#details').getBoundingClientRect().width === innerWidth")
+        self.assertTrue(self.browser.run(fits))
+        self.picture("phone-details")
+        self.browser.click(".details-close")
+        self.browser.click("#add-button")
+        self.dialog()
+        self.assertTrue(self.browser.run(fits))
+        self.browser.press("Escape")
+        small = self.browser.run("""
+            return [...document.querySelectorAll('.row button, .bar button, .summary button')]
+                .filter((each) => each.offsetWidth && (each.offsetWidth < 36 || each.offsetHeight < 36)).map((each) => each.outerHTML)""")
+        self.assertEqual(small, [], "too small for a finger")
+
+    def test_less_motion(self):
+        self.service.add(f"{FILES}/slow/calm.bin")
+        self.wait_held(self.row("calm.bin"), 0)
+        moving = "return document.getAnimations().length"
+        self.assertEqual(self.browser.run(moving), 0)
+
+
+class TenThousand(PageTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.addClassCleanup(cls.service.clear)
+
+    def work(self):
+        """Seconds of processor that the page's thread has used: what else the machine does is not in it."""
+        self.browser.devtools("Performance.enable", timeDomain="threadTicks")
+        metrics = self.browser.devtools("Performance.getMetrics")["metrics"]
+        return next(each["value"] for each in metrics if each["name"] == "TaskDuration")
+
+    def test_a_long_list_is_smooth_and_small_in_the_document(self):
+        count = 10_000
+        self.service.add(*[f"{FILES}/small/{number:05}.bin" for number in range(count)], startsPaused=True)
+        self.visit("")
+        self.browser.wait("all rows", f"return document.querySelector('[role=grid]').getAttribute('aria-rowcount') === '{count}'")
+        self.browser.wait("all pages", f"return document.querySelector('.rows').offsetHeight >= {count} * document.querySelector('.row').offsetHeight", seconds=60)
+        frames = 120
+        before = self.work()
+        rows = self.browser.run("""
+            const list = document.querySelector('#list');
+            let most = 0;
+            return new Promise((resolve) => {
+                let left = arguments[0];
+                const step = () => {
+                    most = Math.max(most, document.querySelectorAll('.row').length);
+                    list.scrollTop += 300; // A brisk turn of the wheel: 18,000 pixels a second.
+                    left -= 1;
+                    if (left > 0) requestAnimationFrame(step); else resolve(most);
+                };
+                step();
+            });
+        """, frames)
+        each = (self.work() - before) / frames
+        self.assertLess(rows, 60, "only what is visible is in the document")
+        self.assertLess(each, 1 / 60, "a frame costs more than the time between two of them")
+        self.picture("ten-thousand")
+
+        self.browser.run("document.querySelector('.row').focus()")
+        self.browser.press("End")
+        self.browser.wait("the last row", f"return document.activeElement.getAttribute('aria-rowindex') === '{count}'")
+        self.assertEqual(self.browser.run("return document.activeElement.querySelector('.name').textContent"), f"{count - 1:05}.bin")
+        self.browser.press("Home")
+        self.browser.wait("the first row", "return document.activeElement.getAttribute('aria-rowindex') === '1'")
+
+        self.browser.press("/")
+        self.browser.type("09876")
+        self.browser.wait("the one", "return document.querySelectorAll('.row').length === 1 && document.querySelector('.name').textContent === '09876.bin'")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,328 @@
+"""What somebody does with the page, in a real browser with a real service behind it."""
+
+import unittest
+
+from support import ADDRESS, FILES, TOKEN, PageTestCase
+from browser import settled
+
+DARK = "return matchMedia('(prefers-color-scheme: dark)').matches"
+BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
+
+
+class Downloading(PageTestCase):
+    def add_on_page(self, *urls):
+        """Adds through the dialog, with the mouse and the keyboard as they come."""
+        self.browser.click("#add-button")
+        self.dialog()
+        self.browser.type("\n".join(urls))
+        self.browser.click("dialog .primary")
+        self.no_dialog()
+
+    def test_a_download_moves_pauses_stands_still_and_goes_on_after_a_reload(self):
+        self.add_on_page(f"{FILES}/slow/one.bin")
+        row = self.row("one.bin")
+        self.wait_state(row, "downloading")
+        self.wait_held(row, 0)
+        self.wait_held(row, self.held(row))
+        self.picture("moving")
+
+        self.browser.click(f"{row} [data-do=primary]")
+        self.wait_state(row, "paused")
+        before = self.assert_still(row, "/slow/one.bin")
+        self.assertGreater(before[0], 0)
+
+        self.browser.reload()
+        row = self.row("one.bin")
+        self.assertEqual(self.state(row), "paused")
+        self.assertAlmostEqual(settled(lambda: self.held(row), 0.5), before[0], places=2)
+
+        self.browser.click(f"{row} [data-do=primary]")
+        self.wait_state(row, "connecting", "downloading")
+        self.wait_held(row, before[0])
+
+    def test_cancelling_one_leaves_the_other_alone(self):
+        self.service.add(f"{FILES}/slow/kept.bin", f"{FILES}/slow/given-up.bin")
+        kept, given_up = self.row("kept.bin"), self.row("given-up.bin")
+        for row in (kept, given_up):
+            self.wait_held(row, 0)
+        self.browser.click(f"{given_up} [data-do=menu]")
+        self.browser.click("[role=menuitem]:has(.icon-cancel)")
+        self.assertIn("given-up.bin", self.dialog())
+        self.browser.click("dialog .danger")
+        self.wait_state(given_up, "cancelled")
+        self.wait_held(kept, self.held(kept))
+        self.assertEqual(self.state(kept), "downloading")
+
+    def test_a_question_that_is_declined_changes_nothing(self):
+        self.service.add(f"{FILES}/slow/stays.bin")
+        row = self.row("stays.bin")
+        self.wait_held(row, 0)
+        for icon in ("cancel", "remove"):
+            self.browser.click(f"{row} [data-do=menu]")
+            self.browser.click(f"[role=menuitem]:has(.icon-{icon})")
+            self.dialog()
+            self.browser.click("dialog footer .quiet")
+            self.no_dialog()
+        self.assertEqual(len(self.service.downloads()), 1)
+        self.wait_held(row, self.held(row))
+
+    def test_fifty_links_are_dropped(self):
+        links = [f"{FILES}/small/{number}.bin" for number in range(50)]
+        self.browser.drop({"text/plain": "\n".join(links)})
+        self.assertEqual(self.dialog(), "Add links")
+        self.assertIn("50", self.browser.texts("#links-say")[0])
+        self.assertEqual(self.service.downloads(), [], "nothing is added before it is confirmed")
+        self.browser.press("Enter")
+        self.no_dialog()
+        self.browser.wait("50 rows", "return document.querySelector('[role=grid]').getAttribute('aria-rowcount') === '50'")
+        self.browser.wait("all to finish", "return document.querySelector('[data-filter=finished] .number').textContent === '50'", seconds=90)
+        self.assertEqual({each["url"] for each in self.service.downloads()}, set(links))
+
+    def test_links_of_a_dropped_page_are_its_anchors(self):
+        page = f"<p>see <a href='{FILES}/small/a.bin?x=1&amp;y=2'>this</a> and <a href='{FILES}/small/b.bin'>that</a><img src=x onerror=alert(1)>"
+        self.browser.drop({"text/html": page, "text/plain": "see this and that"})
+        self.dialog()
+        links = self.browser.run("return document.querySelector('#links').value.trim().split('\\n')")
+        self.assertEqual(links, [f"{FILES}/small/a.bin?x=1&y=2", f"{FILES}/small/b.bin"])
+
+    def test_links_are_found_in_text(self):
+        found = self.browser.run("""
+            return import('./page/links.js').then(({ linksIn }) => linksIn(arguments[0]))
+        """.replace("arguments[0]", "`See (https://a.example/x_(1).zip), https://b.example/y?z=1. 又见 https://c.example/你好。` "
+                    "+ '<https://d.example/>; ftp://e.example/f http:// https://a.example/x_(1).zip'"))
+        self.assertEqual(found, [
+            "https://a.example/x_(1).zip", "https://b.example/y?z=1", "https://c.example/你好", "https://d.example/"])
+
+    def test_what_is_refused_is_said_and_can_be_mended(self):
+        self.browser.press("a")
+        self.browser.type(f"{FILES}/small/refused.bin")
+        self.browser.run("document.querySelector('.options').open = true; document.querySelector('[name=rateLimit]').value = 'fast'")
+        self.browser.click("dialog .primary")
+        self.browser.wait("the complaint", "return document.querySelector('dialog [role=alert]').textContent.includes('10M')")
+        self.browser.run("document.querySelector('[name=rateLimit]').value = '10M'")
+        self.browser.click("dialog .primary")
+        self.no_dialog()
+        self.row("refused.bin")
+
+    def test_the_segment_map_says_and_shows_what_is_there(self):
+        self.service.add(f"{FILES}/slow/mapped.bin")
+        row = self.row("mapped.bin")
+        self.wait_held(row, 0.02)
+        self.browser.click(f"{row} .name")
+        self.browser.wait("connections", "return document.querySelector('.legend')?.innerText.includes('Connection')")
+        words = self.browser.run("return document.querySelector('.map').getAttribute('aria-label')")
+        self.assertRegex(words, r"^\d+\s% is there, in \d+ ranges; [1-9]\d* connections? at work$")
+        there = "return Number.parseInt(document.querySelector('.map').getAttribute('aria-label'), 10)"
+        self.browser.wait("the map to fill", f"{there} > a0", self.browser.run(there))
+        # The picture itself: cells that are there, cells that are not, and one of a connection.
+        colours = self.browser.run("""
+            const canvas = document.querySelector('.map'), scale = canvas.width / canvas.clientWidth;
+            const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height), seen = new Set();
+            for (let y = 5; y < canvas.clientHeight; y += 12) for (let x = 5; x < canvas.clientWidth; x += 12) {
+                const at = 4 * (Math.floor(y * scale) * canvas.width + Math.floor(x * scale));
+                seen.add([...data.slice(at, at + 4)].join());
+            }
+            return [...seen];
+        """)
+        self.assertGreaterEqual(len(colours), 3, colours)
+        self.picture("segments")
+        self.browser.click("#details [data-action=pause]")
+        self.browser.wait("no connection", "return !document.querySelector('.legend').innerText.includes('Connection')")
+        self.assertIn("There:", self.browser.texts(".legend")[0])
+
+    def test_the_details_tell_the_timeline_and_change_the_download(self):
+        self.service.add(f"{FILES}/slow/told.bin")
+        row = self.row("told.bin")
+        self.wait_held(row, 0)
+        self.browser.click(f"{row} .name")
+        self.browser.wait("a note", "return document.querySelectorAll('.timeline li').length > 0")
+        self.assertIn(f"{FILES}/slow/told.bin", self.browser.texts(".facts dd"))
+        self.browser.run("document.querySelector('.controls input').focus(); document.activeElement.select()")
+        self.browser.type("7")
+        self.browser.press("Enter")
+        self.browser.wait("the answer", "return document.querySelector('.field-note.good')?.textContent === 'Saved'")
+        self.assertEqual(self.service.downloads()[0]["priority"], 7)
+
+    def test_the_limit_for_all_is_set_and_taken_off(self):
+        self.browser.press("l")
+        self.browser.type("3M")
+        self.browser.press("Enter")
+        self.browser.wait("the limit", "return document.querySelector('#limit-label').textContent.includes('3.0')")
+        self.assertEqual(self.service.call("GET", "settings")["rateLimit"], 3 << 20)
+        self.browser.click("#limit-button")
+        self.browser.click(".chip")
+        self.browser.wait("no limit", "return document.querySelector('#limit-label').textContent === 'No limit'")
+        self.assertNotIn("rateLimit", self.service.call("GET", "settings"))
+
+    def test_all_pause_and_all_resume(self):
+        self.service.add(f"{FILES}/slow/1.bin", f"{FILES}/slow/2.bin")
+        rows = [self.row("1.bin"), self.row("2.bin")]
+        for row in rows:
+            self.wait_state(row, "downloading")
+        self.browser.click("#pause-all")
+        for row in rows:
+            self.wait_state(row, "paused")
+        self.browser.wait("the button", "return document.querySelector('#resume-all:enabled')")
+        self.browser.click("#resume-all")
+        for row in rows:
+            self.wait_state(row, "downloading")
+
+    def test_ends_are_announced(self):
+        self.service.add(f"{FILES}/small/done.bin")
+        self.browser.wait("the words", "return document.querySelector('#said').textContent.includes('done.bin has finished')")
+
+    def test_search_and_filters(self):
+        self.service.add(*[f"{FILES}/small/{name}.bin" for name in ("apple", "pear")], startsPaused=True)
+        self.service.add(f"{FILES}/small/plum.bin")
+        names = "return [...document.querySelectorAll('.row .name')].map((each) => each.textContent).sort().join() === a0"
+        self.browser.wait("plum to finish", "return document.querySelector('[data-filter=finished] .number').textContent === '1'")
+        self.browser.click("[data-filter=paused]")
+        self.browser.wait("those paused", names, "apple.bin,pear.bin")
+        self.browser.press("/")
+        self.browser.type("PEA")
+        self.browser.wait("one", names, "pear.bin")
+        self.browser.type("ch")
+        self.browser.wait("words instead of rows", "return document.querySelector('#empty h2')?.textContent === 'Nothing matches'")
+        self.browser.click("#empty button")
+        self.browser.wait("all", names, "apple.bin,pear.bin,plum.bin")
+
+    def test_the_order_of_the_queue_changes(self):
+        for name in "abc":
+            self.service.add(f"{FILES}/small/{name}.bin", name=f"{name}.bin", startsPaused=True)
+        order = "return [...document.querySelectorAll('.row .name')].map((each) => each.textContent[0]).join('') === a0"
+        self.browser.wait("the list", order, "abc")
+        self.browser.click(f"{self.row('c.bin')} [data-do=menu]")
+        self.browser.click("[role=menuitem]:has(.icon-top)")
+        self.browser.wait("c in front", order, "cab")
+        self.browser.press("Alt+ArrowDown")
+        self.browser.wait("c second", order, "acb")
+        self.assertEqual([each["url"][-5] for each in self.service.downloads()], list("acb"))
+        self.browser.run("document.querySelector('#order').value = 'name'; document.querySelector('#order').dispatchEvent(new Event('change'))")
+        self.browser.wait("by name", order, "abc")
+        self.browser.click("#direction")
+        self.browser.wait("by name, the other way", order, "cba")
+
+    def test_removing_many(self):
+        self.service.add(*[f"{FILES}/small/{number}.bin" for number in range(5)], startsPaused=True)
+        self.browser.wait("five", "return document.querySelectorAll('.row').length === 5")
+        self.browser.run("document.querySelector('.row').focus()")
+        self.browser.press("Shift+ArrowDown", "Shift+ArrowDown", "Delete")
+        self.assertIn("3", self.dialog())
+        self.browser.press("Enter")
+        self.browser.wait("two", "return document.querySelectorAll('.row').length === 2")
+        self.assertEqual([each["url"][-5] for each in self.service.downloads()], ["3", "4"])
+
+    def test_names_are_text(self):
+        name = "<img src=x onerror=alert(1)>\u202egpj.exe"
+        self.service.add(f"{FILES}/small/hostile.bin", group=name, startsPaused=True, metadata={"<b>k</b>": name})
+        row = self.row("hostile.bin")
+        self.browser.click(f"{row} .name")
+        self.browser.wait("the details", "return document.querySelector('.facts')?.innerText.includes('<b>k</b>')")
+        self.assertEqual(self.browser.run("return document.querySelectorAll('img').length"), 0)
+        shown = self.browser.run("""
+            return import('./page/format.js').then(({ nameOf }) => nameOf({ name: 'evil\\u202egpj.exe' }))""")
+        self.assertEqual(shown, "evil\ufffdgpj.exe")
+
+
+class Page(PageTestCase):
+    def test_languages_switch_and_stay(self):
+        self.service.add(f"{FILES}/small/word.bin", startsPaused=True)
+        row = self.row("word.bin")
+        self.browser.press("s")
+        self.dialog()
+        self.browser.run("const s = document.querySelector('[name=language]'); s.value = 'zh-Hans'; s.dispatchEvent(new Event('change'))")
+        self.browser.wait("Chinese", "return document.querySelector('#add-button').innerText.includes('添加链接')")
+        self.assertEqual(self.dialog(), "设置")
+        self.browser.press("Escape")
+        self.assertEqual(self.browser.texts(f"{row} .state"), ["已暂停"])
+        self.browser.reload()
+        self.listed()
+        self.assertEqual(self.browser.run("return document.documentElement.lang"), "zh-Hans")
+        self.assertIn("添加链接", self.browser.texts("#add-button")[0])
+        self.picture("chinese")
+
+    def test_both_languages_say_everything(self):
+        differences = self.browser.run("""
+            return Promise.all(['English', 'Chinese'].map((name) => import(`./page/words${name}.js`))).then(([{english}, {chinese}]) =>
+                Object.keys({ ...english, ...chinese }).filter((key) => {
+                    const holes = (words) => [...new Set(JSON.stringify(words).match(/\\{\\w+\\}/g) ?? [])].sort().join();
+                    return !(key in english && key in chinese) || holes(english[key]) !== holes(chinese[key]);
+                }))""")
+        # A plural in English has words for one without a number.
+        self.assertEqual(differences, [])
+
+    def test_light_and_dark(self):
+        light = self.browser.run(BACKGROUND)
+        self.browser.prefer(color_scheme="dark")
+        dark = self.browser.run(BACKGROUND)
+        self.assertNotEqual(light, dark, "the system's choice is taken")
+        self.browser.press("s")
+        self.dialog()
+        self.browser.run("const s = document.querySelector('[name=theme]'); s.value = 'light'; s.dispatchEvent(new Event('change'))")
+        self.assertEqual(self.browser.run(BACKGROUND), light)
+        self.browser.reload()
+        self.listed()
+        self.assertTrue(self.browser.run(DARK))
+        self.assertEqual(self.browser.run(BACKGROUND), light, "one's own choice outlasts a reload")
+
+    def test_signing_in(self):
+        self.expected_complaints = ("401",)
+        self.browser.call("DELETE", "/cookie")
+        self.browser.open("about:blank")
+        self.browser.open(ADDRESS)
+        self.assertEqual(self.dialog(), "Sign in")
+        self.browser.type("wrong")
+        self.browser.press("Enter")
+        self.browser.wait("the refusal", "return document.querySelector('#token-say').textContent !== ''")
+        self.browser.press("Escape")
+        self.assertEqual(self.dialog(), "Sign in", "there is no way around it")
+        self.browser.run("document.querySelector('#token').select()")
+        self.browser.type(TOKEN)
+        self.browser.press("Enter")
+        self.no_dialog()
+        self.listed()
+
+    def test_the_token_leaves_the_address(self):
+        self.assertEqual(self.browser.run("return location.href"), ADDRESS)
+        self.assertEqual(self.browser.run("return document.cookie"), "", "no script can read the session")
+        kept = self.browser.run("return JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
+        self.assertNotIn(TOKEN, kept)
+
+    def test_links_in_the_address_wait_for_a_word(self):
+        self.visit(f"#add={FILES}/small/x.bin&add={FILES}/small/y.bin")
+        self.assertEqual(self.dialog(), "Add links")
+        self.assertEqual(self.service.downloads(), [])
+        self.assertEqual(self.browser.run("return location.hash"), "")
+        self.browser.press("Enter")
+        self.no_dialog()
+        self.row("y.bin")
+
+    def test_the_bookmarklet_leads_here(self):
+        self.browser.press("s")
+        self.dialog()
+        code = self.browser.run("return decodeURIComponent(document.querySelector('.bookmarklet a').href)")
+        opened = self.browser.run("""
+            let opened;
+            new Function('open', arguments[0].replace('javascript:', ''))((address) => (opened = address));
+            return opened;
+        """, code)
+        self.assertEqual(opened, f"{ADDRESS}#add={ADDRESS.replace(':', '%3A').replace('/', '%2F')}")
+
+    def test_a_lost_service_is_said_and_found_again(self):
+        self.expected_complaints = ("ERR_BLOCKED_BY_CLIENT",)
+        self.service.add(f"{FILES}/small/there.bin", startsPaused=True)
+        self.browser.devtools("Network.enable")
+        self.browser.devtools("Network.setBlockedURLs", urls=["*/api/v1/events*"])
+        try:
+            self.visit("")
+            self.browser.wait("the banner", "return !document.querySelector('#banner').hidden")
+            self.row("there.bin")
+        finally:
+            self.browser.devtools("Network.setBlockedURLs", urls=[])
+        self.browser.wait("the stream", "return document.querySelector('#banner').hidden", seconds=60)
+        self.service.add(f"{FILES}/small/heard.bin", startsPaused=True)
+        self.row("heard.bin")
+
+
+if __name__ == "__main__":
+    unittest.main()
