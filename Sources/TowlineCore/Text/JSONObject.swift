@@ -68,7 +68,7 @@ package struct JSONObject: Hashable, Sendable {
     package var closed: String { text + "}" }
 
     /// JSON that others wrote, harmless on a terminal: what is not printable there can only be within a string.
-    static func printable(_ json: [UInt8]) -> String {
+    package static func printable(_ json: [UInt8]) -> String {
         var text = ""
         for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
             text += isPrintable(scalar) ? String(scalar) : escaped(scalar)
