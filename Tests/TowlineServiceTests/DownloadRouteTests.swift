@@ -6,7 +6,7 @@ import TowlineWire
 
 /// What can be asked of downloads, over the socket.
 @Suite struct DownloadRouteTests {
-    private static let version = Version(seed: 5, length: 2_000_000)
+    private static let version = Version(seed: 5, length: 3_000_000)
 
     @Test func aDownloadIsAddedShownPausedResumedAndFinished() async throws {
         let site = try await ServiceSite(["/a.bin": Resource(Self.version)], rate: 1_500_000)
@@ -22,6 +22,9 @@ import TowlineWire
         #expect(shown["group"] as? String == "films")
         #expect(try await site.ask("POST", "/downloads/\(id)/actions/resume").status == 200)
         try await site.wait(id, for: .finished)
+        let finished = try await site.ask("GET", "/downloads/\(id)").object
+        #expect(finished["state"] as? String == "finished")
+        #expect((finished["followUp"] as? [String: String])?["state"] == "none")
         let file = site.downloads.appendingPathComponent("new/below/a.bin").path
         #expect(try Self.version.content.firstMismatch(inFile: file, length: Self.version.length) == nil)
         let refused = try await site.ask("POST", "/downloads/\(id)/actions/pause")
@@ -114,7 +117,7 @@ import TowlineWire
     @Test func oneOfAStateDirectoryAndTheListIsThereAgain() async throws {
         let site = try await ServiceSite(["/a": Resource(Self.version)], rate: 1_000_000)
         let id = try await site.add("/a")
-        try await site.wait(id, for: .downloading)
+        try await site.wait(id) { $0.heldBytes > 500_000 }
         await #expect(throws: TowlineError.self) { try await ServiceSite(root: site.root) }
         // The second one took nothing of the first away.
         #expect(try await site.ask("GET", "/health").status == 200)

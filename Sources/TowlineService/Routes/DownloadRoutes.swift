@@ -122,8 +122,7 @@ struct DownloadRoutes: Sendable {
             }
             return
         }
-        guard let url = URL(string: text) else { throw TowlineError(.unusableURL, "the URL cannot be read") }
-        try await download.setLink(RenewedLink(url: url, headers: headers))
+        try await download.setLink(RenewedLink(url: try DownloadRequest.url(text), headers: headers))
     }
 
     private func applyPlace(_ change: Wire.Change, to download: Download) async throws {

@@ -5,7 +5,7 @@ import TowlineWire
 extension DownloadRequest {
     /// What a client asks for, within the roots.
     init(_ wire: Wire.NewDownload, roots: DownloadRoots) throws(TowlineError) {
-        guard let url = URL(string: wire.url) else { throw TowlineError(.unusableURL, "the URL cannot be read") }
+        let url = try Self.url(wire.url)
         let directory = URL(fileURLWithPath: try roots.directory(wire.directory), isDirectory: true)
         var destination = Destination.directory(directory)
         if let name = wire.name {
@@ -43,6 +43,13 @@ extension DownloadRequest {
             maximumTries = tries
         }
         allowsUnsafeResume = wire.unsafeResume ?? false
+    }
+
+    /// Read the strict way first: `URL` mends what is to be refused, such as a line break.
+    static func url(_ text: String) throws(TowlineError) -> URL {
+        _ = try HTTPURL(parsing: text)
+        guard let url = URL(string: text) else { throw TowlineError(.unusableURL, "the URL cannot be read") }
+        return url
     }
 
     /// A limit that makes sense; 0 is none.

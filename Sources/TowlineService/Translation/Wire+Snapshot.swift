@@ -47,11 +47,12 @@ extension Wire.State {
 
 extension Wire.FollowUp {
     init(_ state: FollowUpState) {
+        // Both types have a `none` and a `done`: without its type, the name would lead back here.
         switch state {
-        case .none: self.init(.none)
-        case .running(let number): self.init(.running, number: number)
-        case .done: self.init(.done)
-        case .failed(let number, let reason): self.init(.failed, number: number, reason: reason)
+        case .none: self.init(Progress.none)
+        case .running(let number): self.init(Progress.running, number: number)
+        case .done: self.init(Progress.done)
+        case .failed(let number, let reason): self.init(Progress.failed, number: number, reason: reason)
         }
     }
 }

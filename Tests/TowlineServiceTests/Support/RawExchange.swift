@@ -62,7 +62,7 @@ struct RawExchange {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes {
-                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue))
+                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
@@ -109,7 +109,22 @@ struct RawExchange {
         var head = "\(method) \(target) HTTP/1.1\r\n"
         for (name, value) in fields { head += "\(name): \(value)\r\n" }
         write(Array((head + "\r\n").utf8) + body, to: descriptor)
-        return parse(readAll(descriptor))
+        return parse(readAnswer(descriptor))
+    }
+
+    /// One whole answer, or everything until the other side closes.
+    private static func readAnswer(_ descriptor: Int32) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { return bytes }
+            bytes += buffer[..<count]
+            let answer = parse(bytes)
+            if let length = answer.fields["content-length"].flatMap({ Int($0) }), answer.body.count >= length {
+                return bytes
+            }
+        }
     }
 
     static func parse(_ bytes: [UInt8]) -> Answer {

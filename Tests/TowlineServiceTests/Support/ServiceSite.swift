@@ -77,12 +77,17 @@ final class ServiceSite: Sendable {
         let text: String
     }
 
-    /// Waits until a download is like that, by its snapshots.
+    /// Waits until a download does that.
     func wait(_ id: String, for state: DownloadState) async throws {
+        try await wait(id) { $0.state == state }
+    }
+
+    /// Waits until a download is like that, by its snapshots.
+    func wait(_ id: String, until fits: (DownloadSnapshot) -> Bool) async throws {
         guard let name = DownloadID(id), let download = try await service.downloader.download(name) else {
             throw Unexpected(status: 0, text: "no such download")
         }
-        for await snapshot in await download.snapshots where snapshot.state == state { return }
-        throw Unexpected(status: 0, text: "never \(state): \((try? await download.snapshot.state) as Any)")
+        for await snapshot in await download.snapshots where fits(snapshot) { return }
+        throw Unexpected(status: 0, text: "never so: \((try? await download.snapshot.state) as Any)")
     }
 }
