@@ -84,7 +84,7 @@ let package = Package(
                 .product(name: "Yams", package: "Yams", condition: .when(traits: ["Service"])),
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Service"])),
             ],
-            exclude: ["Page"],
+            exclude: ["API", "Page"],
             swiftSettings: strict),
         .executableTarget(
             name: "towd",

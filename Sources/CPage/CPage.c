@@ -161,3 +161,9 @@ static const cpage_file files[] = {
 const cpage_file *cpage_file_at(size_t number) {
     return number < sizeof files / sizeof files[0] ? &files[number] : NULL;
 }
+
+static const unsigned char api_document[] = {
+#embed "../TowlineService/API/openapi.json"
+};
+
+cpage_file cpage_api_document(void) { return (cpage_file)FILE_OF("openapi.json", api_document); }

@@ -17,6 +17,7 @@ package final class DownloadService: Sendable {
     private let logger: Logger
     private let group: ServiceGroup
     private let readiness: Readiness
+    private let feed: EventFeed
 
     /// Where it listens, once it does.
     package struct Place: Hashable, Sendable {
@@ -70,7 +71,9 @@ package final class DownloadService: Sendable {
         self.logger = logger
         let readiness = Readiness()
         self.readiness = readiness
-        let responder = Self.table(downloader, token, roots)
+        let feed = EventFeed(downloader, interval: configuration.eventInterval)
+        self.feed = feed
+        let responder = Self.table(downloader, token, roots, feed)
             .router([ProblemMiddleware(), Gate(token: token, hosts: HostList(configuration))])
             .buildResponder()
         let socket = configuration.socket
@@ -99,10 +102,14 @@ package final class DownloadService: Sendable {
     }
 
     /// All that can be asked.
-    static func table(_ downloader: Downloader, _ token: AccessToken, _ roots: DownloadRoots) -> RouteTable {
+    static func table(
+        _ downloader: Downloader, _ token: AccessToken, _ roots: DownloadRoots, _ feed: EventFeed
+    ) -> RouteTable {
         var table = RouteTable()
         DownloadRoutes(downloader: downloader, roots: roots).add(to: &table)
         StatusRoutes(downloader: downloader, roots: roots, token: token).add(to: &table)
+        EventRoutes(feed: feed).add(to: &table)
+        MetricRoutes(downloader: downloader, feed: feed).add(to: &table)
         PageRoutes().add(to: &table)
         return table
     }
@@ -134,7 +141,8 @@ package final class DownloadService: Sendable {
 
     /// Ends it soon. Answers that are under way have a second.
     package func stop() async {
-        // Streams of events end with the downloader; servers wait for what is under way.
+        // A stream of events has no end of its own, and servers wait for what is under way.
+        await feed.close()
         async let closed: Void = downloader.close()
         await group.triggerGracefulShutdown()
         await closed

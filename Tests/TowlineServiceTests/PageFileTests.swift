@@ -9,7 +9,7 @@ import Testing
             .appendingPathComponent("../../Sources/TowlineService/Page").standardizedFileURL
         let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { name in
             var isDirectory = ObjCBool(false)
-            FileManager.default.fileExists(
+            _ = FileManager.default.fileExists(
                 atPath: folder.appendingPathComponent(name).path, isDirectory: &isDirectory)
             return !isDirectory.boolValue
         }

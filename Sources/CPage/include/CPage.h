@@ -14,4 +14,7 @@ typedef struct {
 /// The file of that number; `NULL` beyond the last.
 const cpage_file *_Nullable cpage_file_at(size_t number);
 
+/// The OpenAPI document.
+cpage_file cpage_api_document(void);
+
 #endif

@@ -1,8 +1,9 @@
 import CPage
 import HTTPTypes
 import Hummingbird
+import TowlineWire
 
-/// The web page, out of the binary.
+/// The web page and the API's document, out of the binary.
 struct PageRoutes: Sendable {
     /// A file of the page.
     struct File: Sendable {
@@ -37,6 +38,12 @@ struct PageRoutes: Sendable {
     }()
 
     func add(to table: inout RouteTable) {
+        let document = cpage_api_document()
+        let buffer = ByteBuffer(bytes: UnsafeBufferPointer(start: document.bytes, count: document.count))
+        table.add(.get, Wire.base + "/openapi.json") { _, _ in
+            Response(
+                status: .ok, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: buffer))
+        }
         for file in Self.files {
             let path = file.name == "index.html" ? "/" : "/page/" + file.name
             let headers: HTTPFields = [.contentType: file.mediaType, .cacheControl: "no-cache"]

@@ -1,0 +1,183 @@
+internal import Foundation
+internal import Towline
+import TowlineWire
+
+/// What happens to downloads, for any number of clients: each event is made once, a few times a second at most, and a
+/// slow client gets the newest of each download.
+///
+/// While nobody listens, nothing is collected; a client that comes back within a minute misses nothing.
+actor EventFeed {
+    private let downloader: Downloader
+    private let interval: Duration
+    private var window = EventWindow()
+    /// Names this feed's numbers: those of another process, or of before a pause, mean nothing.
+    private var epoch = EventFeed.newEpoch()
+    private var pending: [DownloadID: (name: String, snapshot: DownloadSnapshot?)] = [:]
+    private var order: [DownloadID] = []
+    private var notes: [Wire.Note] = []
+    private var totals: Wire.Totals?
+    private var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+    private var nextWaiter = 0
+    private var collector: Task<Void, Never>?
+    private var heartbeat: Task<Void, Never>?
+    private var isFlushing = false
+    private var isClosed = false
+    /// How many clients listen.
+    private(set) var clients = 0
+
+    /// What a client is given to send.
+    enum Delivery: Sendable {
+        /// Events, and the place to go on after.
+        case events(String, UInt64)
+        /// Nothing happened for a while: a sign of life.
+        case nothing
+        /// It is over.
+        case end
+    }
+
+    private static let heartbeatInterval = Duration.seconds(15)
+    private static let graceBeats = 4
+
+    init(_ downloader: Downloader, interval: Double) {
+        self.downloader = downloader
+        self.interval = .milliseconds(Int64(interval * 1000))
+    }
+
+    private static func newEpoch() -> String { String(UInt64.random(in: 0...UInt64.max), radix: 36) }
+
+    // MARK: Clients
+
+    /// A client begins: what to send first, and the place to go on after.
+    func join(lastEventID: String?) async -> (String, UInt64) {
+        clients += 1
+        begin()
+        let parts = lastEventID?.split(separator: "-") ?? []
+        if parts.count == 2, parts[0] == epoch, let number = UInt64(parts[1]),
+            let events = window.events(after: number)
+        {
+            return (events.map { text($0) }.joined(), window.last)
+        }
+        var first = ""
+        if lastEventID != nil { first += line("reset", window.last, "{}") }
+        if let totals = try? await downloader.wireTotals, let data = Self.json(totals) {
+            first += line("totals", window.last, data)
+        }
+        return (first, window.last)
+    }
+
+    /// A client has gone.
+    func leave() { clients -= 1 }
+
+    /// Waits until there is something after that place, or some time has passed.
+    func next(after number: UInt64) async -> Delivery {
+        if isClosed { return .end }
+        if window.last <= number {
+            nextWaiter += 1
+            let waiter = nextWaiter
+            await withCheckedContinuation { waiters[waiter] = $0 }
+        }
+        if isClosed { return .end }
+        guard window.last > number else { return .nothing }
+        guard let events = window.events(after: number) else {
+            return .events(line("reset", window.last, "{}"), window.last)
+        }
+        return .events(events.map { text($0) }.joined(), window.last)
+    }
+
+    /// No more events; clients are told.
+    func close() {
+        isClosed = true
+        collector?.cancel()
+        heartbeat?.cancel()
+        wake()
+    }
+
+    // MARK: Collecting
+
+    private func begin() {
+        guard collector == nil, !isClosed else { return }
+        // Whatever happened since it was last collected is not known.
+        window = EventWindow()
+        epoch = Self.newEpoch()
+        collector = Task { [downloader] in
+            for await event in downloader.events { collect(event) }
+        }
+        heartbeat = Task {
+            var idle = 0
+            while !Task.isCancelled {
+                do { try await Task.sleep(for: Self.heartbeatInterval) } catch { return }
+                wake()
+                idle = clients == 0 ? idle + 1 : 0
+                if idle >= Self.graceBeats { return rest() }
+            }
+        }
+    }
+
+    private func rest() {
+        collector?.cancel()
+        collector = nil
+        heartbeat = nil
+        pending = [:]
+        order = []
+        notes = []
+    }
+
+    private func collect(_ event: DownloadEvent) {
+        switch event {
+        case .added(let snapshot): note("added", snapshot.id, snapshot)
+        case .changed(let snapshot):
+            note(pending[snapshot.id]?.name == "added" ? "added" : "changed", snapshot.id, snapshot)
+        case .removed(let id): note("removed", id, nil)
+        case .noted(let id, let entry): notes.append(Wire.Note(entry, of: id))
+        case .troubled, .missed: return
+        }
+        guard !isFlushing else { return }
+        isFlushing = true
+        Task {
+            try? await Task.sleep(for: interval)
+            await flush()
+        }
+    }
+
+    private func note(_ name: String, _ id: DownloadID, _ snapshot: DownloadSnapshot?) {
+        if pending.updateValue((name, snapshot), forKey: id) == nil { order.append(id) }
+    }
+
+    private func flush() async {
+        let sums = try? await downloader.wireTotals
+        isFlushing = false
+        for id in order {
+            guard let (name, snapshot) = pending[id] else { continue }
+            let data =
+                snapshot.map { Self.json(Wire.Download($0)) } ?? Self.json(Wire.Name(id: id.description))
+            if let data { window.put(.download(id), name, data, isAddition: name == "added") }
+        }
+        for note in notes { if let data = Self.json(note) { window.putNote(data) } }
+        pending = [:]
+        order = []
+        notes = []
+        if let sums, sums != totals, let data = Self.json(sums) {
+            totals = sums
+            window.put(.totals, "totals", data)
+        }
+        wake()
+    }
+
+    private func wake() {
+        let waiting = waiters
+        waiters = [:]
+        for continuation in waiting.values { continuation.resume() }
+    }
+
+    // MARK: Text
+
+    private func text(_ event: EventWindow.Event) -> String { line(event.name, event.number, event.data) }
+
+    private func line(_ name: String, _ number: UInt64, _ data: String) -> String {
+        "event: \(name)\nid: \(epoch)-\(number)\ndata: \(data)\n\n"
+    }
+
+    private static func json(_ value: some Encodable) -> String? {
+        (try? Answer.encode(value)).map { String(decoding: $0, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,44 @@
+import HTTPTypes
+import Hummingbird
+import TowlineWire
+
+/// The stream of events (server-sent events, HTML §9.2).
+struct EventRoutes: Sendable {
+    let feed: EventFeed
+
+    func add(to table: inout RouteTable) {
+        table.add(.head, Wire.base + "/events") { _, _ in Response(status: .ok, headers: Self.headers) }
+        table.add(.get, Wire.base + "/events") { request, _ in
+            let name = HTTPField.Name("Last-Event-ID")
+            let lastEventID = name.flatMap { request.headers[$0] }
+            let feed = feed
+            return Response(
+                status: .ok, headers: Self.headers,
+                body: ResponseBody { writer in
+                    var (text, place) = await feed.join(lastEventID: lastEventID)
+                    do {
+                        // Something at once, so that the client knows that it is connected.
+                        try await writer.write(ByteBuffer(string: ": towline\n\n" + text))
+                        while true {
+                            switch await feed.next(after: place) {
+                            case .events(let events, let last):
+                                (text, place) = (events, last)
+                            case .nothing: text = ":\n\n"
+                            case .end:
+                                await feed.leave()
+                                return try await writer.finish(nil)
+                            }
+                            try await writer.write(ByteBuffer(string: text))
+                        }
+                    } catch {
+                        await feed.leave()
+                        throw error
+                    }
+                })
+        }
+    }
+
+    private static let headers: HTTPFields = [
+        .contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store",
+    ]
+}

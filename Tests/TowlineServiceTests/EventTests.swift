@@ -1,0 +1,134 @@
+import FaultServer
+import Foundation
+import Testing
+import Towline
+@testable import TowlineService
+import TowlineWire
+
+/// The stream of events, and the window behind it.
+@Suite struct EventTests {
+    private func id(_ number: UInt64) -> DownloadID { DownloadID(milliseconds: number, random: (0, 0)) }
+
+    @Test func onlyTheNewestOfEachDownloadAndNothingTwice() {
+        var window = EventWindow()
+        window.put(.download(id(1)), "added", "a1", isAddition: true)
+        window.put(.download(id(2)), "added", "b1", isAddition: true)
+        window.put(.download(id(1)), "changed", "a2")
+        window.putNote("n1")
+        window.put(.download(id(1)), "changed", "a3")
+        #expect(window.last == 5)
+        // Who knows nothing of the download is told that it is new, with what is newest.
+        #expect(
+            window.events(after: 0)?.map { [$0.name, $0.data] } == [
+                ["added", "b1"], ["noted", "n1"], ["added", "a3"],
+            ])
+        #expect(window.events(after: 1)?.last == .init(name: "changed", number: 5, data: "a3"))
+        #expect(window.events(after: 5) == [])
+        // A number that never was.
+        #expect(window.events(after: 6) == nil)
+    }
+
+    @Test func whatIsTooOldIsNotMadeUp() {
+        var window = EventWindow(capacity: 10)
+        for number in 1...100 { window.putNote("\(number)") }
+        #expect(window.events(after: 0) == nil)
+        #expect(window.events(after: 95)?.map(\.data) == ["96", "97", "98", "99", "100"])
+        // The same download over and over takes the place of one.
+        var other = EventWindow(capacity: 10)
+        for number in 1...1000 { other.put(.download(id(1)), "changed", "\(number)") }
+        #expect(other.events(after: 0)?.map(\.data) == ["1000"])
+    }
+
+    /// Reads events from a connection until one fits; tells all that were read.
+    private func read(
+        _ site: ServiceSite, lastEventID: String? = nil, until fits: @escaping @Sendable ([Event]) -> Bool
+    ) async throws -> [Event] {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(with: Result { try Self.readNow(site, lastEventID, fits) })
+            }
+        }
+    }
+
+    struct Event: Sendable {
+        var name = ""
+        var id = ""
+        var data = ""
+    }
+
+    struct Ended: Error { let events: [Event] }
+
+    private static func readNow(_ site: ServiceSite, _ lastEventID: String?, _ fits: ([Event]) -> Bool) throws
+        -> [Event]
+    {
+        let descriptor = try RawExchange.connect(site.socket)
+        defer { close(descriptor) }
+        let field = lastEventID.map { "Last-Event-ID: \($0)\r\n" } ?? ""
+        RawExchange.write(
+            Array("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\(field)\r\n".utf8), to: descriptor)
+        var text = ""
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            let events = events(text)
+            guard count > 0 else { throw Ended(events: events) }
+            text += String(decoding: buffer[..<count], as: UTF8.self)
+            let now = Self.events(text)
+            if fits(now) { return now }
+        }
+    }
+
+    private static func events(_ text: String) -> [Event] {
+        var events: [Event] = []
+        var event = Event()
+        for line in text.components(separatedBy: CharacterSet.newlines) {
+            if line.hasPrefix("event: ") { event = Event(name: String(line.dropFirst(7))) }
+            if line.hasPrefix("id: ") { event.id = String(line.dropFirst(4)) }
+            guard line.hasPrefix("data: ") else { continue }
+            event.data = String(line.dropFirst(6))
+            events.append(event)
+        }
+        return events
+    }
+
+    @Test func aClientHearsOfEverythingAndGoesOnWhereItWas() async throws {
+        let version = Version(seed: 5, length: 2_000_000)
+        let site = try await ServiceSite(["/a.bin": Resource(version)], rate: 2_000_000)
+        async let heard = read(site) { $0.contains { $0.data.contains(#""state":"finished""#) } }
+        // The list is told first, so that adding cannot come before listening.
+        _ = try await read(site) { !$0.isEmpty }
+        let id = try await site.add("/a.bin")
+        let events = try await heard
+        #expect(events.first?.name == "totals")
+        #expect(events.contains { $0.name == "added" && $0.data.contains(id) })
+        let changes = events.filter { $0.name == "changed" && $0.data.contains(id) }
+        #expect(changes.count >= 2)
+        #expect(Set(events.map(\.id)).count == events.count)
+        let middle = try #require(changes.first)
+        let rest = try await read(site, lastEventID: middle.id) {
+            $0.contains { $0.data.contains(#""state":"finished""#) }
+        }
+        #expect(!rest.contains { $0.name == "reset" })
+        // Of what came after, only the newest.
+        #expect(rest.filter { $0.name == "changed" }.count == 1)
+        let reset = try await read(site, lastEventID: "other-7") { !$0.isEmpty }
+        #expect(reset.first?.name == "reset")
+        #expect(try await site.ask("DELETE", "/downloads/\(id)").status == 204)
+        try await site.stop()
+    }
+
+    @Test func aStreamEndsWithTheServiceAndQuickly() async throws {
+        let site = try await ServiceSite()
+        async let ended = read(site) { _ in false }
+        _ = try await read(site) { !$0.isEmpty }
+        let clock = ContinuousClock()
+        let took = try await clock.measure { try await site.stop() }
+        #expect(took < .seconds(2), "\(took)")
+        do {
+            _ = try await ended
+            Issue.record("the stream did not end")
+        } catch {
+            #expect(error is Ended)
+        }
+    }
+}
