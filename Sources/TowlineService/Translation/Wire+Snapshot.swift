@@ -48,9 +48,10 @@ extension Wire.State {
 extension Wire.FollowUp {
     init(_ state: FollowUpState) {
         switch state {
-        case .none: self.init(.none)
+        // Spelled out: `.none` and `.done` alone would mean this very initializer, without end.
+        case .none: self.init(Progress.none)
         case .running(let number): self.init(.running, number: number)
-        case .done: self.init(.done)
+        case .done: self.init(Progress.done)
         case .failed(let number, let reason): self.init(.failed, number: number, reason: reason)
         }
     }
