@@ -52,8 +52,8 @@ export class Ends {
     this.ends = [];
   }
 
-  note(download, old) {
-    if (!["finished", "failed"].includes(download.state) || old.state === download.state) return;
+  note(download) {
+    if (!["finished", "failed"].includes(download.state)) return;
     this.ends.push(download);
     this.timer ??= setTimeout(() => this.flush(), 1000);
   }

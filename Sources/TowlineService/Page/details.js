@@ -78,6 +78,7 @@ export class Details {
     this.controls = new Controls(this.store, this.actions, this.id);
     this.timeline = new Timeline();
     this.shownButtons = "";
+    this.hasNoMap = false;
     const close = element("button", {
       type: "button", class: "icon-button details-close", "aria-label": t("closeDetails"), title: t("closeDetails"),
       icon: "close", onclick: () => this.close(),
@@ -120,7 +121,7 @@ export class Details {
   }
 
   async readMap(reading) {
-    if (this.isReadingMap) return;
+    if (this.isReadingMap || this.hasNoMap) return;
     this.isReadingMap = true;
     try {
       const { download } = this;
@@ -129,7 +130,9 @@ export class Details {
       [this.mapState, this.mapHeld] = [download.state, download.heldBytes];
       this.map.show(map, download);
     } catch (problem) {
-      if (problem.status !== 404) complain(problem);
+      // A download that is not there any more has none; asking each second would not bring it back.
+      if (problem.status === 404) this.hasNoMap = true;
+      else complain(problem);
     } finally {
       this.isReadingMap = false;
     }

@@ -154,7 +154,7 @@ function streamState(isOpen, fresh) {
 
 const live = new Live(heard, streamState);
 store.on("list", showEmpty);
-store.on("over", (download, old) => ends.note(download, old));
+store.on("moved", (download) => ends.note(download));
 store.on("failed", complain);
 
 /** Words that tell of time grow old. */

@@ -8,6 +8,7 @@ const nextPages = 1000;
 /** So many are read ahead of the scrolling; beyond, pages are read as the end comes near. */
 const readAhead = 10_000;
 const samples = 240;
+const justNow = 10_000;
 
 export class Store {
   constructor() {
@@ -21,7 +22,7 @@ export class Store {
     this.wanted = 0;
     this.rates = new Map();
     this.allRates = [];
-    this.listeners = { list: [], changed: [], totals: [], over: [], removed: [], noted: [], failed: [] };
+    this.listeners = { list: [], changed: [], totals: [], moved: [], removed: [], noted: [], failed: [] };
     this.touched = new Map();
     this.dirty = new Set();
   }
@@ -124,7 +125,9 @@ export class Store {
     const isIn = fits(download, this.query);
     const wasIn = old ? fits(old, this.query) && (!isNew || this.ids.includes(download.id)) : false;
     if (isIn !== wasIn || (isIn && old && !samePlace(this.query.order, old, download))) this.rank(download, isIn);
-    if (old && old.state !== download.state) this.tell("over", download, old);
+    // A small file is whole before the first word of it: what is unknown and ended just now is news, too.
+    const isNews = old ? old.state !== download.state : Date.now() - (download.endedAt ?? 0) < justNow;
+    if (isNews) this.tell("moved", download);
     this.mark(download.id);
   }
 
