@@ -9,7 +9,7 @@ DESTDIR ?=
 JOBS ?=
 jobs = $(if $(JOBS),-j $(JOBS))
 
-.PHONY: help build test setup check launcher torture format install uninstall bench-smoke clean
+.PHONY: help build test setup check launcher torture format install install-service uninstall bench-smoke clean
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -50,9 +50,14 @@ install: build
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 0755 .build/launcher/release/tow '$(DESTDIR)$(PREFIX)/bin/tow'
 
-## uninstall    take it away again
+## install-service  put towd there too; its build takes some minutes
+install-service: install
+	$(SWIFT) build -c release --product towd
+	install -m 0755 .build/release/towd '$(DESTDIR)$(PREFIX)/bin/towd'
+
+## uninstall    take them away again
 uninstall:
-	rm -f '$(DESTDIR)$(PREFIX)/bin/tow'
+	rm -f '$(DESTDIR)$(PREFIX)/bin/tow' '$(DESTDIR)$(PREFIX)/bin/towd'
 
 ## bench-smoke  2 GiB over loopback, side by side with curl; fails if tow needs 15 % more CPU
 bench-smoke: build
