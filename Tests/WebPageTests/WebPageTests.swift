@@ -33,7 +33,7 @@ private struct PageSite {
         options.logFile = LogFile(path: log)
         return try await FaultServer.start(
             [
-                "/slow/*": Resource(length: 256 << 20, rate: 300_000),
+                "/slow/*": Resource(length: 1 << 30, rate: 300_000),
                 "/small/*": Resource(length: 64 << 10),
             ], options: options)
     }

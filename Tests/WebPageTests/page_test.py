@@ -107,7 +107,7 @@ class Downloading(PageTestCase):
     def test_the_segment_map_says_and_shows_what_is_there(self):
         self.service.add(f"{FILES}/slow/mapped.bin")
         row = self.row("mapped.bin")
-        self.wait_held(row, 0.02)
+        self.wait_held(row, 0.004)
         self.browser.click(f"{row} .name")
         self.browser.wait("connections", "return document.querySelector('.legend')?.innerText.includes('Connection')")
         words = self.browser.run("return document.querySelector('.map').getAttribute('aria-label')")

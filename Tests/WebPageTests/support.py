@@ -3,7 +3,7 @@
 The environment names what was started for them (`WebPageTests.swift` does that):
 
     TOWLINE_PAGE       the page's address with its token, as towd prints it
-    TOWLINE_FILES      the file server: /slow/… is 64 MiB at a rate, /small/… 64 KiB
+    TOWLINE_FILES      the file server: /slow/… is 1 GiB at a rate, /small/… 64 KiB
     TOWLINE_LOG        the file server's log
     TOWLINE_AXE        axe.min.js
     TOWLINE_PICTURES   where to leave pictures of the page (optional)
