@@ -187,7 +187,8 @@ let package = Package(
             name: "TowlineServiceTests", dependencies: ["Towline", "TowlineWire", "TowlineService", "FaultServer"],
             swiftSettings: strict),
         .testTarget(
-            name: "OriginTests", dependencies: ["FaultServer", "TestServers", "towline-terminal"], swiftSettings: strict
+            name: "OriginTests", dependencies: ["FaultServer", "TestServers", "towline-terminal", "tow", "towd"],
+            swiftSettings: strict
         ),
         .testTarget(
             name: "WebPageTests", dependencies: ["FaultServer", "TestServers", "towd"],

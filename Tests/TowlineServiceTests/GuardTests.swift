@@ -144,7 +144,7 @@ import TowlineWire
     }
 
     @Test func row119LargeDeepAndNonsensicalBodiesAreRefused() async throws {
-        let site = try await ServiceSite()
+        let site = try await ServiceSite { $0.bodyTimeout = .seconds(1) }
         let post = { (body: [UInt8]) in
             try await RawExchange.send("POST", "/api/v1/downloads", to: site.socket, fields: Self.json, body: body)
                 .status
