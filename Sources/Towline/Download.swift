@@ -53,6 +53,13 @@ public struct Download: Sendable, Identifiable, Hashable {
         }
     }
 
+    /// Which bytes are there, and which are on their way, over which connection.
+    ///
+    /// - Throws: `unknownDownload` if it was removed.
+    public var segments: DownloadSegments {
+        get async throws(TowlineError) { try await center.segments(id) }
+    }
+
     /// What happened to it and why, oldest first, after the note of that number.
     public func timeline(after number: Int64 = 0, limit: Int = 1000) async throws(TowlineError) -> [TimelineNote] {
         try await center.timeline(id, after: number, limit: limit)

@@ -63,6 +63,9 @@ package actor TransferRunner {
     /// Changes this transfer's own rate limit, in bytes per second; 0: none.
     package nonisolated func setRateLimit(_ rate: Int64) { limiter.setRate(rate) }
 
+    /// Which bytes are there, and which are on their way.
+    package var segmentMap: SegmentMap { machine.segmentMap }
+
     /// The network changed: a wait before the next attempt ends now, unless the server asked for it. Cheap, and no
     /// error at any time.
     package nonisolated func nudge() { continuation.yield(.nudge) }

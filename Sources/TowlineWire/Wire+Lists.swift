@@ -71,6 +71,48 @@ extension Wire {
         }
     }
 
+    /// Which bytes are there, and which are on their way. Ranges are half open, `[first, end]`.
+    package struct Segments: Hashable, Sendable, Codable {
+        /// A segment that a connection is bringing.
+        package struct Attempt: Hashable, Sendable, Codable {
+            /// 1 for the connection whose request began first.
+            package var connection: Int
+            /// Its first byte.
+            package var from: Int64
+            /// Where it ends.
+            package var to: Int64
+            /// The next byte it writes.
+            package var position: Int64
+            /// Bytes per second; absent while unknown.
+            package var rate: Int64?
+
+            /// Makes one.
+            package init(connection: Int, from: Int64, to: Int64, position: Int64, rate: Int64?) {
+                self.connection = connection
+                self.from = from
+                self.to = to
+                self.position = position
+                self.rate = rate
+            }
+        }
+
+        /// Size of the whole; absent while unknown.
+        package var completeLength: Int64?
+        /// What is there, ascending; finer ones are merged beyond `maximum`.
+        package var written: [[Int64]]
+        /// What is on its way.
+        package var attempts: [Attempt]
+        /// Most ranges that are told.
+        package static let maximum = 2000
+
+        /// Makes one.
+        package init(completeLength: Int64?, written: [[Int64]], attempts: [Attempt]) {
+            self.completeLength = completeLength
+            self.written = written
+            self.attempts = attempts
+        }
+    }
+
     /// What happened to a download.
     package struct Timeline: Hashable, Sendable, Codable {
         /// Oldest first.

@@ -4,6 +4,8 @@ import Testing
 import Towline
 import TowlineWire
 
+@testable import TowlineService
+
 /// What can be asked of downloads, over the socket.
 @Suite struct DownloadRouteTests {
     private static let version = Version(seed: 5, length: 3_000_000)
@@ -37,6 +39,57 @@ import TowlineWire
         #expect(!FileManager.default.fileExists(atPath: file))
         #expect(try await site.ask("GET", "/downloads/\(id)").status == 404)
         try await site.stop()
+    }
+
+    /// What the segment map shows: while it runs, while it stands still, and at the end.
+    @Test func segmentsTellWhatIsThereAndWhatIsOnItsWay() async throws {
+        let site = try await ServiceSite(["/a.bin": Resource(Self.version)], rate: 1_000_000)
+        let id = try await site.add("/a.bin", ["connections": 2])
+        func segments() async throws -> (written: [[Int]], attempts: [[String: Any]], length: Int?) {
+            let answer = try await site.ask("GET", "/downloads/\(id)/segments")
+            #expect(answer.status == 200)
+            return (
+                answer.object["written"] as? [[Int]] ?? [], answer.object["attempts"] as? [[String: Any]] ?? [],
+                answer.object["completeLength"] as? Int
+            )
+        }
+        try await site.wait(id) { $0.heldBytes > 500_000 && $0.connections == 2 }
+        let running = try await segments()
+        #expect(running.length == 3_000_000)
+        #expect(running.written.reduce(0) { $0 + $1[1] - $1[0] } > 400_000)
+        #expect(!running.attempts.isEmpty)
+        for attempt in running.attempts {
+            let (from, to) = (attempt["from"] as? Int ?? -1, attempt["to"] as? Int ?? -1)
+            let position = attempt["position"] as? Int ?? -1
+            #expect(0 <= from && from <= position && position <= to && to <= 3_000_000, "\(attempt)")
+        }
+        #expect(try await site.ask("POST", "/downloads/\(id)/actions/pause").status == 200)
+        try await site.wait(id, for: .paused)
+        let paused = try await segments()
+        let held = try await site.ask("GET", "/downloads/\(id)").object["heldBytes"] as? Int
+        #expect(paused.attempts.isEmpty && paused.length == 3_000_000)
+        #expect(paused.written.reduce(0) { $0 + $1[1] - $1[0] } == held)
+        #expect(try await site.ask("POST", "/downloads/\(id)/actions/resume").status == 200)
+        try await site.wait(id, for: .finished)
+        let finished = try await segments()
+        #expect(finished.written == [[0, 3_000_000]] && finished.attempts.isEmpty)
+        #expect(try await site.ask("GET", "/downloads/0000000000/segments").status == 404)
+        try await site.stop()
+    }
+
+    @Test func manyRangesAreToldAsFewer() {
+        // Every third gap is wide.
+        var ranges: [Range<Int64>] = []
+        var start: Int64 = 10
+        for number in 0..<30 {
+            ranges.append(start..<start + 5)
+            start += 5 + (number % 3 == 2 ? 100 : 1)
+        }
+        #expect(Wire.Segments.told(ranges, most: 30).count == 30)
+        let told = Wire.Segments.told(ranges, most: 10)
+        #expect(told.count == 10)
+        #expect(told.allSatisfy { $0[1] - $0[0] == 17 })
+        #expect(told.first?.first == 10 && told.last?.last == ranges.last.map { $0.upperBound })
     }
 
     @Test func theListHasOrderFilterAndPages() async throws {

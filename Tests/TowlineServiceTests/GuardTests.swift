@@ -69,6 +69,14 @@ import TowlineWire
         // A link from elsewhere opens the page, and nothing else.
         #expect(try await ask(site, "GET", "/", ["Sec-Fetch-Site": "none"], token: false).status == 200)
         #expect(try await ask(site, "GET", target, ["Sec-Fetch-Site": "none"]).status == 403)
+        // So does a bookmarklet; a frame or a script of another site gets nothing.
+        let opening = ["Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"]
+        #expect(try await ask(site, "GET", "/", opening, token: false).status == 200)
+        #expect(try await ask(site, "GET", target, opening).status == 403)
+        for (name, value) in [("Sec-Fetch-Dest", "iframe"), ("Sec-Fetch-Mode", "no-cors")] {
+            let other = opening.merging([name: value]) { $1 }
+            #expect(try await ask(site, "GET", "/", other, token: false).status == 403, "\(other)")
+        }
         try await site.stop()
     }
 

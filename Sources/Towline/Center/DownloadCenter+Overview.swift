@@ -28,6 +28,21 @@ extension DownloadCenter {
         }
     }
 
+    /// Of what runs the transfer knows it, of what stands still the journal, and a finished file is whole.
+    func segments(_ id: DownloadID) async throws(TowlineError) -> DownloadSegments {
+        try checkOpen()
+        if let runner = live[id]?.runner { return DownloadSegments(await runner.segmentMap) }
+        guard let record = try await registry.download(id) else {
+            throw TowlineError(.unknownDownload, "the download is not in the list any more")
+        }
+        let length = record.completeLength
+        if record.state == .finished, let length {
+            return DownloadSegments(SegmentMap(completeLength: length, written: ByteRangeSet([ByteRange(0, length)])))
+        }
+        return DownloadSegments(
+            SegmentMap(completeLength: length, written: files.held(record)?.written ?? ByteRangeSet()))
+    }
+
     func find(_ short: String) async throws(TowlineError) -> DownloadID? {
         try checkOpen()
         guard let name = ShortDownloadID(short) else { return nil }

@@ -21,7 +21,9 @@ protocol DownloadFiles: Sendable {
 struct HeldBytes: Hashable, Sendable {
     var name: String
     var completeLength: Int64?
-    var heldBytes: Int64
+    /// What the next run may go on with.
+    var written: ByteRangeSet
+    var heldBytes: Int64 { written.count }
 }
 
 /// An unfinished download that was found on disk.

@@ -91,6 +91,6 @@ extension HeldBytes {
         let part = ByteRange(0, max(0, report.partLength ?? 0))
         self.init(
             name: place.name, completeLength: report.record.representation.completeLength,
-            heldBytes: report.isSamePart ? report.written.intersection(part).count : 0)
+            written: report.isSamePart ? report.written.intersection(part) : ByteRangeSet())
     }
 }

@@ -43,6 +43,18 @@ extension TransferStateMachine {
         }
     }
 
+    /// Which bytes are there, and which are on their way.
+    package var segmentMap: SegmentMap {
+        let running = live.filter(\.isAccepted).sorted { $0.plan.id.value < $1.plan.id.value }
+        return SegmentMap(
+            completeLength: ledger.completeLength, written: ledger.written,
+            segments: running.map { attempt in
+                SegmentMap.Segment(
+                    range: ledger.leases[attempt.plan.id]?.range ?? attempt.plan.lease, position: attempt.position,
+                    rate: attempt.estimator.rate)
+            })
+    }
+
     /// When the machine wants to be woken by a `tick`, if before the next regular one.
     package var wakeAt: Duration? { phase == .running && live.isEmpty ? notBefore : nil }
 }

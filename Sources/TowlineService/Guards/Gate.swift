@@ -42,9 +42,17 @@ struct Gate: RouterMiddleware {
         guard let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name] else { return }
         // `none`: typed, or from a bookmark. That opens the page or a file, and does nothing.
         let isPlain = [.get, .head].contains(request.method) && Self.isNavigable(request.uri.path)
-        guard site == "same-origin" || site == "none" && isPlain else {
+        guard site == "same-origin" || site == "none" && isPlain || Self.opensThePage(request) else {
             throw HTTPError(.forbidden, message: "the request comes from another site")
         }
+    }
+
+    /// The bookmarklet opens the page from wherever one is. The page is the same for everybody, may not be framed, and
+    /// adds nothing unasked (Fetch Metadata, §2: `navigate` to a `document` is a page of its own).
+    private static func opensThePage(_ request: Request) -> Bool {
+        func field(_ name: String) -> String? { HTTPField.Name(name).flatMap { request.headers[$0] } }
+        return request.method == .get && request.uri.path == "/" && field("Sec-Fetch-Mode") == "navigate"
+            && field("Sec-Fetch-Dest") == "document"
     }
 
     private static func isNavigable(_ path: String) -> Bool { isPage(path) || path.hasSuffix("/content") }

@@ -40,6 +40,9 @@ struct DownloadRoutes: Sendable {
             let notes = try await download(context).timeline(after: after, limit: Int(limit))
             return try Answer.json(Wire.Timeline(notes: notes.map { Wire.Note($0) }))
         }
+        table.add(.get, Self.one + "/segments") { _, context in
+            try Answer.json(Wire.Segments(try await download(context).segments))
+        }
         addActions(to: &table)
     }
 
