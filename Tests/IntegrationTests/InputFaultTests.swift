@@ -162,6 +162,7 @@ struct InputFaultTests {
                 }, "the secrets are used")
             let process = try String(contentsOfFile: "/proc/\(run.identifier)/cmdline", encoding: .utf8)
             #expect(!process.contains(canary), "\(process)")
+            for _ in 0..<2000 where !site.hasJournal { try await Task.sleep(for: .milliseconds(10)) }
             #expect(site.hasJournal)
             try search(site, for: canary)
             run.signal(SIGTERM)
@@ -198,6 +199,8 @@ struct InputFaultTests {
             let run = try ChildRun(
                 site.command(["--stall-timeout", "60"], prefix: open), directory: site.scratch.path)
             await site.server.log.wait { $0.bodyBytesServed(Site.path) >= 2_000_000 }
+            // What the server's kernel took is on its way to the program.
+            for _ in 0..<2000 where !site.hasJournal { try await Task.sleep(for: .milliseconds(10)) }
             #expect(try mode(site.scratch.file("file.bin.tow-journal")) == 0o600)
             run.signal(SIGTERM)
             _ = try await run.finish()
