@@ -9,7 +9,7 @@ DESTDIR ?=
 JOBS ?=
 jobs = $(if $(JOBS),-j $(JOBS))
 
-.PHONY: help build test setup check launcher torture format install install-service uninstall bench-smoke clean
+.PHONY: help build test test-page setup check launcher torture format install install-service uninstall bench-smoke clean
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -26,6 +26,12 @@ test: setup check launcher
 ## setup        install what the tests need (Debian)
 setup:
 	@scripts/setup-tests
+
+## test-page    the web page in a real browser (chromium; a quarter of an hour)
+test-page:
+	@scripts/setup-tests page
+	$(SWIFT) build --build-tests $(jobs)
+	@scripts/run-tests WebPageTests
 
 ## check        format and house rules, without building
 check:
