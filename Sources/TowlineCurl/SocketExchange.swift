@@ -54,27 +54,7 @@ package struct SocketExchange: Sendable {
         do throws(TowlineError) {
             result = .success(
                 try await WorkThread.run { (flag) throws(TowlineError) in
-                    Exchange(flag: flag, take: nil).perform(request, socket, timeout)
-                })
-        } catch {
-            result = .failure(error)
-        }
-        switch result {
-        case .success(let answer): return try answer.get()
-        case .failure(let error): throw .other(error.message)
-        }
-    }
-
-    /// Asks for something that goes on, and hands over what arrives, from a thread of its own, until the task is
-    /// cancelled or the service ends it. The answer's body is that of a refusal.
-    package func stream(_ request: Request, _ take: @escaping @Sendable ([UInt8]) -> Void) async throws(Failure)
-        -> Answer
-    {
-        let result: Result<Result<Answer, Failure>, TowlineError>
-        do throws(TowlineError) {
-            result = .success(
-                try await WorkThread.run { (flag) throws(TowlineError) in
-                    Exchange(flag: flag, take: take).perform(request, socket, nil)
+                    Exchange(flag: flag).perform(request, socket, timeout)
                 })
         } catch {
             result = .failure(error)
@@ -89,17 +69,13 @@ package struct SocketExchange: Sendable {
 /// One exchange. Confined to the thread of `perform`.
 private final class Exchange {
     private let flag: CancelFlag
-    private let take: (@Sendable ([UInt8]) -> Void)?
     private var body: [UInt8] = []
     private var handle: UnsafeMutableRawPointer?
     private static let maximumBody = 64 << 20
 
-    init(flag: CancelFlag, take: (@Sendable ([UInt8]) -> Void)?) {
-        self.flag = flag
-        self.take = take
-    }
+    init(flag: CancelFlag) { self.flag = flag }
 
-    func perform(_ request: SocketExchange.Request, _ socket: String, _ timeout: Duration?)
+    func perform(_ request: SocketExchange.Request, _ socket: String, _ timeout: Duration)
         -> Result<SocketExchange.Answer, SocketExchange.Failure>
     {
         guard CurlLibrary.initialisation == CURLE_OK, let handle = curl_easy_init() else {
@@ -112,7 +88,7 @@ private final class Exchange {
         list = curl_slist_append(list, "Expect:")
         defer { curl_slist_free_all(list) }
         guard list != nil, prepare(handle, request, socket, list) else { return .failure(.other("no memory")) }
-        if let timeout { _ = ccurl_set_long(handle, CURLOPT_TIMEOUT_MS, timeout.curlMilliseconds) }
+        _ = ccurl_set_long(handle, CURLOPT_TIMEOUT_MS, timeout.curlMilliseconds)
         let code = withExtendedLifetime(self) { curl_easy_perform(handle) }
         switch code {
         case CURLE_OK: return .success(SocketExchange.Answer(status: status(), body: body))
@@ -157,10 +133,6 @@ private final class Exchange {
     }
 
     private func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        if let take, status() == 200 {
-            take(Array(bytes))
-            return true
-        }
         body.append(contentsOf: bytes)
         return body.count <= Self.maximumBody
     }
