@@ -60,9 +60,9 @@ int towline_wait_for_writeback(int descriptor) {
     return result(sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE));
 }
 
-int towline_rename(int directory, const char *from, const char *to, int keeps) {
-    return result(keeps ? renameat2(directory, from, directory, to, RENAME_NOREPLACE)
-                        : renameat(directory, from, directory, to));
+int towline_rename(int source, const char *from, int target, const char *to, int keeps) {
+    return result(keeps ? renameat2(source, from, target, to, RENAME_NOREPLACE)
+                        : renameat(source, from, target, to));
 }
 
 int towline_move(const char *from, const char *to) {

@@ -2,32 +2,32 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// The directory `NAME.unpacking-N` that an archive is unpacked into, beside the place that it gets when it is whole.
+/// The directory `NAME.unpacking-N` that an archive is unpacked in, beside the place that its content gets when it is
+/// whole.
 ///
-/// Nobody but its owner may look in (0700) before that. It is locked while somebody unpacks into it, and marked by a
-/// file in it: what has the mark and no lock was left by a crash, and goes.
+/// Nobody but its owner may look in (0700). It is locked while somebody unpacks in it, and marked by a file in it: what
+/// has the mark and no lock was left by a crash, and goes. The content is a directory of its own in it, so that the
+/// mark stays until the content has its name and a kill at any moment leaves nothing that nobody knows.
 final class StagingFolder {
     private static let mark = ".towline-unpacking"
+    private static let content = "content"
 
     /// The directory that all entries go into.
     let descriptor: Int32
-    let path: String
+    private let path: String
     private let name: String
+    private let own: Int32
     private let parent: Int32
     private let parentPath: String
-    /// What a new directory may be here, by the umask.
-    private let mode: mode_t
-    private var isOver = false
 
     /// - Throws: `destinationExists` if something is under the final name.
     init(in parentPath: String, for final: String) throws(TowlineError) {
         let parent = open(parentPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard parent >= 0 else { throw .unpacking("cannot open", parentPath, errno) }
         do throws(TowlineError) {
-            guard !Self.isThere(parent, final) else { throw Self.taken(parentPath + "/" + final) }
             Self.removeLeftovers(parent, of: final)
-            let made = try Self.make(parent, parentPath, final)
-            (name, descriptor, mode) = made
+            guard !Self.isThere(parent, final) else { throw Self.taken(parentPath + "/" + final) }
+            (name, own) = try Self.make(parent, parentPath, final)
         } catch {
             Glibc.close(parent)
             throw error
@@ -35,38 +35,29 @@ final class StagingFolder {
         self.parent = parent
         self.parentPath = parentPath
         path = parentPath + "/" + name
-        guard flock(descriptor, LOCK_EX) == 0, place(Self.mark) else {
-            throw .unpacking("cannot write in", path, errno)
-        }
+        descriptor =
+            mkdirat(own, Self.content, 0o777) == 0
+            ? openat(own, Self.content, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1
+        guard descriptor >= 0 else { throw .unpacking("cannot write in", path, errno) }
     }
 
     deinit {
-        if !isOver { Folder.remove(parent, name) }
-        Glibc.close(descriptor)
-        Glibc.close(parent)
+        // The lock is held until it is gone.
+        Self.remove(parent, name, own)
+        for file in [descriptor, own, parent] where file >= 0 { Glibc.close(file) }
     }
 
-    private func place(_ name: String) -> Bool {
-        let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard file >= 0 else { return false }
-        return Glibc.close(file) == 0
-    }
-
-    /// Gives the whole directory its final name.
+    /// Gives the content its final name.
     func publish(as final: String, durable: Bool) throws(TowlineError) {
-        guard unlinkat(descriptor, Self.mark, 0) == 0, fchmod(descriptor, mode) == 0 else {
-            throw .unpacking("cannot finish", path, errno)
-        }
         if durable {
             let code = towline_syncfs(descriptor)
             guard code >= 0 else { throw .unpacking("cannot bring to stable storage", path, -code) }
         }
-        let code = towline_rename(parent, name, final, 1)
+        let code = towline_rename(own, Self.content, parent, final, 1)
         guard code >= 0 else {
             let target = parentPath + "/" + final
             throw code == -EEXIST ? Self.taken(target) : .unpacking("cannot rename to \(final):", path, -code)
         }
-        isOver = true
         guard !durable || fsync(parent) == 0 else {
             throw .unpacking("cannot bring to stable storage", parentPath, errno)
         }
@@ -86,23 +77,26 @@ final class StagingFolder {
 
     private static func make(
         _ parent: Int32, _ parentPath: String, _ final: String
-    ) throws(TowlineError) -> (String, Int32, mode_t) {
+    ) throws(TowlineError) -> (String, Int32) {
         for number in 1...1000 {
             let name = Self.name(final, number)
-            if mkdirat(parent, name, 0o777) != 0 {
+            if mkdirat(parent, name, 0o700) != 0 {
                 guard errno == EEXIST else { throw .unpacking("cannot create", parentPath + "/" + name, errno) }
                 continue
             }
             let own = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-            var status = stat()
-            guard own >= 0, fstat(own, &status) == 0, fchmod(own, 0o700) == 0 else {
-                let number = errno
-                if own >= 0 { Glibc.close(own) }
-                throw .unpacking("cannot open", parentPath + "/" + name, number)
-            }
-            return (name, own, status.st_mode & 0o777)
+            if own >= 0, flock(own, LOCK_EX) == 0, place(own, mark) { return (name, own) }
+            let number = errno
+            if own >= 0 { Glibc.close(own) }
+            // Another process took it, new and empty, for what a crash left: the next number.
+            guard number == ENOENT else { throw .unpacking("cannot write in", parentPath + "/" + name, number) }
         }
         throw TowlineError(.destinationExists, "\(parentPath)/\(final).unpacking-1 and 999 more are there already")
+    }
+
+    private static func place(_ folder: Int32, _ name: String) -> Bool {
+        let file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        return file >= 0 && Glibc.close(file) == 0
     }
 
     /// A long name gives way to the suffix.
@@ -119,9 +113,18 @@ final class StagingFolder {
             let name = Self.name(final, number)
             let old = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             guard old >= 0 else { continue }
-            if flock(old, LOCK_EX | LOCK_NB) == 0, isThere(old, mark) { Folder.remove(parent, name) }
+            if flock(old, LOCK_EX | LOCK_NB) == 0 {
+                // An empty one was left before it had its mark.
+                if isThere(old, mark) { remove(parent, name, old) } else { _ = unlinkat(parent, name, AT_REMOVEDIR) }
+            }
             Glibc.close(old)
         }
+    }
+
+    /// The mark goes last: a kill in between leaves what the next one knows.
+    private static func remove(_ parent: Int32, _ name: String, _ own: Int32) {
+        Folder.remove(own, content)
+        Folder.remove(parent, name)
     }
 }
 

@@ -78,7 +78,7 @@ package final class SystemCalls: Syscall {
     package func lock(_ descriptor: Int32) -> Int32 { result(flock(descriptor, LOCK_EX | LOCK_NB)) }
 
     package func rename(_ directory: Int32, _ from: String, _ to: String, keeps: Bool) -> Int32 {
-        towline_rename(directory, from, to, keeps ? 1 : 0)
+        towline_rename(directory, from, directory, to, keeps ? 1 : 0)
     }
 
     package func link(_ directory: Int32, _ from: String, _ to: String) -> Int32 {

@@ -131,13 +131,39 @@ struct UnpackerTests {
         let workshop = try Workshop()
         try await workshop.shell(
             """
-            mkdir -p out/it.unpacking-1/sub out/it.unpacking-2; echo half > out/it.unpacking-1/sub/half
-            ln -s /etc out/it.unpacking-1/etc; touch out/it.unpacking-1/.towline-unpacking
+            mkdir -p out/it.unpacking-1/content/sub out/it.unpacking-2 out/it.unpacking-3
+            echo half > out/it.unpacking-1/content/sub/half
+            ln -s /etc out/it.unpacking-1/content/etc; touch out/it.unpacking-1/.towline-unpacking
             echo mine > out/it.unpacking-2/mine; echo x > x; tar cf it.tar x
             """)
         try await workshop.unpack("it.tar")
         #expect(workshop.names(workshop.out) == ["it", "it.unpacking-2"])
         #expect(workshop.names(workshop.out + "/it") == ["x"])
+    }
+
+    @Test("what a crash left behind a whole result goes, too")
+    func leftoverOfAResult() async throws {
+        let workshop = try Workshop()
+        try await workshop.shell(
+            """
+            mkdir -p out/it out/it.unpacking-1; echo x | tee out/it/x x; touch out/it.unpacking-1/.towline-unpacking
+            tar cf it.tar x
+            """)
+        await #expect { try await workshop.unpack("it.tar") } throws: {
+            ($0 as? TowlineError)?.code == .destinationExists
+        }
+        #expect(workshop.names(workshop.out) == ["it"])
+    }
+
+    @Test("the directory may be what the umask lets it be, whatever it was while it filled")
+    func rights() async throws {
+        let workshop = try Workshop()
+        try await workshop.shell("mkdir plain; echo x > x; tar cf it.tar x")
+        try await workshop.unpack("it.tar")
+        #expect(workshop.names(workshop.out) == ["it"])
+        let plain = try FileManager.default.attributesOfItem(atPath: workshop.file("plain"))
+        let made = try FileManager.default.attributesOfItem(atPath: workshop.out + "/it")
+        #expect(made[.posixPermissions] as? Int == plain[.posixPermissions] as? Int)
     }
 
     @Test("a cancelled task leaves nothing")

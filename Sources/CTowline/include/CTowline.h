@@ -36,8 +36,8 @@ int towline_fallocate(int descriptor, int mode, int64_t offset, int64_t length);
 int towline_syncfs(int descriptor);
 /// sync_file_range(2) with WAIT_BEFORE alone: starts no writing, reports the file's write-back errors.
 int towline_wait_for_writeback(int descriptor);
-/// renameat2(2) within one directory; `keeps` is RENAME_NOREPLACE.
-int towline_rename(int directory, const char *from, const char *to, int keeps);
+/// renameat2(2) from one directory to another; `keeps` is RENAME_NOREPLACE.
+int towline_rename(int source, const char *from, int target, const char *to, int keeps);
 int towline_fsetxattr(int descriptor, const char *name, const void *value, size_t size);
 int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t size);
 /// lseek(2) with SEEK_DATA or, if `hole` is not zero, SEEK_HOLE.
