@@ -60,6 +60,17 @@ public struct Download: Sendable, Identifiable, Hashable {
         get async throws(TowlineError) { try await center.segments(id) }
     }
 
+    /// Its bytes, to be read while they arrive: what is read and not there yet is fetched ahead of the rest.
+    ///
+    /// Waits until an answer came and the length is known, if the server tells it; a download that waits for its turn is
+    /// waited for. Of one that does not run what is on disk can be read.
+    ///
+    /// - Throws: `illegalTransition` if it is paused, failed or cancelled, and nothing of it is there; `unusableDestination`
+    ///   if its finished file is gone or is another; `unknownDownload`; `cancelled`.
+    public var content: DownloadContent {
+        get async throws(TowlineError) { try await DownloadContent(id, center) }
+    }
+
     /// What happened to it and why, oldest first, after the note of that number.
     public func timeline(after number: Int64 = 0, limit: Int = 1000) async throws(TowlineError) -> [TimelineNote] {
         try await center.timeline(id, after: number, limit: limit)

@@ -72,6 +72,13 @@ package enum JournalReader {
     package static func inspect(path: String, syscall: any Syscall = SystemCalls()) throws(TowlineError)
         -> JournalReport
     {
+        try open(path, syscall).report
+    }
+
+    /// The same, with the part file that it speaks of.
+    static func open(
+        _ path: String, _ syscall: any Syscall
+    ) throws(TowlineError) -> (report: JournalReport, part: Descriptor?) {
         let (directory, name) = split(path)
         let folder = try Folder(directory, syscall: syscall)
         let names = PlaceNames(final: name)
@@ -85,13 +92,14 @@ package enum JournalReader {
         }
         let part = try folder.open(names.part, readOnly: true)
         let status = try part?.status()
-        return JournalReport(
+        let report = JournalReport(
             record: contents.metadata.record, written: ByteRangeSet(contents.runs.map(\.written)),
             durable: ByteRangeSet(contents.runs.map(\.durable)), owner: LockOwner.process(locking: file),
             partLength: status?.size, isSamePart: status?.identity == contents.metadata.part)
+        return (report, part)
     }
 
-    private static func split(_ path: String) -> (directory: String, name: String) {
+    static func split(_ path: String) -> (directory: String, name: String) {
         guard let slash = path.utf8.lastIndex(of: 0x2F) else { return (".", path) }
         let directory = slash == path.startIndex ? "/" : String(path[..<slash])
         return (directory, String(path[path.index(after: slash)...]))

@@ -12,6 +12,7 @@ package actor TransferRunner {
         case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
         case tick
         case nudge
+        case wanted
         case stop
     }
 
@@ -36,6 +37,7 @@ package actor TransferRunner {
     /// Ends the transfer well without publishing: the file was there.
     var early: CompletedTransfer.Outcome?
     var lastIntact = MonotonicClock.now
+    var readers = ReaderList()
     let limiter: RateLimiter
     nonisolated let events: AsyncStream<Event>
     nonisolated let continuation: AsyncStream<Event>.Continuation
@@ -80,6 +82,7 @@ package actor TransferRunner {
         } catch {
             continuation.finish()
             close()
+            readers.end()
             throw error
         }
         let ticker = Task { await tick() }
@@ -125,9 +128,11 @@ package actor TransferRunner {
             step(.tick)
             checkpointIfDue()
         case .nudge: step(.networkChanged)
+        case .wanted: step(.wanted(readers.wanted))
         case .stop: step(.stop)
         }
         tellProgress()
+        readers.wake()
     }
 
     private func tellProgress() {
@@ -193,6 +198,7 @@ package actor TransferRunner {
 
     private func finished() throws(TowlineError) -> CompletedTransfer {
         close()
+        readers.end()
         let received = machine.receivedBytes
         if let early { return CompletedTransfer(outcome: early, receivedBytes: received) }
         switch ending {

@@ -73,7 +73,7 @@ package final class DownloadService: Sendable {
         self.readiness = readiness
         let feed = EventFeed(downloader, interval: configuration.eventInterval)
         self.feed = feed
-        let responder = Self.table(downloader, token, roots, feed)
+        let responder = Self.table(downloader, token, roots, feed, configuration)
             .router([ProblemMiddleware(), Gate(token: token, hosts: HostList(configuration))])
             .buildResponder()
         let socket = configuration.socket
@@ -103,10 +103,12 @@ package final class DownloadService: Sendable {
 
     /// All that can be asked.
     static func table(
-        _ downloader: Downloader, _ token: AccessToken, _ roots: DownloadRoots, _ feed: EventFeed
+        _ downloader: Downloader, _ token: AccessToken, _ roots: DownloadRoots, _ feed: EventFeed,
+        _ configuration: ServiceConfiguration
     ) -> RouteTable {
         var table = RouteTable()
         DownloadRoutes(downloader: downloader, roots: roots).add(to: &table)
+        ContentRoutes(downloader: downloader, roots: roots, patience: configuration.contentPatience).add(to: &table)
         StatusRoutes(downloader: downloader, roots: roots, token: token).add(to: &table)
         EventRoutes(feed: feed).add(to: &table)
         MetricRoutes(downloader: downloader, feed: feed).add(to: &table)

@@ -22,6 +22,8 @@ package struct ServiceConfiguration: Sendable {
     package var idleTimeout: Duration = .seconds(120)
     /// How often events are sent, in seconds.
     package var eventInterval: Double = 0.25
+    /// How long a request for content waits for a download that has not begun.
+    package var contentPatience: Duration = .seconds(30)
     /// The first wait for a network that is gone, in seconds.
     package var networkRetryInterval: Double = 5
 

@@ -17,7 +17,8 @@ import TowlineWire
         var served: Set<String> = []
         let roots = try DownloadRoots([site.downloads])
         let feed = EventFeed(site.service.downloader, interval: 1)
-        let table = DownloadService.table(site.service.downloader, site.service.token, roots, feed)
+        let table = DownloadService.table(
+            site.service.downloader, site.service.token, roots, feed, site.configuration)
         for (path, answers) in table.handlers where path != "/" && !path.hasPrefix("/page/") {
             for method in answers.keys where method != .head { served.insert("\(method.rawValue) \(path)") }
         }

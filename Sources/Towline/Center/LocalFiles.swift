@@ -21,6 +21,15 @@ struct LocalFiles: DownloadFiles {
         return HeldBytes(report, place)
     }
 
+    func content(_ record: RegisteredDownload) throws(TowlineError) -> ContentFile {
+        guard let name = record.name else {
+            throw TowlineError(.unusableDestination, "nothing of the download is there")
+        }
+        let path = Place(directory: record.directory, name: name).path
+        guard record.state == .finished else { return try ContentFile.unfinished(at: path) }
+        return try ContentFile.finished(at: path, length: record.completeLength)
+    }
+
     func hasFinished(_ record: RegisteredDownload) -> Bool {
         guard let name = record.name else { return false }
         let attributes = try? FileManager.default.attributesOfItem(

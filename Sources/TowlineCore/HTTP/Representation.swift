@@ -33,6 +33,12 @@ package struct Representation: Hashable, Sendable {
         return .strong(lastModified.fieldValue)
     }
 
+    /// What the server vouches for every byte by: an entity tag or a date; `nil` if it does not.
+    package var strongValidator: String? {
+        if case .strong(let value) = validator { return value }
+        return nil
+    }
+
     /// Whether `other` contradicts what is known: another entity tag, date or complete length.
     ///
     /// A field that one of the two does not give is no contradiction; whether it is enough proof is `sharesProof`.

@@ -24,6 +24,9 @@ package enum TransferEvent: Sendable {
     case published
     /// The machine's network came back, or is another one: what failed before may work now.
     case networkChanged
+    /// Somebody reads these bytes while they arrive, the most urgent first; they come ahead of the rest. Each such event
+    /// takes the place of the one before.
+    case wanted([ByteRange])
     /// The user wants it to stop, everything kept.
     case stop
 }

@@ -111,6 +111,7 @@ extension TransferStateMachine {
     private mutating func wrongContent(_ attempt: Attempt, from start: Int64) -> [TransferAction] {
         tally.digestFailures += 1
         let wrong = ByteRange(start, max(start, attempt.position))
+        if !ledger.written.intersection(wrong).isEmpty { contentGeneration += 1 }
         ledger.withdraw(wrong)
         guard tally.digestFailures <= 3 else {
             return [.withdraw(wrong)]

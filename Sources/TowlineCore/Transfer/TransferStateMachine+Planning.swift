@@ -39,7 +39,8 @@ extension TransferStateMachine {
             guard let gap = ledger.missing.first else { return [] }
             return start(gap, context)
         }
-        return grow(by: budget.target - running, context)
+        let served = serveReaders(context)
+        return served + grow(by: budget.target - live.count, context)
     }
 
     private mutating func grow(by count: Int, _ context: TransferContext) -> [TransferAction] {
@@ -54,7 +55,7 @@ extension TransferStateMachine {
 
     /// A gap nobody has; else half of what would end last; else a race for the slowest remainder.
     private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
-        if let gap = ledger.missing.first { return start(gap, context) }
+        if let gap = nextGap() { return start(gap, context) }
         let policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
         let runners = splittable
         if let cut = policy.cut(runners) {
@@ -117,6 +118,7 @@ extension TransferStateMachine {
         if ledger.written.isEmpty || replacesPart || representation == nil {
             if hasStorage { replacesPart = true }
             forgetRepresentation()
+            giveUpContent()
             ledger = RangeLedger()
             isConfirmed = isConfirmed && ranges == .works
             return start(ByteRange(0, .max), context)

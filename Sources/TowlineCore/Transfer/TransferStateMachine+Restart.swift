@@ -38,6 +38,7 @@ extension TransferStateMachine {
 
     /// All attempts but the keeper are gone: forget the old representation.
     mutating func restart(_ keeper: AttemptID?) -> [TransferAction] {
+        giveUpContent()
         ledger = RangeLedger()
         forgetRepresentation()
         contentCoding = nil
@@ -57,6 +58,11 @@ extension TransferStateMachine {
         attempts[keeper]?.position = 0
         ledger.lease(ByteRange(0, .max), to: keeper)
         return adoptWhole(keeper, facts)
+    }
+
+    /// What was written is given up.
+    mutating func giveUpContent() {
+        if !ledger.written.isEmpty { contentGeneration += 1 }
     }
 
     /// The next answer says anew what the file is.

@@ -65,6 +65,12 @@ extension TransferStateMachine {
     package var receivedBytes: Int64 { receivedTotal }
     /// Whether nothing is in the part file.
     package var holdsNothing: Bool { ledger.written.isEmpty }
+    /// What is there to be read, and of what.
+    package var content: TransferContent {
+        TransferContent(
+            generation: contentGeneration, completeLength: ledger.completeLength, written: ledger.written,
+            strongValidator: representation?.strongValidator, isBegun: isConfirmed || !ledger.written.isEmpty)
+    }
     /// The origin that is asked now.
     package var origin: HTTPURL.Origin { resolved.origin }
     /// What an attempt is to bring.

@@ -109,6 +109,10 @@ package struct TransferStateMachine: Sendable {
     var remainingTime = RemainingTimeEstimator()
     var isSingle: Bool
     var ending: TransferEnding?
+    /// What readers wait for, and what they will read next, the most urgent first.
+    var wanted: [ByteRange] = []
+    /// Goes up whenever bytes that were called written are given up: what a reader has of them may be wrong.
+    var contentGeneration = 0
 
     /// Counts that end loops.
     struct Tally: Sendable {
@@ -170,6 +174,9 @@ package struct TransferStateMachine: Sendable {
         case .verified(let mismatches): return verified(mismatches)
         case .published: return end(.finished)
         case .networkChanged: return networkChanged()
+        case .wanted(let ranges):
+            wanted = ranges
+            return []
         case .stop: return stop()
         }
     }
@@ -216,6 +223,7 @@ package struct TransferStateMachine: Sendable {
         var actions: [TransferAction] = []
         for id in attempts.keys { actions += dismiss(id) }
         isConfirmed = false
+        giveUpContent()
         representation = held.representation
         ledger = RangeLedger(completeLength: held.representation.completeLength, written: held.written)
         ledger.markDurable(held.durable)

@@ -19,7 +19,9 @@ struct ProblemMiddleware: RouterMiddleware {
             response = try Self.response(error)
         }
         for (name, value) in Self.fields {
-            if let name = HTTPField.Name(name) { response.headers[name] = value }
+            guard let name = HTTPField.Name(name) else { continue }
+            // Content has a stricter policy of its own.
+            if response.headers[name] == nil { response.headers[name] = value }
         }
         return response
     }

@@ -50,6 +50,12 @@ struct DownloadRoots: Sendable {
         return try make(missing, in: found, root, text)
     }
 
+    /// Whether a download's directory is inside a root still, after all links are followed.
+    func hold(_ directory: String) -> Bool {
+        guard let real = Self.real(directory) else { return false }
+        return roots.contains { Self.isInside(real, $0) }
+    }
+
     /// A name that the client gave. What would have to be changed to be safe is refused.
     func name(_ text: String) throws(TowlineError) -> String {
         guard SafeFileName.make(text) == text else {

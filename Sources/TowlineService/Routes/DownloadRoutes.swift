@@ -70,11 +70,7 @@ struct DownloadRoutes: Sendable {
 
     /// The download that a path names, in full or shortened.
     private func download(_ context: ServiceContext) async throws -> Download {
-        let name = try context.parameters.require("id")
-        guard let download = try await downloader.download(named: name) else {
-            throw TowlineError(.unknownDownload, "there is no download \(TerminalSafeText.make(name, width: 60))")
-        }
-        return download
+        try await downloader.require(context.parameters.require("id"))
     }
 
     private func answer(_ download: Download) async throws -> Response {
@@ -142,6 +138,14 @@ struct DownloadRoutes: Sendable {
 }
 
 extension Downloader {
+    /// The download of that name, in full or shortened.
+    func require(_ name: String) async throws -> Download {
+        guard let download = try await download(named: name) else {
+            throw TowlineError(.unknownDownload, "there is no download \(TerminalSafeText.make(name, width: 60))")
+        }
+        return download
+    }
+
     /// Sums over the list and over what runs.
     var wireTotals: Wire.Totals {
         get async throws { Wire.Totals(try await totals, running: try await running) }

@@ -9,6 +9,7 @@ final class ServiceSite: Sendable {
     let server: FaultServer
     let root: URL
     let service: DownloadService
+    let configuration: ServiceConfiguration
     let port: Int
     private let running: Task<Void, any Error>
 
@@ -29,6 +30,7 @@ final class ServiceSite: Sendable {
         configuration.eventInterval = 0.05
         configuration.networkRetryInterval = 0.2
         change(&configuration)
+        self.configuration = configuration
         let service = try await DownloadService.open(configuration)
         self.service = service
         running = Task { try await service.run() }

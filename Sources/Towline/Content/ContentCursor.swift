@@ -1,0 +1,93 @@
+import Foundation
+import TowlineCore
+import TowlineDisk
+import TowlineEngine
+import TowlineThreads
+
+/// Reads a part of a download in order, from wherever its bytes are.
+actor ContentCursor {
+    private static let pieceSize = 256 << 10
+
+    private enum Place {
+        case unknown
+        case transfer(TransferReading, generation: Int)
+        case file(ContentFile)
+    }
+
+    private let id: DownloadID
+    private let center: DownloadCenter
+    private let binding: ContentBinding
+    private var rest: ByteRange
+    private var place = Place.unknown
+
+    init(_ id: DownloadID, _ center: DownloadCenter, _ binding: ContentBinding, _ range: ByteRange) {
+        (self.id, self.center, self.binding, rest) = (id, center, binding, range)
+    }
+
+    /// The next piece; `nil` at the end.
+    func next() async throws(TowlineError) -> Data? {
+        while !rest.isEmpty {
+            if Task.isCancelled { throw TowlineError(.cancelled, "no longer read") }
+            let bytes: [UInt8]?
+            switch place {
+            case .unknown:
+                try await find()
+                continue
+            case .file(let file): bytes = try await read(file)
+            case .transfer(let reading, let generation): bytes = try await read(reading, generation)
+            }
+            guard let bytes else { continue }
+            rest = ByteRange(rest.lowerBound + Int64(bytes.count), rest.upperBound)
+            return Data(bytes)
+        }
+        return nil
+    }
+
+    private static let changed = TowlineError(
+        .changedOnServer, "the file is another one now; what was read of it does not belong to the rest")
+
+    private func find() async throws(TowlineError) {
+        switch try await center.contentSource(id, at: rest.lowerBound) {
+        case .file(let file):
+            guard await binding.holds(file) else { throw Self.changed }
+            place = .file(file)
+        case .transfer(let runner):
+            let reading = await TransferReading(runner)
+            guard let content = await reading.begun else { return try await TransferReading.pause() }
+            guard binding.holds(content, of: runner) else { throw Self.changed }
+            place = .transfer(reading, generation: content.generation)
+        }
+    }
+
+    /// - Returns: `nil` if there is nothing at this moment, or at this place.
+    private func read(_ reading: TransferReading, _ generation: Int) async throws(TowlineError) -> [UInt8]? {
+        switch try await reading.read(rest, atMost: Self.pieceSize, generation: generation) {
+        case .bytes(let bytes): return bytes
+        case .end: rest = ByteRange(rest.lowerBound, rest.lowerBound)
+        case .changed: throw Self.changed
+        case .missing: if await !reading.more() { place = .unknown }
+        case .over:
+            place = .unknown
+            try await TransferReading.pause()
+        }
+        return nil
+    }
+
+    /// - Returns: `nil` at the end, and if the bytes may be somewhere else.
+    private func read(_ file: ContentFile) async throws(TowlineError) -> [UInt8]? {
+        let (offset, count) = (rest.lowerBound, Int(min(rest.count, Int64(Self.pieceSize))))
+        if let length = file.completeLength, offset >= length {
+            rest = ByteRange(offset, offset)
+            return nil
+        }
+        let bytes = try await WorkThread.run { (_) throws(TowlineError) in try file.read(at: offset, atMost: count) }
+        if !bytes.isEmpty { return bytes }
+        place = .unknown
+        if case .file(let other) = try await center.contentSource(id, at: offset),
+            other.available.range(holding: offset) == nil
+        {
+            throw TowlineError(.illegalTransition, "the download does not run, and the rest of it is not there")
+        }
+        return nil
+    }
+}

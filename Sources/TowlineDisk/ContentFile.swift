@@ -1,0 +1,73 @@
+package import TowlineCore
+
+/// A download's file, opened to be read and nothing else: the finished one, or one that nobody is at.
+///
+/// It stays the file that it was when it was opened, whatever happens to its name.
+package final class ContentFile: Sendable {
+    /// Size of the whole, where it is known.
+    package let completeLength: Int64?
+    /// What may be read.
+    package let available: ByteRangeSet
+    /// Another text for other bytes: of a finished file as far as the file system can tell, of an unfinished one what the
+    /// server vouches for every byte by, if it does.
+    package let version: String?
+    private let file: Descriptor
+
+    private init(_ file: Descriptor, completeLength: Int64?, available: ByteRangeSet, version: String?) {
+        self.file = file
+        self.completeLength = completeLength
+        self.available = available
+        self.version = version
+    }
+
+    /// Opens a finished file.
+    ///
+    /// - Parameter length: what its size must be; `nil`: whatever it is.
+    /// - Throws: `unusableDestination` if it is not there, is a link or no regular file, or has another size.
+    package static func finished(
+        at path: String, length: Int64?, syscall: any Syscall = SystemCalls()
+    ) throws(TowlineError) -> ContentFile {
+        let (directory, name) = JournalReader.split(path)
+        guard let file = try Folder(directory, syscall: syscall).open(name, readOnly: true) else {
+            throw TowlineError(.unusableDestination, "\(TerminalSafeText.make(path)) is not there any more")
+        }
+        let status = try file.status()
+        guard status.size == length ?? status.size else {
+            throw TowlineError(
+                .unusableDestination, "\(TerminalSafeText.make(path)) is not the file that was downloaded any more")
+        }
+        return ContentFile(
+            file, completeLength: status.size, available: ByteRangeSet([ByteRange(0, status.size)]),
+            version: [
+                UInt64(bitPattern: status.identity.birthSeconds), UInt64(status.identity.birthNanoseconds),
+                status.identity.inode, UInt64(bitPattern: status.modifiedSeconds),
+            ].map { String($0, radix: 16) }.joined(separator: "-"))
+    }
+
+    /// Opens what is there of an unfinished download: the bytes that a power loss could not have taken.
+    ///
+    /// - Throws: as `JournalReader.inspect`; `unusableDestination` if the part file is not the journal's.
+    package static func unfinished(
+        at path: String, syscall: any Syscall = SystemCalls()
+    ) throws(TowlineError) -> ContentFile {
+        let (report, part) = try JournalReader.open(path, syscall)
+        guard let part, report.isSamePart, let size = report.partLength else {
+            throw TowlineError(.unusableDestination, "\(TerminalSafeText.make(path)): nothing of it is there")
+        }
+        let representation = report.record.representation
+        return ContentFile(
+            part, completeLength: representation.completeLength,
+            available: report.durable.intersection(ByteRange(0, size)), version: representation.strongValidator)
+    }
+
+    /// Reads at most `count` bytes from `offset` on; none if they are not there.
+    package func read(at offset: Int64, atMost count: Int) throws(TowlineError) -> [UInt8] {
+        guard let run = available.range(holding: offset) else { return [] }
+        return try file.read(Int(min(Int64(count), run.upperBound - offset)), at: offset)
+    }
+}
+
+extension ContentFile {
+    /// Whether all of it is there.
+    package var isWhole: Bool { completeLength.map { available.contains(ByteRange(0, $0)) } ?? false }
+}

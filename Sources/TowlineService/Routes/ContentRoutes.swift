@@ -1,0 +1,150 @@
+internal import Foundation
+import HTTPTypes
+import Hummingbird
+import Synchronization
+internal import Towline
+import TowlineWire
+
+/// The bytes of a download, while they arrive.
+struct ContentRoutes: Sendable {
+    let downloader: Downloader
+    let roots: DownloadRoots
+    /// How long a request waits for a download that has not begun.
+    let patience: Duration
+
+    private static let path = Wire.base + "/downloads/{id}/content"
+
+    func add(to table: inout RouteTable) {
+        table.add(.get, Self.path) { request, context in
+            let download = try await downloader.require(context.parameters.require("id"))
+            let snapshot = try await download.snapshot
+            guard roots.hold(snapshot.directory) else {
+                throw HTTPError(.forbidden, message: "the file is not inside the downloads directory of towd any more")
+            }
+            return try Self.answer(request, try await content(download), named: snapshot.name ?? "")
+        }
+    }
+
+    /// Waits for a while: a player gives up at some time, and asks again.
+    private func content(_ download: Download) async throws -> DownloadContent {
+        let patience = patience
+        return try await withThrowingTaskGroup(of: DownloadContent?.self) { group in
+            group.addTask { try await download.content }
+            group.addTask {
+                try await Task.sleep(for: patience)
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let content = try await group.next() ?? nil else {
+                throw HTTPError(
+                    .serviceUnavailable, headers: [.retryAfter: "5"], message: "the download has not begun yet")
+            }
+            return content
+        }
+    }
+
+    private static func answer(_ request: Request, _ content: DownloadContent, named name: String) throws -> Response {
+        var headers = fields(for: name)
+        let tag = content.version.map { "\"" + Self.tag($0) + "\"" }
+        headers[.eTag] = tag
+        guard let length = content.completeLength else {
+            return Response(status: .ok, headers: headers, body: body(content, nil, nil, request))
+        }
+        headers[.acceptRanges] = "bytes"
+        // A condition that does not hold asks for the whole (RFC 9110 §13.1.5); a weak tag never matches.
+        let condition = request.headers[.ifRange]
+        let asked = condition == nil || condition == tag ? request.headers[.range] : nil
+        switch RangeField(asked, length: length) {
+        case .whole:
+            return Response(status: .ok, headers: headers, body: body(content, 0..<length, length, request))
+        case .part(let range):
+            headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
+            return Response(
+                status: .partialContent, headers: headers,
+                body: body(content, range, range.upperBound - range.lowerBound, request))
+        case .unsatisfiable:
+            throw HTTPError(
+                .rangeNotSatisfiable, headers: [.contentRange: "bytes */\(length)"],
+                message: "the file has \(length) bytes")
+        }
+    }
+
+    private static func body(
+        _ content: DownloadContent, _ range: Range<Int64>?, _ length: Int64?, _ request: Request
+    ) -> ResponseBody {
+        ResponseBody(contentLength: length.map { Int($0) }) { writer in
+            let leaving = Leaving()
+            try await request.body.consumeWithInboundCloseHandler(
+                { _ in
+                    let iterator = content.bytes(in: range).makeAsyncIterator()
+                    while true {
+                        // A client that is gone is noticed while its bytes are waited for, not only with the next of them.
+                        let piece = Task { () -> Data? in
+                            var iterator = iterator
+                            return try await iterator.next()
+                        }
+                        leaving.follow(piece)
+                        guard let data = try await piece.value else { break }
+                        try await writer.write(ByteBuffer(bytes: data))
+                    }
+                }, onInboundClosed: { leaving.leave() })
+            try await writer.finish(nil)
+        }
+    }
+
+    /// Cancels what reads for a client that is gone.
+    private final class Leaving: Sendable {
+        private struct State {
+            var isGone = false
+            var reading: Task<Data?, any Error>?
+        }
+        private let state = Mutex(State())
+
+        func follow(_ task: Task<Data?, any Error>) {
+            let isGone = state.withLock { state in
+                state.reading = task
+                return state.isGone
+            }
+            if isGone { task.cancel() }
+        }
+
+        func leave() {
+            let task = state.withLock { state in
+                state.isGone = true
+                return state.reading
+            }
+            task?.cancel()
+        }
+    }
+
+    /// The version is the server's text: what may stand in a tag of ours is made of it (FNV-1a, 128 bits in two halves).
+    private static func tag(_ version: String) -> String {
+        func hash(_ seed: UInt64) -> UInt64 { version.utf8.reduce(seed) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 } }
+        return String(hash(0xCBF2_9CE4_8422_2325), radix: 16) + String(hash(0x9E37_79B9_7F4A_7C15), radix: 16)
+    }
+
+    /// What a browser does with it. A page that somebody put on the web must never run as one of ours: nothing but
+    /// pictures, sound, films and plain text is shown, and all of it in a sandbox (CSP 3, §6.3.2 `sandbox`).
+    private static func fields(for name: String) -> HTTPFields {
+        let ending = name.split(separator: ".").last?.lowercased() ?? ""
+        let type = shown[ending]
+        let words = SafeFileName.make(name) ?? ""
+        let escaped = words.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? "download"
+        return [
+            .contentType: type ?? "application/octet-stream", .cacheControl: "private, no-cache",
+            .contentDisposition: (type == nil ? "attachment" : "inline") + "; filename*=UTF-8''" + escaped,
+            .contentSecurityPolicy:
+                "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'",
+        ]
+    }
+
+    private static let shown = [
+        "mp4": "video/mp4", "m4v": "video/mp4", "mkv": "video/x-matroska", "webm": "video/webm",
+        "mov": "video/quicktime",
+        "ogv": "video/ogg", "ts": "video/mp2t", "avi": "video/x-msvideo", "mp3": "audio/mpeg", "m4a": "audio/mp4",
+        "aac": "audio/aac", "flac": "audio/flac", "ogg": "audio/ogg", "oga": "audio/ogg", "opus": "audio/ogg",
+        "wav": "audio/wav", "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
+        "webp": "image/webp", "avif": "image/avif", "txt": "text/plain; charset=utf-8",
+        "log": "text/plain; charset=utf-8",
+    ]
+}

@@ -1,0 +1,129 @@
+import Testing
+import TowlineCore
+
+@Suite("A transfer that is read while it runs")
+struct TransferReaderTests {
+    private static let length: Int64 = 64 << 20
+    private static let middle = ByteRange(40 << 20, 48 << 20)
+
+    private func running(_ count: Int, tag: String = "\"a\"") throws -> TransferScript {
+        var script = try TransferScript { $0.connections = count }
+        script.begin(length: Self.length, position: 1 << 20, tag: tag)
+        for plan in script.plans.dropFirst() { accept(plan, in: &script) }
+        script.feed(.tick)
+        return script
+    }
+
+    private func accept(_ plan: AttemptPlan, in script: inout TransferScript) {
+        let upper = min(plan.lease.upperBound, Self.length) - 1
+        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(upper)/\(Self.length)"
+        script.answer(plan, 206, [("Content-Range", range), ("ETag", "\"a\"")])
+    }
+
+    /// Every byte is written, missing or leased once.
+    private func isWhole(_ script: TransferScript) -> Bool {
+        let leases = script.plans.compactMap { script.machine.lease(of: $0.id) }
+        var all = script.machine.content.written
+        for lease in leases { all.insert(lease) }
+        return all.ranges == [ByteRange(0, Self.length)]
+    }
+
+    @Test("one connection goes to where somebody reads, and back afterwards")
+    func oneConnection() throws {
+        var script = try running(1)
+        script.feed(.wanted([Self.middle]))
+        #expect(script.fresh.contains(.cancel(script.plans[0].id)))
+        #expect(script.last.lease == ByteRange(Self.middle.lowerBound, Self.length))
+        script.endCancelled()
+        let reading = script.last
+        accept(reading, in: &script)
+        // It stays while it is near, however the window moves.
+        for step in 1...8 {
+            script.now = .seconds(step)
+            script.write(reading, to: Self.middle.lowerBound + Int64(step) << 20)
+            let here = Self.middle.lowerBound + Int64(step) << 20
+            script.feed(.wanted([ByteRange(here - (1 << 18), here + (8 << 20))]))
+        }
+        #expect(script.plans.count == 2)
+        // The reader leaves; the connection goes on to the end, and the gap is fetched after it.
+        script.feed(.wanted([]))
+        script.write(reading, to: Self.length)
+        script.end(reading, .complete(.delimited))
+        #expect(script.last.lease == ByteRange(1 << 20, Self.middle.lowerBound))
+    }
+
+    @Test("what is about to come anyway is waited for")
+    func nearby() throws {
+        var script = try running(1)
+        script.feed(.wanted([ByteRange(1 << 20, 9 << 20)]))
+        script.feed(.wanted([ByteRange((1 << 20) + (256 << 10), 9 << 20)]))
+        #expect(script.plans.count == 1)
+    }
+
+    @Test("of several connections one goes there, the others stay")
+    func severalConnections() throws {
+        var script = try running(4)
+        #expect(script.plans.count == 4)
+        let target = ByteRange(script.plans.last!.lease.lowerBound + (8 << 20), Self.length)
+        script.feed(.wanted([target]))
+        let cancelled = script.fresh.filter { if case .cancel = $0 { true } else { false } }
+        #expect(cancelled.count == 1)
+        #expect(script.last.lease.lowerBound == target.lowerBound)
+        script.endCancelled()
+        script.feed(.tick)
+        // What the one that gave way left behind is somebody's, or missing; nothing is lost, nothing is twice.
+        #expect(script.plans.count == 5)
+        let leases = script.plans.compactMap { script.machine.lease(of: $0.id) }
+        #expect(leases.reduce(0) { $0 + $1.count } == ByteRangeSet(leases).count)
+    }
+
+    @Test("two readers and one connection: the more urgent first, then the other")
+    func twoReaders() throws {
+        var script = try running(1)
+        let end = ByteRange(60 << 20, 61 << 20)
+        script.feed(.wanted([end, Self.middle]))
+        script.endCancelled()
+        let first = script.last
+        #expect(first.lease.lowerBound == end.lowerBound)
+        accept(first, in: &script)
+        script.feed(.tick)
+        #expect(script.plans.count == 2)
+        script.now = .seconds(1)
+        script.write(first, to: end.upperBound)
+        script.feed(.tick)
+        #expect(script.last.lease.lowerBound == Self.middle.lowerBound)
+    }
+
+    @Test("nothing jumps where nothing proves that two parts belong together")
+    func weak() throws {
+        var script = try running(1, tag: "W/\"a\"")
+        script.feed(.wanted([Self.middle]))
+        #expect(script.plans.count == 1)
+    }
+
+    @Test("a reader before the first answer is served with it")
+    func early() throws {
+        var script = try TransferScript { $0.connections = 2 }
+        script.feed(.begin(nil))
+        script.feed(.wanted([Self.middle]))
+        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        #expect(script.plans.contains { $0.lease.lowerBound == Self.middle.lowerBound })
+        #expect(isWhole(script))
+    }
+
+    @Test("what is given up begins a new generation, what is fetched again does not")
+    func generations() throws {
+        var script = try running(1)
+        #expect(script.machine.content.generation == 0)
+        script.end(cut())
+        script.now = .seconds(5)
+        script.feed(.tick)
+        accept(script.last, in: &script)
+        #expect(script.machine.content.generation == 0)
+        script.now = .seconds(6)
+        script.end(.overlapDiffers)
+        script.endCancelled()
+        #expect(script.machine.content.generation == 1)
+    }
+}
