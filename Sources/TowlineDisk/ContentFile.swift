@@ -44,7 +44,7 @@ package final class ContentFile: Sendable {
             ].map { String($0, radix: 16) }.joined(separator: "-"))
     }
 
-    /// Opens what is there of an unfinished download: the bytes that a power loss could not have taken.
+    /// Opens what is there of an unfinished download, as far as its journal may be believed.
     ///
     /// - Throws: as `JournalReader.inspect`; `unusableDestination` if the part file is not the journal's.
     package static func unfinished(
@@ -57,7 +57,7 @@ package final class ContentFile: Sendable {
         let representation = report.record.representation
         return ContentFile(
             part, completeLength: representation.completeLength,
-            available: report.durable.intersection(ByteRange(0, size)), version: representation.strongValidator)
+            available: report.written.intersection(ByteRange(0, size)), version: representation.strongValidator)
     }
 
     /// Reads at most `count` bytes from `offset` on; none if they are not there.

@@ -6,7 +6,7 @@ package import TowlineEngine
 package struct JournalReport: Sendable {
     /// What the download is.
     package let record: DownloadRecord
-    /// Bytes marked written, under whatever boot id, or durable.
+    /// Bytes marked durable, or written since the machine started.
     package let written: ByteRangeSet
     /// Bytes marked durable.
     package let durable: ByteRangeSet

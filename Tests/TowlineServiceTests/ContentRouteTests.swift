@@ -17,7 +17,7 @@ import TowlineWire
     @Test(.timeLimit(.minutes(2)))
     func o4_theMiddleAndTheEndOfARunningDownloadAreRightAndComeFirst() async throws {
         let site = try await ServiceSite(["/film.mp4": Resource(Self.version)], rate: 1_500_000)
-        let id = try await site.add("/film.mp4")
+        let id = try await site.add("/film.mp4", ["connections": 1])
         try await site.wait(id) { $0.heldBytes > 200_000 }
         let length = Self.version.length
         for (field, range) in [
@@ -89,7 +89,7 @@ import TowlineWire
     }
 
     @Test func whatHasNotBegunIsWaitedForAndThenRefused() async throws {
-        let site = try await ServiceSite(["/a": Resource(Self.version, behaviour: .always(.stall(after: 0)))]) {
+        let site = try await ServiceSite(["/a": Resource(Self.version, behaviour: .always(.stallBeforeHead))]) {
             $0.contentPatience = .milliseconds(300)
         }
         let id = try await site.add("/a")

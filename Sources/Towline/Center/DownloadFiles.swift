@@ -6,7 +6,7 @@ import TowlineEngine
 protocol DownloadFiles: Sendable {
     /// What is there of an unfinished download, read from its journal without touching anything.
     func held(_ record: RegisteredDownload) -> HeldBytes?
-    /// The finished file, or what a power loss could not take of one that nobody is at, to be read.
+    /// The finished file, or what is there of one that nobody is at, to be read.
     func content(_ record: RegisteredDownload) throws(TowlineError) -> ContentFile
     /// Whether the finished file is still there, as it was published.
     func hasFinished(_ record: RegisteredDownload) -> Bool
