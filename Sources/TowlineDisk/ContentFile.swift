@@ -1,4 +1,5 @@
 package import TowlineCore
+internal import TowlineThreads
 
 /// A download's file, opened to be read and nothing else: the finished one, or one that nobody is at.
 ///
@@ -60,10 +61,13 @@ package final class ContentFile: Sendable {
             available: report.written.intersection(ByteRange(0, size)), version: representation.strongValidator)
     }
 
-    /// Reads at most `count` bytes from `offset` on; none if they are not there.
-    package func read(at offset: Int64, atMost count: Int) throws(TowlineError) -> [UInt8] {
+    /// Reads at most `count` bytes from `offset` on; none if they are not there. On a thread that may wait for a disk.
+    package func read(at offset: Int64, atMost count: Int) async throws(TowlineError) -> [UInt8] {
         guard let run = available.range(holding: offset) else { return [] }
-        return try file.read(Int(min(Int64(count), run.upperBound - offset)), at: offset)
+        let file = file
+        return try await WorkThread.run { (_) throws(TowlineError) in
+            try file.read(Int(min(Int64(count), run.upperBound - offset)), at: offset)
+        }
     }
 }
 

@@ -2,7 +2,6 @@ import Foundation
 import TowlineCore
 import TowlineDisk
 import TowlineEngine
-import TowlineThreads
 
 /// Reads a part of a download in order, from wherever its bytes are.
 actor ContentCursor {
@@ -80,7 +79,7 @@ actor ContentCursor {
             rest = ByteRange(offset, offset)
             return nil
         }
-        let bytes = try await WorkThread.run { (_) throws(TowlineError) in try file.read(at: offset, atMost: count) }
+        let bytes = try await file.read(at: offset, atMost: count)
         if !bytes.isEmpty { return bytes }
         place = .unknown
         if case .file(let other) = try await center.contentSource(id, at: offset),

@@ -36,7 +36,9 @@ public struct DownloadContent: Sendable {
 
     /// A part of a download's bytes, in order.
     public struct Bytes: AsyncSequence, Sendable {
+        /// A piece of the bytes.
         public typealias Element = Data
+        /// What ends the sequence before its end.
         public typealias Failure = TowlineError
         let id: DownloadID
         let center: DownloadCenter

@@ -1,0 +1,82 @@
+import FaultServer
+import Foundation
+import Testing
+
+/// Row O4, the machine itself goes down: after it is up again, everything that was asked for is there and goes on.
+///
+/// The home is a file system of its own in a file. Its power goes: the file is copied as it is at that moment, so that
+/// what had not reached it is lost, and the copy is mounted in its place. Then there is another boot id, and no socket.
+@Suite(.serialized, .enabled(if: getuid() == 0, "file systems are mounted by root alone")) struct RebootTests {
+    @Test(.timeLimit(.minutes(3))) func o4_aRebootChangesNothing() async throws {
+        let root = FileManager.default.temporaryDirectory.appendingPathComponent("reboot-" + UUID().uuidString)
+        let disk = try Disk(root)
+        var home = try ServiceHome(disk.mounted)
+        defer {
+            try? home.kill()
+            disk.remove()
+        }
+        home.runtime = try folder(root, "run-1")
+        let versions = (0..<6).map { Version(seed: UInt64($0 + 1), length: 3_000_000 + Int64($0) * 500_000) }
+        var options = ServerOptions()
+        options.sharedRate = 1_500_000
+        let resources = versions.enumerated().map { ("/f\($0)", Resource($1)) }
+        let server = try await FaultServer.start(Dictionary(uniqueKeysWithValues: resources), options: options)
+        let names = try await home.add((0..<6).map { server.url("/f\($0)") })
+        #expect(names.count == 6)
+        try await waitUntilSynced(home)
+
+        try home.kill()
+        await server.refuseConnections()
+        await server.closeConnections(reset: true)
+        try disk.losePower()
+        let asked = server.log.requests.count
+        home.runtime = try folder(root, "run-2")
+        let identity = root.appendingPathComponent("boot_id")
+        try Data((UUID().uuidString.lowercased() + "\n").utf8).write(to: identity)
+        home.prelude = "mount --bind '\(identity.path)' /proc/sys/kernel/random/boot_id"
+        #expect(try await home.add([server.url("/f0")]).isSubset(of: names))
+        let rows = try await home.list()
+        #expect(Set(rows.keys) == names)
+        let held = rows.values.reduce(0) { $0 + $1.heldBytes }
+        #expect(held > 0, "progress before any request: \(rows)")
+        #expect(server.log.requests.count == asked)
+
+        let served = server.log.records.bodyBytesServed
+        try await server.acceptConnections()
+        while try await !home.list().values.allSatisfy({ $0.state == "finished" }) {
+            try await Task.sleep(for: .milliseconds(200))
+        }
+        for (number, version) in versions.enumerated() {
+            let file = disk.mounted.appendingPathComponent("Downloads/f\(number)").path
+            #expect(try version.content.firstMismatch(inFile: file, length: version.length) == nil)
+        }
+        // What the list showed was believed, and not fetched again; small files and seams are.
+        let total = versions.reduce(0) { $0 + $1.length }
+        let again = server.log.records.bodyBytesServed - served
+        #expect(again <= total - held + 6 * 16 * 64 * 1024, "\(again) of \(total) bytes, \(held) held")
+        await server.stop()
+    }
+
+    /// Waits until checkpoints say that a power loss would cost only a part.
+    private func waitUntilSynced(_ home: ServiceHome) async throws {
+        let end = ContinuousClock.now + .seconds(30)
+        while ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(200))
+            for number in 0..<6 {
+                let file = home.path.appendingPathComponent("Downloads/f\(number)").path
+                guard FileManager.default.fileExists(atPath: file + ".tow-journal") else { continue }
+                let status = try await home.tow(["status", "--json", file]).first
+                let durable = status?["durable"] as? [[Int64]] ?? []
+                if durable.reduce(0, { $0 + $1[1] - $1[0] }) > 400_000 { return }
+            }
+        }
+        Issue.record("no checkpoint came")
+    }
+
+    private func folder(_ root: URL, _ name: String) throws -> URL {
+        let folder = root.appendingPathComponent(name)
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        return folder
+    }
+}
