@@ -126,6 +126,9 @@ struct RangeFaultTests {
             download.stop()
             let first = await outcome
             try site.law(first)
+            // The server counts what it wrote when it has written it: a moment later than the bytes are here.
+            let length = site.length
+            await site.server.log.wait { $0.bodyBytesServed(Site.path) >= length }
             let before = site.served
             site.server.set(.correct, for: Site.path)
             try site.expectFile(try await site.download())
