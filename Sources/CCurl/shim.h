@@ -46,6 +46,12 @@ static inline CURLcode ccurl_set_socket_callback(CURL *_Nonnull handle,
     return curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, callback);
 }
 
+static inline CURLcode ccurl_set_open_socket_callback(CURL *_Nonnull handle,
+                                                      curl_socket_t (*_Nonnull callback)(void *_Nullable, curlsocktype,
+                                                                                         struct curl_sockaddr *_Nullable)) {
+    return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, callback);
+}
+
 static inline CURLcode ccurl_set_progress_callback(CURL *_Nonnull handle,
                                                    int (*_Nonnull callback)(void *_Nullable, curl_off_t, curl_off_t,
                                                                             curl_off_t, curl_off_t)) {

@@ -166,9 +166,13 @@ public struct Download: Sendable, Identifiable, Hashable {
     }
 
     /// Gives it another link to the same file. The bytes are kept if that is proven.
-    public func setLink(_ link: RenewedLink) async throws(TowlineError) {
+    ///
+    /// - Parameter publicAddressesOnly: from now on as ``DownloadRequest/publicAddressesOnly`` says; `false` leaves it as it
+    ///   is.
+    public func setLink(_ link: RenewedLink, publicAddressesOnly: Bool = false) async throws(TowlineError) {
         try await center.change(id, restarts: true) { request in
             request.url = link.url
+            if publicAddressesOnly { request.publicAddressesOnly = true }
             if let headers = link.headers { request.headers = headers }
         }
     }

@@ -40,6 +40,8 @@ final class Attempt {
     /// How often the request was sent: libcurl sends it again if a reused connection was dead or the server refused
     /// the stream.
     private(set) var requestCount = 0
+    /// An address was not connected to, since it is not public.
+    private(set) var hasRefusedAddress = false
     /// The end of a response without a body whose head the receiver answered with `.pause`.
     var heldEnd: AttemptEnd?
 
@@ -73,6 +75,9 @@ final class Attempt {
     func endPause() { pause = .none }
 
     // MARK: What libcurl's callbacks say
+
+    /// An address that the host's name leads to is not public.
+    func refuseAddress() { hasRefusedAddress = true }
 
     /// The connection is ready and the request goes out next.
     func willSendRequest() {

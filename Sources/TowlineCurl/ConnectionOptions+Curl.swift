@@ -20,6 +20,11 @@ extension ConnectionOptions {
         applyRules(to: handle)
         applyTLS(to: handle)
         applyProxy(to: handle)
+        if publicAddressesOnly {
+            handle.refusePrivateAddresses()
+            // Behind a proxy nobody sees what is connected to; empty: not even the environment's.
+            handle.set(CURLOPT_PROXY, "")
+        }
         applyCredentials(to: handle)
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.curlMilliseconds)
         switch httpProtocol {

@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+internal import TowlineCore
 
 extension EasyHandle {
     /// A new socket must not leak into processes that the application starts: this libcurl opens it without
@@ -8,6 +9,33 @@ extension EasyHandle {
         _, socket, _ in
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
         return Int32(CURL_SOCKOPT_OK)
+    }
+
+    /// Opens no socket for an address that is not public. What a name leads to is known here and not before: looking it up
+    /// and connecting later would leave the time in between to whoever answers for the name.
+    func refusePrivateAddresses() { _ = ccurl_set_open_socket_callback(pointer, Self.publicSocket) }
+
+    private static let publicSocket:
+        @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t =
+            { context, _, place in
+                guard let place, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return -1 }
+                let address = UnsafeRawBufferPointer(
+                    start: UnsafeRawPointer(place) + offset, count: Int(place.pointee.addrlen))
+                guard PublicAddress.isPublic(bytes(of: address, place.pointee.family)) else {
+                    if let context { Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue().refuseAddress() }
+                    return -1
+                }
+                return socket(
+                    place.pointee.family, place.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), place.pointee.protocol)
+            }
+
+    /// The address of a `sockaddr_in` or `sockaddr_in6`, in network order.
+    private static func bytes(of address: UnsafeRawBufferPointer, _ family: Int32) -> [UInt8] {
+        switch family {
+        case AF_INET where address.count >= 8: Array(address[4..<8])
+        case AF_INET6 where address.count >= 24: Array(address[8..<24])
+        default: []
+        }
     }
 
     /// Our place in OpenSSL's connections, the same for all.

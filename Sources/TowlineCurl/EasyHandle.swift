@@ -57,6 +57,7 @@ final class EasyHandle {
             && ccurl_set_pointer(pointer, CURLOPT_HEADERDATA, context) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_WRITEDATA, context) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_PREREQDATA, context) == CURLE_OK
+            && ccurl_set_pointer(pointer, CURLOPT_OPENSOCKETDATA, context) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_PRIVATE, context) == CURLE_OK
     }
 

@@ -87,7 +87,12 @@ enum FailureTable {
             }
             return .complete(attempt.framing)
         }
-        return .failed(TransportFailure(kind(of: attempt, code), attempt.handle.errorMessage(code)))
+        let kind = kind(of: attempt, code)
+        guard kind != .addressRefused else {
+            let words = "the address is of this machine or of a private network, and only public ones may be asked"
+            return .failed(TransportFailure(kind, words))
+        }
+        return .failed(TransportFailure(kind, attempt.handle.errorMessage(code)))
     }
 
     private static func kind(of attempt: Attempt, _ code: CURLcode) -> TransportFailure.Kind {
@@ -105,6 +110,7 @@ enum FailureTable {
     private static func special(_ attempt: Attempt, _ code: CURLcode) -> TransportFailure.Kind? {
         let handle = attempt.handle
         switch code {
+        case CURLE_COULDNT_CONNECT where attempt.hasRefusedAddress: return .addressRefused
         case CURLE_COULDNT_CONNECT:
             let exhausted = [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(Int32(handle.number(CURLINFO_OS_ERRNO)))
             return exhausted || !hasDescriptor() ? .local : nil

@@ -14,6 +14,8 @@ package struct ServiceSettings: Hashable, Sendable {
     package var listen: [String] = []
     /// Names that a `Host` field may have.
     package var host: [String] = []
+    /// Who may have files fetched from private addresses.
+    package var privateAddresses: String?
 
     /// Nothing said.
     package init() {}
@@ -49,6 +51,7 @@ package struct ServiceSettings: Hashable, Sendable {
             case "socket": socket = values.first
             case "listen": listen = values
             case "host": host = values
+            case "private-addresses": privateAddresses = values.first
             default: throw TowlineError(.unusableOption, "\(name): there is no option \(TerminalSafeText.make(key))")
             }
         }
@@ -59,6 +62,7 @@ package struct ServiceSettings: Hashable, Sendable {
         var result = self
         result.state = state ?? other.state
         result.socket = socket ?? other.socket
+        result.privateAddresses = privateAddresses ?? other.privateAddresses
         if downloads.isEmpty { result.downloads = other.downloads }
         if listen.isEmpty { result.listen = other.listen }
         if host.isEmpty { result.host = other.host }

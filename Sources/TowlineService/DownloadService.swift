@@ -107,7 +107,8 @@ package final class DownloadService: Sendable {
         _ configuration: ServiceConfiguration
     ) -> RouteTable {
         var table = RouteTable()
-        DownloadRoutes(downloader: downloader, roots: roots).add(to: &table)
+        DownloadRoutes(downloader: downloader, roots: roots, privateAddresses: configuration.privateAddresses)
+            .add(to: &table)
         ContentRoutes(downloader: downloader, roots: roots, patience: configuration.contentPatience).add(to: &table)
         StatusRoutes(downloader: downloader, roots: roots, token: token).add(to: &table)
         EventRoutes(feed: feed).add(to: &table)

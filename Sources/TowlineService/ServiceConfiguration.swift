@@ -12,6 +12,8 @@ package struct ServiceConfiguration: Sendable {
     package var addresses: [ListenAddress]
     /// Names that a `Host` field may have besides those of the addresses.
     package var hostNames: [String] = []
+    /// Who may have files fetched from private addresses.
+    package var privateAddresses = PrivateAddresses.local
     /// Connections at once over TCP, and as many over the socket.
     package var maximumConnections = 1024
     /// How long a client may take to send the head of a request.
@@ -35,6 +37,26 @@ package struct ServiceConfiguration: Sendable {
         self.downloadsDirectories = downloadsDirectories
         self.socket = socket
         self.addresses = addresses
+    }
+}
+
+/// Who may have files fetched from this machine and from private networks, where services are that trust whoever comes
+/// from there.
+package enum PrivateAddresses: String, Hashable, Sendable, CaseIterable {
+    /// Clients on this machine.
+    case local
+    /// Every client that has the token.
+    case everybody
+    /// No client.
+    case nobody
+
+    /// Whether a client may.
+    func allow(isLocal: Bool) -> Bool {
+        switch self {
+        case .local: isLocal
+        case .everybody: true
+        case .nobody: false
+        }
     }
 }
 

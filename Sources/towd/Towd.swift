@@ -42,6 +42,15 @@ struct Towd: ParsableCommand {
     @Option(help: ArgumentHelp("A name under which the page may be reached; may be repeated.", valueName: "name"))
     var host: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Who may have files fetched from this machine and from private networks: local (clients on this machine), \
+            everybody, nobody. Others' downloads go to public addresses alone, through no proxy. (default: local)
+            """,
+            valueName: "who"))
+    var privateAddresses: String?
+
     @Option(help: ArgumentHelp("Read options from here. (default: ~/.config/towline/towd.yaml)", valueName: "file"))
     var config: String?
 
@@ -71,6 +80,7 @@ struct Towd: ParsableCommand {
         given.socket = socket
         given.listen = listen
         given.host = host
+        given.privateAddresses = privateAddresses
         let file = config ?? ServicePlaces(environment: environment, home: home).configurationFile
         if config != nil || FileManager.default.fileExists(atPath: file) {
             given = given.over(try ServiceSettings(file: file))
@@ -84,6 +94,13 @@ struct Towd: ParsableCommand {
             socket: URL(fileURLWithPath: given.socket.map { Self.absolute($0, home) } ?? places.socket),
             addresses: try Self.addresses(given.listen))
         configuration.hostNames = given.host
+        if let who = given.privateAddresses {
+            guard let policy = PrivateAddresses(rawValue: who) else {
+                throw TowlineError(
+                    .unusableOption, "--private-addresses: local, everybody or nobody, not \(TerminalSafeText.make(who))")
+            }
+            configuration.privateAddresses = policy
+        }
         return configuration
     }
 

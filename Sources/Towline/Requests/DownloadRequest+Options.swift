@@ -46,6 +46,7 @@ extension DownloadRequest {
         options.connection.user = user
         options.connection.proxy = proxy
         options.connection.certificateAuthorityFile = certificateAuthorities?.path
+        options.connection.publicAddressesOnly = publicAddressesOnly
         options.existing = ExistingPolicy(existing)
         options.stallTimeout = .milliseconds(Int64((min(max(1, stallTimeout), 86_400) * 1000).rounded()))
         options.maxTries = maximumTries ?? Self.triesBeforeWaiting

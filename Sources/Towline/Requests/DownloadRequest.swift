@@ -78,6 +78,15 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     /// Go on with length and overlap alone where the server gives nothing to prove that the file is the same.
     public var allowsUnsafeResume = false
 
+    /// Connects to addresses of the public Internet alone, after each redirect too, and through no proxy: for requests of
+    /// somebody who is not to reach this machine's own services or its network (CWE-918). Otherwise fails with
+    /// `addressRefused`.
+    public var publicAddressesOnly: Bool {
+        get { isPublicOnly ?? false }
+        set { isPublicOnly = newValue ? true : nil }
+    }
+    private var isPublicOnly: Bool?
+
     /// A request with the defaults.
     public init(from url: URL, to destination: Destination) {
         self.url = url

@@ -30,7 +30,7 @@ extension TowlineError {
             case diskFull, diskPermission, diskFailure
             case unsupportedJournal
             case changedOnServer, checksumMismatch
-            case refusedByServer, notFound, redirectRefused, untrustedServer, invalidResponse
+            case refusedByServer, notFound, redirectRefused, untrustedServer, addressRefused, invalidResponse
             case transient, lengthUnproven
             case archiveRefused, archiveDamaged, commandFailed, webhookFailed
             case cancelled
@@ -82,6 +82,9 @@ extension TowlineError {
         public static let redirectRefused = Code(.redirectRefused)
         /// The server's certificate is not trusted, or TLS cannot be agreed on.
         public static let untrustedServer = Code(.untrustedServer)
+        /// The name leads to an address of this machine or of a private network, and the download may go to public ones
+        /// alone.
+        public static let addressRefused = Code(.addressRefused)
         /// The response breaks HTTP, or contradicts what was asked, in a way that no further attempt mends.
         public static let invalidResponse = Code(.invalidResponse)
         /// The network or the server failed, and so did all further attempts. Running again goes on.

@@ -33,6 +33,7 @@ package struct RetryPolicy: Hashable, Sendable {
         case .proxyFailed: .transient(limit: 3)
         // Nobody but the user can decide to trust.
         case .certificateRefused: .permanent(.untrustedServer)
+        case .addressRefused: .permanent(.addressRefused)
         // A handshake that broke may have been a reset; one that cannot agree fails again at once.
         case .tlsFailed: .transient(limit: 3)
         // The oldest failure of all; the bytes before it are kept.

@@ -42,6 +42,8 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case proxyFailed
         /// The certificate is not trusted, expired, or for another host.
         case certificateRefused
+        /// No address of the host is public, and no other may be connected to.
+        case addressRefused
         /// TLS failed otherwise before the response.
         case tlsFailed
         /// Closed or reset before the head was whole.

@@ -83,6 +83,8 @@ package struct ConnectionOptions: Hashable, Sendable {
     package var cookieFile: String?
     /// `name:password` for basic authentication.
     package var user: String?
+    /// Connect to addresses of the public Internet alone, whatever names and redirects say, and through no proxy.
+    package var publicAddressesOnly = false
     /// From the start to a connection that is ready for the request, name resolution and TLS included.
     package var connectTimeout = Duration.seconds(30)
     /// From the request to the end of the response head.

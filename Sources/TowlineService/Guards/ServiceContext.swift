@@ -9,6 +9,15 @@ struct ServiceContext: RequestContext {
     /// Where it came from, over TCP.
     let peer: SocketAddress?
 
+    /// Whether it came from this machine.
+    var isLocal: Bool { isOverSocket || Self.isLoopback(peer?.ipAddress ?? "") }
+
+    /// Whether an address, as text, is this machine's own and nobody else's.
+    static func isLoopback(_ address: String) -> Bool {
+        let plain = address.lowercased().hasPrefix("::ffff:") ? String(address.dropFirst(7)) : address
+        return plain.hasPrefix("127.") || plain == "::1"
+    }
+
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         peer = source.channel.remoteAddress

@@ -8,6 +8,7 @@ import TowlineWire
 struct DownloadRoutes: Sendable {
     let downloader: Downloader
     let roots: DownloadRoots
+    let privateAddresses: PrivateAddresses
 
     private static let list = Wire.base + "/downloads"
     private static let one = list + "/{id}"
@@ -20,12 +21,12 @@ struct DownloadRoutes: Sendable {
                     downloads: page.downloads.map { Wire.Download($0) }, next: page.next?.text,
                     totals: try await downloader.wireTotals))
         }
-        table.add(.post, Self.list) { request, _ in try await create(request) }
+        table.add(.post, Self.list) { request, context in try await create(request, context) }
         table.add(.get, Self.one) { _, context in try await answer(try await download(context)) }
         table.add(.patch, Self.one) { request, context in
             let change = try await Answer.read(Wire.Change.self, from: request)
             let download = try await download(context)
-            try await apply(change, to: download)
+            try await apply(change, to: download, context)
             return try await answer(download)
         }
         table.add(.delete, Self.one) { request, context in
@@ -77,13 +78,17 @@ struct DownloadRoutes: Sendable {
         try Answer.json(Wire.Download(try await download.snapshot))
     }
 
-    private func create(_ request: Request) async throws -> Response {
+    private func create(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let asked = try await Answer.read(Wire.NewDownloads.self, from: request).downloads
         guard (1...Wire.NewDownloads.maximum).contains(asked.count) else {
             throw HTTPError(.badRequest, message: "downloads: 1 to \(Wire.NewDownloads.maximum)")
         }
         var requests: [DownloadRequest] = []
-        for wire in asked { requests.append(try DownloadRequest(wire, roots: roots)) }
+        for wire in asked {
+            var request = try DownloadRequest(wire, roots: roots)
+            request.publicAddressesOnly = !privateAddresses.allow(isLocal: context.isLocal)
+            requests.append(request)
+        }
         var added: [Wire.Download] = []
         for download in try await downloader.add(contentsOf: requests) {
             added.append(Wire.Download(try await download.snapshot))
@@ -91,7 +96,9 @@ struct DownloadRoutes: Sendable {
         return try Answer.json(Wire.Added(downloads: added), status: .created)
     }
 
-    private func apply(_ change: Wire.Change, to download: Download) async throws {
+    private func apply(
+        _ change: Wire.Change, to download: Download, _ context: ServiceContext
+    ) async throws {
         if let priority = change.priority { try await download.setPriority(priority) }
         switch change.rateLimit {
         case .keep: break
@@ -109,11 +116,13 @@ struct DownloadRoutes: Sendable {
         case .set(let group): try await download.setGroup(group)
         }
         if let metadata = change.metadata { try await download.setMetadata(metadata) }
-        try await applyLink(change, to: download)
+        try await applyLink(change, to: download, context)
         try await applyPlace(change, to: download)
     }
 
-    private func applyLink(_ change: Wire.Change, to download: Download) async throws {
+    private func applyLink(
+        _ change: Wire.Change, to download: Download, _ context: ServiceContext
+    ) async throws {
         let headers = change.headers?.map { DownloadRequest.Header($0.name, $0.value) }
         guard let text = change.url else {
             guard headers == nil else {
@@ -121,7 +130,9 @@ struct DownloadRoutes: Sendable {
             }
             return
         }
-        try await download.setLink(RenewedLink(url: try DownloadRequest.url(text), headers: headers))
+        try await download.setLink(
+            RenewedLink(url: try DownloadRequest.url(text), headers: headers),
+            publicAddressesOnly: !privateAddresses.allow(isLocal: context.isLocal))
     }
 
     private func applyPlace(_ change: Wire.Change, to download: Download) async throws {

@@ -1,0 +1,41 @@
+/// Which IP addresses are of the public Internet: everything but what IANA's registries of special-purpose addresses set
+/// apart (RFC 6890 and what followed), multicast, and what has not been given out.
+package enum PublicAddress {
+    /// Whether an address is public. One that carries an IPv4 address inside is judged by that.
+    ///
+    /// - Parameter bytes: 4 or 16, in network order; any other number is no address.
+    package static func isPublic(_ bytes: [UInt8]) -> Bool {
+        switch bytes.count {
+        case 4: return !special4.contains { matches(bytes, $0.prefix, $0.bits) }
+        case 16:
+            for carrier in carriers where matches(bytes, carrier, 96) { return isPublic(Array(bytes[12...])) }
+            // Global unicast is 2000::/3 (RFC 4291 §2.4); all else is special or not given out.
+            return bytes[0] & 0xE0 == 0x20 && !special6.contains { matches(bytes, $0.prefix, $0.bits) }
+        default: return false
+        }
+    }
+
+    private static func matches(_ bytes: [UInt8], _ prefix: [UInt8], _ bits: Int) -> Bool {
+        for index in 0..<((bits + 7) / 8) {
+            let mask = UInt8(truncatingIfNeeded: 0xFF00 >> min(8, bits - 8 * index))
+            let wanted = index < prefix.count ? prefix[index] : 0
+            if bytes[index] & mask != wanted & mask { return false }
+        }
+        return true
+    }
+
+    private static let special4: [(prefix: [UInt8], bits: Int)] = [
+        ([0], 8), ([10], 8), ([100, 64], 10), ([127], 8), ([169, 254], 16), ([172, 16], 12), ([192, 0, 0], 24),
+        ([192, 0, 2], 24), ([192, 88, 99], 24), ([192, 168], 16), ([198, 18], 15), ([198, 51, 100], 24),
+        ([203, 0, 113], 24), ([224], 4), ([240], 4),
+    ]
+
+    private static let special6: [(prefix: [UInt8], bits: Int)] = [
+        ([0x20, 0x01], 23), ([0x20, 0x01, 0x0D, 0xB8], 32), ([0x20, 0x02], 16), ([0x3F, 0xFF], 20),
+    ]
+
+    /// `::ffff:0:0/96` (RFC 4291 §2.5.5.2) and `64:ff9b::/96` (RFC 6052 §2.1).
+    private static let carriers: [[UInt8]] = [
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF], [0, 0x64, 0xFF, 0x9B],
+    ]
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Testing
+
+/// Fault 124: whoever has the token, on another machine, has `towd` ask this machine's own services or its network.
+@Suite(.enabled(if: getuid() == 0, "namespaces are made by root alone")) struct PrivateAddressTests {
+    private struct Result: Decodable {
+        let refused: [String: String]
+        let reached: [String]
+        let `public`: String
+        let redirected: String
+        let link: String
+        let local: String
+    }
+
+    private func run(_ policy: String) async throws -> Result {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ssrf-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("private_addresses.py")
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
+        process.arguments = [
+            "-mn", "/usr/bin/python3", "-B", script.path, products.appendingPathComponent("towd").path, folder.path,
+            policy,
+        ]
+        process.standardOutput = output
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let data = await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile())
+            }
+        }
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+        return try JSONDecoder().decode(Result.self, from: data)
+    }
+
+    @Test(.timeLimit(.minutes(2))) func row124AddressesThatAreNotPublicAreRefusedToOthers() async throws {
+        let result = try await run("")
+        #expect(result.reached.isEmpty, "what was asked in vain: \(result.reached)")
+        for (url, outcome) in result.refused {
+            #expect(["addressRefused", "400"].contains(outcome), "\(url): \(outcome)")
+        }
+        #expect(result.refused.values.count { $0 == "addressRefused" } >= 11, "\(result.refused)")
+        #expect(result.public == "finished")
+        #expect(result.redirected == "finished")
+        #expect(result.link == "addressRefused")
+        #expect(result.local == "finished", "who is on this machine may")
+    }
+
+    /// The same with the guard out: the test sees what it is there to see.
+    @Test(.timeLimit(.minutes(2))) func row124EverybodyMayIfTheOwnerSaysSo() async throws {
+        let result = try await run("everybody")
+        #expect(!result.reached.isEmpty)
+        #expect(result.refused.values.contains("finished"))
+    }
+}
