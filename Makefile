@@ -9,7 +9,7 @@ DESTDIR ?=
 JOBS ?=
 jobs = $(if $(JOBS),-j $(JOBS))
 
-.PHONY: help build test test-page setup check launcher torture format install install-service uninstall bench-smoke clean
+.PHONY: help build docs test test-page setup check launcher torture format install install-service uninstall bench-smoke clean
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -21,7 +21,12 @@ build:
 ## test         setup, format, house rules, launcher, build, all tests
 test: setup check launcher
 	$(SWIFT) build --build-tests $(jobs)
+	@SWIFT='$(SWIFT)' scripts/render-docs
 	@scripts/run-tests
+
+## docs         the library's documentation, after a build: .build/docs
+docs:
+	@SWIFT='$(SWIFT)' scripts/render-docs
 
 ## setup        install what the tests need (Debian)
 setup:

@@ -167,8 +167,9 @@ public struct Download: Sendable, Identifiable, Hashable {
 
     /// Gives it another link to the same file. The bytes are kept if that is proven.
     ///
-    /// - Parameter publicAddressesOnly: from now on as ``DownloadRequest/publicAddressesOnly`` says; `false` leaves it as it
-    ///   is.
+    /// - Parameters:
+    ///   - link: where the file is now.
+    ///   - publicAddressesOnly: from now on as ``DownloadRequest/publicAddressesOnly`` says; `false` leaves it as it is.
     public func setLink(_ link: RenewedLink, publicAddressesOnly: Bool = false) async throws(TowlineError) {
         try await center.change(id, restarts: true) { request in
             request.url = link.url

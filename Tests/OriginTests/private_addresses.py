@@ -24,7 +24,7 @@ def run(*words):
 
 run("ip", "link", "set", "lo", "up")
 for address in [PUBLIC + "/32", "10.1.2.3/32", "169.254.169.254/32", "fd00::7/128"]:
-    run("ip", "addr", "add", address, "dev", "lo")
+    run("ip", "addr", "add", address, "dev", "lo", *["nodad"] * (":" in address))
 hosts = folder / "hosts"
 hosts.write_text(f"127.0.0.1 localhost rebound.test\n10.1.2.3 inside.test\n{PUBLIC} public.test\n")
 run("mount", "--bind", str(hosts), "/etc/hosts")

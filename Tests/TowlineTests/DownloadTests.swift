@@ -62,6 +62,20 @@ import Towline
         await site.server.stop()
     }
 
+    /// However often one looks: who sees that it failed sees why.
+    @Test(.timeLimit(.minutes(1))) func anEndIsNeverShownWithoutItsReason() async throws {
+        let site = try await Site([:])
+        let downloader = try await site.downloader()
+        for number in 0..<20 {
+            let download = try await downloader.add(try site.request("/missing-\(number)"))
+            var snapshot = try await download.snapshot
+            while snapshot.state != .failed { snapshot = try await download.snapshot }
+            #expect(snapshot.error?.code == .notFound, "\(number)")
+        }
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func whatIsIllegalThrows() async throws {
         let site = try await Site(["/file": Resource(Version(seed: 1, length: 1000))])
         let downloader = try await site.downloader()

@@ -54,10 +54,11 @@ final class LiveDownload: TransferObserver {
             if snapshot.completeLength == nil { snapshot.completeLength = fields.record.completeLength }
             if snapshot.state == .queued { snapshot.state = .connecting }
             if snapshot.state == .connecting, snapshot.heldBytes == 0 { snapshot.heldBytes = fields.record.heldBytes }
+            // An ending is told by the center, with its reason, once it is in the registry.
+            if Self.isEnd(snapshot.state) { snapshot.state = fields.transfer.state }
             let isNews = snapshot.state != fields.transfer.state || snapshot.name != fields.transfer.name
             fields.transfer = snapshot
-            // An ending is told by the center, once it is in the registry.
-            guard isNews, !Self.isEnd(snapshot.state) else {
+            guard isNews else {
                 fields.isDirty = true
                 return nil
             }
@@ -85,7 +86,7 @@ final class LiveDownload: TransferObserver {
     /// The same, if something changed since it was last told.
     func takeDirtySnapshot() -> DownloadSnapshot? {
         fields.withLock { fields in
-            guard fields.isDirty, !fields.isOver, !Self.isEnd(fields.transfer.state) else { return nil }
+            guard fields.isDirty, !fields.isOver else { return nil }
             fields.isDirty = false
             return Self.snapshot(fields)
         }
