@@ -18,6 +18,7 @@ struct ProgramRun {
         var ends: [Int32] = [-1, -1]
         guard let name = words.first, pipe(&ends) == 0 else { return ProgramRun(status: notFound, text: "") }
         defer { close(ends[0]) }
+        ProcessSetup.keepDescriptors()
         var actions = posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
         posix_spawn_file_actions_init(&actions)

@@ -75,7 +75,7 @@ struct ServiceStarter {
 
     private func spawn(_ program: String) throws -> pid_t {
         try makeStateDirectory()
-        Self.keepDescriptors()
+        ProcessSetup.keepDescriptors()
         var actions = posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
         posix_spawn_file_actions_init(&actions)
@@ -99,19 +99,6 @@ struct ServiceStarter {
                 .commandFailed, "\(TerminalSafeText.make(program)) cannot be run: \(String(cString: strerror(number)))")
         }
         return process
-    }
-
-    /// Beyond the first three, nothing that this process was given is for `towd`: whoever waits for the other end of a
-    /// pipe or a socket would wait for as long as it runs.
-    private static func keepDescriptors() {
-        guard let folder = opendir("/proc/self/fd") else { return }
-        defer { closedir(folder) }
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if let descriptor = Int32(name), descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-        }
     }
 
     /// For the log, which is there before `towd` is.
