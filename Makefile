@@ -73,7 +73,7 @@ build-service:
 
 ## uninstall    take them away again
 uninstall:
-	for name in tow towd; do rm -f "$(DESTDIR)$(PREFIX)/bin/$$name" \
+	@for name in tow towd; do rm -f "$(DESTDIR)$(PREFIX)/bin/$$name" \
 	    "$(DESTDIR)$(PREFIX)/share/man/man1/$$name.1" \
 	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$name" \
 	    "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$name" \

@@ -103,14 +103,15 @@ final class PseudoTerminal: Sendable {
     /// As closing its window does.
     func close() { output.withLock { $0.isClosing = true } }
 
-    /// Waits until what was drawn is like that.
+    /// Waits until what was drawn is like that; ends the program if it never is.
     func wait(
-        within patience: Duration = .seconds(60), _ fits: ([String]) -> Bool, _ location: String = "\(#line)"
+        within patience: Duration = .seconds(60), line: Int = #line, _ fits: ([String]) -> Bool
     ) async throws {
         let end = ContinuousClock.now + patience
         while !fits(screen) {
             guard ContinuousClock.now < end else {
-                throw Failure(description: "line \(location), not seen; instead:\n" + screen.joined(separator: "\n"))
+                kill(process, SIGKILL)
+                throw Failure(description: "line \(line), not seen; instead:\n" + screen.joined(separator: "\n"))
             }
             try await Task.sleep(for: .milliseconds(20))
         }
