@@ -9,7 +9,7 @@ DESTDIR ?=
 JOBS ?=
 jobs = $(if $(JOBS),-j $(JOBS))
 
-.PHONY: help build docs test test-page setup check launcher torture format install install-service uninstall bench-smoke clean
+.PHONY: help build docs test test-page setup check launcher test-install build-service torture format install install-service uninstall deb bench-smoke clean
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -19,9 +19,10 @@ build:
 	@./tow --version >/dev/null
 
 ## test         setup, format, house rules, launcher, build, all tests
-test: setup check launcher
+test: setup check launcher test-install
 	$(SWIFT) build --build-tests $(jobs)
 	@SWIFT='$(SWIFT)' scripts/render-docs
+	@scripts/test-deb
 	@scripts/run-tests
 
 ## docs         the library's documentation, after a build: .build/docs
@@ -48,6 +49,10 @@ check:
 launcher:
 	@scripts/test-launcher
 
+## test-install what 'make install' does, in a directory of its own
+test-install: launcher
+	@scripts/test-install
+
 ## torture      many more rounds of kills, faults, parsers; sanitizers (about an hour)
 torture: setup
 	@SWIFT='$(SWIFT)' JOBS='$(JOBS)' scripts/torture
@@ -56,19 +61,33 @@ torture: setup
 format:
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests Examples
 
-## install      put tow into $(DESTDIR)$(PREFIX)/bin
+## install      put tow into $(DESTDIR)$(PREFIX)/bin; its manual, and completions for bash, zsh and fish, into share
 install: build
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 0755 .build/launcher/release/tow '$(DESTDIR)$(PREFIX)/bin/tow'
+	@scripts/install-shared '$(DESTDIR)$(PREFIX)/share' site-functions .build/launcher/release/tow
 
 ## install-service  put towd there too; its build takes some minutes
-install-service: install
-	$(SWIFT) build -c release --product towd
+install-service: install build-service
 	install -m 0755 .build/release/towd '$(DESTDIR)$(PREFIX)/bin/towd'
+	@scripts/install-shared '$(DESTDIR)$(PREFIX)/share' site-functions .build/release/towd
+
+# With Swift's libraries within: the programs need nothing that Debian has not.
+build-service:
+	$(SWIFT) build -c release --product towd --static-swift-stdlib $(jobs)
 
 ## uninstall    take them away again
 uninstall:
-	rm -f '$(DESTDIR)$(PREFIX)/bin/tow' '$(DESTDIR)$(PREFIX)/bin/towd'
+	@for name in tow towd; do rm -f "$(DESTDIR)$(PREFIX)/bin/$$name" \
+	    "$(DESTDIR)$(PREFIX)/share/man/man1/$$name.1" \
+	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$name" \
+	    "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$name" \
+	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$name.fish"; done
+
+## deb          a Debian package with both, in .build/deb; the build of towd takes some minutes
+deb: build build-service
+	@scripts/build-deb .build/launcher/release/tow .build/release/towd \
+	    .build/deb/towline_$$(dpkg --print-architecture).deb
 
 ## bench-smoke  2 GiB over loopback, side by side with curl; fails if tow needs 15 % more CPU
 bench-smoke: build

@@ -14,6 +14,7 @@ enum Tow {
             ArgumentSecrets.blank()
             // Before there is a second thread: threads inherit what is blocked.
             if command is GetCommand { SignalWatcher.block() }
+            if command is WatchCommand { WatchSignals.block() }
             let parsed = ParsedCommand(command: command)
             Task.detached { await run(parsed) }
             while true { pause() }

@@ -21,16 +21,20 @@ struct Towd: ParsableCommand {
             """,
         version: "towd " + TowlineVersion.text)
 
-    @Option(help: ArgumentHelp("Keep the list here. (default: $XDG_STATE_HOME/towline)", valueName: "dir"))
+    @Option(
+        help: ArgumentHelp("Keep the list here. (default: $XDG_STATE_HOME/towline)", valueName: "dir"),
+        completion: .directory)
     var state: String?
 
     @Option(
         help: ArgumentHelp(
-            "Downloads go here or below, and nowhere else; may be repeated. (default: ~/Downloads)", valueName: "dir"))
+            "Downloads go here or below, and nowhere else; may be repeated. (default: ~/Downloads)", valueName: "dir"),
+        completion: .directory)
     var downloads: [String] = []
 
     @Option(
-        help: ArgumentHelp("The socket for tow. (default: $XDG_RUNTIME_DIR/towline/towd.sock)", valueName: "path"))
+        help: ArgumentHelp("The socket for tow. (default: $XDG_RUNTIME_DIR/towline/towd.sock)", valueName: "path"),
+        completion: .file())
     var socket: String?
 
     @Option(
@@ -51,7 +55,9 @@ struct Towd: ParsableCommand {
             valueName: "who"))
     var privateAddresses: String?
 
-    @Option(help: ArgumentHelp("Read options from here. (default: ~/.config/towline/towd.yaml)", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Read options from here. (default: ~/.config/towline/towd.yaml)", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
     static func main() {

@@ -6,16 +6,18 @@ struct DestinationOptions: SettingOptions {
         name: .shortAndLong,
         help: ArgumentHelp(
             "The file to make; - for standard output. One URL only. By default the server or the URL says.",
-            valueName: "file"))
+            valueName: "file"), completion: .file())
     var output: String?
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("The directory to put files in; it must exist. (default: .)"))
+    @Option(
+        name: .shortAndLong, help: ArgumentHelp("The directory to put files in; it must exist. (default: .)"),
+        completion: .directory)
     var directory: String?
 
     @Option(
         help: ArgumentHelp(
             "If the name is taken: skip, fail, overwrite (once the new file is whole) or rename. (default: fail)",
-            valueName: "policy"))
+            valueName: "policy"), completion: .list(["skip", "fail", "overwrite", "rename"]))
     var ifExists: String?
 
     @Flag(help: "Do not wait until the bytes are on stable storage.")
@@ -58,7 +60,7 @@ struct ListOptions: ParsableArguments {
         name: .shortAndLong,
         help: ArgumentHelp(
             "Download the URLs in a file, one a line; - for standard input. Indented lines below a URL are options for it, such as 'output=name'.",
-            valueName: "file"))
+            valueName: "file"), completion: .file())
     var inputFile: String?
 
     @Option(
@@ -78,7 +80,7 @@ struct ProofOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
             "If the file changed on the server: restart, or fail and keep what is there. (default: restart)",
-            valueName: "policy"))
+            valueName: "policy"), completion: .list(["restart", "fail"]))
     var ifChanged: String?
 
     @Flag(help: "Go on with length and overlap alone where the server gives no validator.")

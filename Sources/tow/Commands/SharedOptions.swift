@@ -43,19 +43,23 @@ struct RequestOptions: SettingOptions {
     @Option(help: ArgumentHelp("Credentials for basic authentication.", valueName: "name:password"))
     var user: String?
 
-    @Option(help: ArgumentHelp("The same from the first line of a file, out of sight of ps.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The same from the first line of a file, out of sight of ps.", valueName: "file"),
+        completion: .file())
     var userFile: String?
 
-    @Option(help: ArgumentHelp("A bearer token from the first line of a file.", valueName: "file"))
+    @Option(help: ArgumentHelp("A bearer token from the first line of a file.", valueName: "file"), completion: .file())
     var bearerFile: String?
 
     @Flag(help: "Take credentials from ~/.netrc.")
     var netrc = false
 
-    @Option(help: ArgumentHelp("Take credentials from this netrc file.", valueName: "file"))
+    @Option(help: ArgumentHelp("Take credentials from this netrc file.", valueName: "file"), completion: .file())
     var netrcFile: String?
 
-    @Option(help: ArgumentHelp("Send matching cookies from a Netscape cookie file.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Send matching cookies from a Netscape cookie file.", valueName: "file"), completion: .file()
+    )
     var cookies: String?
 
     var given: [(Setting, String)] {
@@ -71,7 +75,9 @@ struct ConnectionOptionGroup: SettingOptions {
     @Option(help: ArgumentHelp("http://, https://, socks5:// or socks5h:// proxy.", valueName: "url"))
     var proxy: String?
 
-    @Option(help: ArgumentHelp("Trust the certificates in this PEM file instead of the system's.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Trust the certificates in this PEM file instead of the system's.", valueName: "file"),
+        completion: .file())
     var cacert: String?
 
     @Flag(help: "Accept any certificate. Dangerous: anybody on the way can change the file.")

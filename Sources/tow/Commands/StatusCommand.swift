@@ -19,7 +19,7 @@ struct StatusCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: "The file that is being downloaded, or its NAME.tow or NAME.tow-journal.")
+    @Argument(help: "The file that is being downloaded, or its NAME.tow or NAME.tow-journal.", completion: .file())
     var file: String
 
     @Flag(help: "One JSON object on standard output.")

@@ -20,8 +20,10 @@ struct TowCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "In the background, by towd",
                 subcommands: [
-                    AddCommand.self, ListCommand.self, ShowCommand.self, PauseCommand.self, ResumeCommand.self,
+                    AddCommand.self, ListCommand.self, WatchCommand.self, ShowCommand.self, PauseCommand.self,
+                    ResumeCommand.self,
                     CancelCommand.self, RetryCommand.self, RemoveCommand.self, LimitCommand.self,
+                    ServiceCommand.self,
                 ]),
         ]
     )

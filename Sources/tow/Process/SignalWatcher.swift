@@ -36,7 +36,8 @@ final class SignalWatcher: Sendable {
     /// What the exit status of an interrupted run is: SIGHUP counts as SIGTERM.
     static func exitStatus(for signal: Int32) -> Int32 { signal == SIGINT ? 130 : 143 }
 
-    private static func signals() -> sigset_t {
+    /// Those that ask to stop and were not ignored when the process began.
+    static func signals() -> sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
         for number in [SIGINT, SIGTERM, SIGHUP] where !isIgnored(number) { sigaddset(&set, number) }

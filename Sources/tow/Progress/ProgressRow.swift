@@ -21,6 +21,15 @@ struct ProgressRow {
         updated = now
     }
 
+    /// A row of which only the figures are wanted.
+    init(snapshot: TransferSnapshot) {
+        number = 0
+        fallbackName = ""
+        began = .zero
+        updated = .zero
+        self.snapshot = snapshot
+    }
+
     /// The final name, or what comes nearest; not yet safe to print.
     var name: String { snapshot.name ?? fallbackName }
 }
@@ -74,7 +83,7 @@ struct ProgressLine {
     // MARK: Running
 
     /// Bar and columns. Columns are given up from the least telling one on until the bar has room.
-    private func running(_ width: Int) -> String {
+    func running(_ width: Int) -> String {
         var columns = Self.columns(of: row.snapshot, style: style)
         while columns.count > 1, Self.leastBar + Self.cost(columns) > width {
             guard let least = columns.indices.max(by: { columns[$0].rank < columns[$1].rank }) else { break }
@@ -122,10 +131,14 @@ struct ProgressLine {
 
     // MARK: Waiting, connecting, verifying
 
-    /// A short bar, and in words what goes on.
     private func standing(_ width: Int) -> String {
-        let text = Phrases.state(row.snapshot, since: now - row.updated)
-        let ink: TerminalStyle.Ink = row.snapshot.wait == nil ? .quiet : .attention
+        standing(
+            width, text: Phrases.state(row.snapshot, since: now - row.updated),
+            ink: row.snapshot.wait == nil ? .quiet : .attention)
+    }
+
+    /// A short bar, and in words what goes on.
+    func standing(_ width: Int, text: String, ink: TerminalStyle.Ink) -> String {
         let barWidth = 16
         guard row.snapshot.heldBytes > 0, let fraction = row.snapshot.fractionCompleted, width >= barWidth + 30 else {
             return style.paint(TerminalSafeText.make(text, width: width), ink)

@@ -5,7 +5,9 @@ import TowlineWire
 
 /// The downloads that a command is about.
 struct NamedDownloads: ParsableArguments {
-    @Argument(help: ArgumentHelp("Names, or the beginnings or ends of them.", valueName: "id"))
+    @Argument(
+        help: ArgumentHelp("Names, or the beginnings or ends of them.", valueName: "id"),
+        completion: DownloadCompletion.kind)
     var ids: [String]
 
     @Flag(help: "One JSON object a line on standard output.")
@@ -111,7 +113,9 @@ struct LimitCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("Bytes per second, such as 2M; 'none' for no limit.", valueName: "rate"))
     var rate: String?
 
-    @Argument(help: ArgumentHelp("Only for these downloads; otherwise for all together.", valueName: "id"))
+    @Argument(
+        help: ArgumentHelp("Only for these downloads; otherwise for all together.", valueName: "id"),
+        completion: DownloadCompletion.kind)
     var ids: [String] = []
 
     @Option(help: ArgumentHelp("Downloads that run at once.", valueName: "n"))

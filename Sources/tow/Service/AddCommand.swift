@@ -24,7 +24,9 @@ struct AddCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("http or https.", valueName: "url"))
     var urls: [String] = []
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("URLs from a file, a line each; '-': stdin.", valueName: "file"))
+    @Option(
+        name: .shortAndLong, help: ArgumentHelp("URLs from a file, a line each; '-': stdin.", valueName: "file"),
+        completion: .file())
     var inputFile: String?
 
     @Option(
@@ -53,7 +55,9 @@ struct AddCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Credentials for basic authentication.", valueName: "name:password"))
     var user: String?
 
-    @Option(help: ArgumentHelp("The same from the first line of a file, out of sight of ps.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The same from the first line of a file, out of sight of ps.", valueName: "file"),
+        completion: .file())
     var userFile: String?
 
     @Option(help: ArgumentHelp("Higher goes first. (default: 0)", valueName: "n"))
@@ -62,7 +66,9 @@ struct AddCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The group it counts in.", valueName: "name"))
     var group: String?
 
-    @Option(help: ArgumentHelp("Where the name is taken: skip, fail, overwrite, rename.", valueName: "policy"))
+    @Option(
+        help: ArgumentHelp("Where the name is taken: skip, fail, overwrite, rename.", valueName: "policy"),
+        completion: .list(["skip", "fail", "overwrite", "rename"]))
     var ifExists: String?
 
     @Flag(help: "Unpack the archive once it is there.")

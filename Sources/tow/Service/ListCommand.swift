@@ -3,6 +3,46 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
+/// Which downloads of the list, and in which order.
+struct ListSelection: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Only these: queued, active, waiting, paused, finished, failed, cancelled.", valueName: "state,…"),
+        completion: .list(["queued", "active", "waiting", "paused", "finished", "failed", "cancelled"]))
+    var only: String?
+
+    @Option(help: ArgumentHelp("Only those of the group.", valueName: "name"))
+    var group: String?
+
+    @Option(help: ArgumentHelp("Only those with this in the name or URL.", valueName: "text"))
+    var text: String?
+
+    @Option(
+        help: ArgumentHelp("queue, added, name, size, state, ended. (default: queue)", valueName: "order"),
+        completion: .list(["queue", "added", "name", "size", "state", "ended"]))
+    var order: String?
+
+    @Flag(help: "The other way round.")
+    var descending = false
+
+    /// What asks for a page of them.
+    ///
+    /// - Parameters:
+    ///   - cursor: where the page before ended, in the same direction.
+    ///   - isReversed: from the end of the list to its beginning.
+    func query(limit: Int, cursor: String?, isReversed: Bool = false) -> [(String, String)] {
+        var query = [("descending", "\(descending != isReversed)"), ("limit", "\(limit)")]
+        let given = [("state", only), ("group", group), ("text", text), ("order", order), ("cursor", cursor)]
+        for (name, value) in given {
+            if let value { query.append((name, value)) }
+        }
+        return query
+    }
+
+    /// Whether some of the list may be left out.
+    var isFilter: Bool { only != nil || group != nil || text != nil }
+}
+
 /// `tow list`.
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,22 +59,8 @@ struct ListCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(
-        help: ArgumentHelp(
-            "Only these: queued, active, waiting, paused, finished, failed, cancelled.", valueName: "state,…"))
-    var only: String?
-
-    @Option(help: ArgumentHelp("Only those of the group.", valueName: "name"))
-    var group: String?
-
-    @Option(help: ArgumentHelp("Only those with this in the name or URL.", valueName: "text"))
-    var text: String?
-
-    @Option(help: ArgumentHelp("queue, added, name, size, state, ended. (default: queue)", valueName: "order"))
-    var order: String?
-
-    @Flag(help: "The other way round.")
-    var descending = false
+    @OptionGroup
+    var selection: ListSelection
 
     @Option(name: .shortAndLong, help: ArgumentHelp("At most so many.", valueName: "n"))
     var number: Int?
@@ -47,13 +73,9 @@ struct ListCommand: AsyncParsableCommand {
 
     func run() async throws {
         var left = number ?? Int.max
-        var query = [("descending", "\(descending)")]
-        for (name, value) in [("state", only), ("group", group), ("text", text), ("order", order)] {
-            if let value { query.append((name, value)) }
-        }
         var cursor: String?
         repeat {
-            let part = query + [("limit", "\(min(left, 1000))")] + (cursor.map { [("cursor", $0)] } ?? [])
+            let part = selection.query(limit: min(left, 1000), cursor: cursor)
             let page = try await service.ask { try await $0.page(part) }
             try ServiceReport(json: json).write(page.downloads)
             left -= page.downloads.count
@@ -67,7 +89,9 @@ struct ShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Tells all that towd knows of a download, and what happened to it.")
 
-    @Argument(help: ArgumentHelp("Its name, or the beginning or end of it.", valueName: "id"))
+    @Argument(
+        help: ArgumentHelp("Its name, or the beginning or end of it.", valueName: "id"),
+        completion: DownloadCompletion.kind)
     var id: String
 
     @Flag(help: "One JSON object.")

@@ -9,9 +9,10 @@ struct ServiceClient: Sendable {
     let socket: String
     private let exchange: SocketExchange
 
-    init(socket: String) {
+    /// - Parameter timeout: for a whole question and its answer.
+    init(socket: String, timeout: Duration = .seconds(60)) {
         self.socket = socket
-        exchange = SocketExchange(socket: socket)
+        exchange = SocketExchange(socket: socket, timeout: timeout)
     }
 
     /// Nobody is there to ask.

@@ -5,10 +5,10 @@ import TowlineWire
 
 /// Which service is meant.
 struct ServiceOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The state directory of the service.", valueName: "dir"))
+    @Option(help: ArgumentHelp("The state directory of the service.", valueName: "dir"), completion: .directory)
     var state: String?
 
-    @Option(help: ArgumentHelp("The socket of the service.", valueName: "path"))
+    @Option(help: ArgumentHelp("The socket of the service.", valueName: "path"), completion: .file())
     var socket: String?
 
     /// Where it is.
@@ -61,7 +61,8 @@ struct ServiceOptions: ParsableArguments {
         return ([here == "/" ? "" : here] + components.map(String.init)).joined(separator: "/")
     }
 
-    private static var home: String {
+    /// The user's home directory.
+    static var home: String {
         if let home = getenv("HOME"), home.pointee != 0 { return String(cString: home) }
         guard let entry = getpwuid(geteuid()), let directory = entry.pointee.pw_dir else { return "/" }
         return String(cString: directory)

@@ -15,10 +15,8 @@ struct ServiceStarter {
 
     /// - Throws: `commandFailed` with what to do if it cannot be found, or with its last words if it ended.
     func start(_ client: ServiceClient) async throws {
-        guard let program = Self.program() else {
-            throw TowlineError(
-                .commandFailed, "towd is neither beside tow nor in PATH; 'make install' puts both where they belong")
-        }
+        if try await startByManager(client) { return }
+        guard let program = Self.program() else { throw Self.noProgram }
         let process = try spawn(program)
         let end = ContinuousClock.now + Self.patience
         while ContinuousClock.now < end {
@@ -33,6 +31,24 @@ struct ServiceStarter {
         throw failure()
     }
 
+    /// Where it is systemd's to start, it is not started beside it.
+    ///
+    /// - Returns: whether it listens now.
+    private func startByManager(_ client: ServiceClient) async throws -> Bool {
+        // Another service than the one that the unit is of.
+        guard arguments.isEmpty, Installation.file.isEnabled, (try? UserManager().start()) != nil else { return false }
+        let end = ContinuousClock.now + Self.patience
+        while ContinuousClock.now < end {
+            if await client.isRunning { return true }
+            try await Task.sleep(for: Self.interval)
+        }
+        return false
+    }
+
+    /// What to say where there is no program to start.
+    static let noProgram = TowlineError(
+        .commandFailed, "towd is neither beside tow nor in PATH; 'make install' puts both where they belong")
+
     private static func exitStatus(_ status: Int32) -> Int32? { status & 0x7F == 0 ? status >> 8 & 0xFF : nil }
 
     private func failure() -> TowlineError {
@@ -42,7 +58,7 @@ struct ServiceStarter {
     }
 
     /// Beside this program, else in `PATH`.
-    private static func program() -> String? {
+    static func program() -> String? {
         var candidates: [String] = []
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
@@ -59,7 +75,7 @@ struct ServiceStarter {
 
     private func spawn(_ program: String) throws -> pid_t {
         try makeStateDirectory()
-        Self.keepDescriptors()
+        ProcessSetup.keepDescriptors()
         var actions = posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
         posix_spawn_file_actions_init(&actions)
@@ -83,19 +99,6 @@ struct ServiceStarter {
                 .commandFailed, "\(TerminalSafeText.make(program)) cannot be run: \(String(cString: strerror(number)))")
         }
         return process
-    }
-
-    /// Beyond the first three, nothing that this process was given is for `towd`: whoever waits for the other end of a
-    /// pipe or a socket would wait for as long as it runs.
-    private static func keepDescriptors() {
-        guard let folder = opendir("/proc/self/fd") else { return }
-        defer { closedir(folder) }
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if let descriptor = Int32(name), descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-        }
     }
 
     /// For the log, which is there before `towd` is.

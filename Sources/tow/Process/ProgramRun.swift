@@ -1,0 +1,58 @@
+import Glibc
+import TowlineCore
+
+/// Another program, run to its end.
+struct ProgramRun {
+    /// What it exited with; 127 if there is none of that name, 128 and the number of the signal that ended it.
+    let status: Int32
+    /// What it wrote, on standard output and standard error, without white space at its end.
+    let text: String
+
+    /// There is no program of that name.
+    static let notFound: Int32 = 127
+    /// More than that of what it writes is dropped.
+    private static let limit = 64 * 1024
+
+    /// Looks in `PATH`. Standard input is empty.
+    static func run(_ words: [String]) -> ProgramRun {
+        var ends: [Int32] = [-1, -1]
+        guard let name = words.first, pipe(&ends) == 0 else { return ProgramRun(status: notFound, text: "") }
+        defer { close(ends[0]) }
+        ProcessSetup.keepDescriptors()
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
+        for end in ends { posix_spawn_file_actions_addclose(&actions, end) }
+        var process: pid_t = 0
+        let arguments = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        let number = posix_spawnp(&process, name, &actions, &attributes, arguments, environ)
+        close(ends[1])
+        guard number == 0 else { return ProgramRun(status: notFound, text: String(cString: strerror(number))) }
+        let text = read(ends[0])
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) == -1, errno == EINTR {}
+        return ProgramRun(status: status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F, text: text)
+    }
+
+    private static func read(_ descriptor: Int32) -> String {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { break }
+            if bytes.count < limit { bytes += buffer[..<count] }
+        }
+        while bytes.last == 0x0A || bytes.last == 0x20 { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

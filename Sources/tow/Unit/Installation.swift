@@ -1,0 +1,113 @@
+import Glibc
+import TowlineCore
+import TowlineWire
+
+/// Hands `towd` over to systemd's user manager, and takes it back.
+struct Installation {
+    let service: ServiceOptions
+    private let manager = UserManager()
+
+    private static let interval = Duration.milliseconds(50)
+    private static let patience = Duration.seconds(15)
+    private static let commands = "systemctl --user daemon-reload && systemctl --user enable --now \(ServiceUnit.name)"
+
+    init(service: ServiceOptions) { self.service = service }
+
+    /// Where the unit is.
+    static var file: UnitFile {
+        let variables = Environment.variables(["XDG_CONFIG_HOME"])
+        let given = variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        return UnitFile(configurationHome: given ?? ServiceOptions.home + "/.config")
+    }
+
+    /// Writes the unit and has it started; when this returns, `towd` answers.
+    ///
+    /// - Throws: `commandFailed` with what is left to do where the manager does not answer: then the unit is written.
+    func install(_ unit: ServiceUnit) async throws {
+        guard ProgramRun.run(["systemctl", "--version"]).status == 0 else {
+            throw TowlineError(
+                .commandFailed,
+                "there is no systemd here; 'tow service install --print' shows its unit, 'tow add' starts towd without")
+        }
+        let file = Self.file
+        guard file.state != .foreign else {
+            throw TowlineError(
+                .destinationExists,
+                "\(TerminalSafeText.make(file.path)) was not written by 'tow service install'; it stays as it is")
+        }
+        try file.write(unit)
+        do {
+            try manager.reload()
+        } catch {
+            throw TowlineError(
+                .commandFailed,
+                """
+                \(TerminalSafeText.make(file.path)) is written, but systemd's user manager does not answer here \
+                (\(error.reason)). In a session where it does: \(Self.commands)
+                """)
+        }
+        // What runs otherwise has the list, and a second one would not get it.
+        if !manager.isActive { try await stopOther() }
+        do {
+            try manager.enable()
+            try manager.restartIfRunning()
+        } catch {
+            throw TowlineError(.commandFailed, "systemd does not start towd: \(error.reason)")
+        }
+        try await waitUntil(
+            isRunning: true, "towd was started and does not answer; 'journalctl --user -u towd' tells why")
+    }
+
+    /// Stops it and takes the unit away.
+    static func remove() throws {
+        let file = file
+        switch file.state {
+        case .absent:
+            throw TowlineError(.notFound, "there is no \(TerminalSafeText.make(file.path)): nothing was installed")
+        case .foreign:
+            throw TowlineError(
+                .destinationExists,
+                "\(TerminalSafeText.make(file.path)) was not written by 'tow service install'; it stays as it is")
+        case .ours: break
+        }
+        let manager = UserManager()
+        do {
+            try manager.disable()
+        } catch {
+            // Without a manager nothing runs by it.
+            try file.remove()
+            throw TowlineError(
+                .commandFailed,
+                "\(TerminalSafeText.make(file.path)) is removed, but systemd did not stop towd: \(error.reason)")
+        }
+        try file.remove()
+        try? manager.reload()
+    }
+
+    /// Ends a `towd` that something else started; it keeps everything.
+    private func stopOther() async throws {
+        guard await service.client.isRunning else { return }
+        guard let process = Self.owner(of: service.places.stateDirectory) else {
+            throw TowlineError(.commandFailed, "a towd runs already that cannot be stopped from here; end it first")
+        }
+        kill(process, SIGTERM)
+        try await waitUntil(isRunning: false, "the towd that runs already (process \(process)) does not end")
+    }
+
+    /// The `towd` that has the list, from the registry's lock file.
+    private static func owner(of stateDirectory: String) -> pid_t? {
+        guard let text = TextFile.read(stateDirectory + "/registry.lock", limit: 4096),
+            let process = text.split(separator: " ").first.flatMap({ pid_t($0) }), process > 1,
+            TextFile.read("/proc/\(process)/comm", limit: 64) == "towd\n"
+        else { return nil }
+        return process
+    }
+
+    private func waitUntil(isRunning: Bool, _ complaint: String) async throws {
+        let end = ContinuousClock.now + Self.patience
+        while await service.client.isRunning != isRunning {
+            guard ContinuousClock.now < end else { throw TowlineError(.commandFailed, complaint) }
+            try await Task.sleep(for: Self.interval)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Glibc
+import TowlineCore
+
+/// The file of the unit, in the directory where systemd looks for those of a user.
+struct UnitFile {
+    let path: String
+
+    /// `$XDG_CONFIG_HOME/systemd/user/towd.service`, or below `~/.config`.
+    init(configurationHome: String) { path = configurationHome + "/systemd/user/" + ServiceUnit.name }
+
+    /// What is there.
+    enum State: Hashable {
+        /// Nothing.
+        case absent
+        /// What `tow service install` wrote.
+        case ours
+        /// What somebody else wrote.
+        case foreign
+    }
+
+    var state: State {
+        guard access(path, F_OK) == 0 else { return .absent }
+        let text = TextFile.read(path, limit: 1 << 20) ?? ""
+        return text.hasPrefix(ServiceUnit.mark) ? .ours : .foreign
+    }
+
+    /// Whether the manager starts it: `systemctl enable` makes a link. A package's unit is enabled the same way.
+    var isEnabled: Bool {
+        let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        var status = stat()
+        return lstat(folder + "/default.target.wants/" + ServiceUnit.name, &status) == 0
+    }
+
+    /// Writes it, in place of what is there, whole or not at all.
+    func write(_ unit: ServiceUnit) throws {
+        try makeDirectory()
+        let other = path + ".new"
+        let descriptor = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw failure(other, "cannot be written") }
+        var output = OutputDescriptor(descriptor)
+        output.write(ServiceUnit.mark + "\n" + unit.text)
+        let isWhole = !output.isBroken && fsync(descriptor) == 0
+        close(descriptor)
+        guard isWhole, rename(other, path) == 0 else {
+            let problem = failure(path, "cannot be written")
+            unlink(other)
+            throw problem
+        }
+    }
+
+    /// Takes it away.
+    func remove() throws {
+        guard unlink(path) == 0 || errno == ENOENT else { throw failure(path, "cannot be removed") }
+    }
+
+    private func makeDirectory() throws {
+        var directory = ""
+        for component in path.split(separator: "/").dropLast() {
+            directory += "/" + component
+            guard mkdir(directory, 0o755) == 0 || errno == EEXIST else { throw failure(directory, "cannot be made") }
+        }
+    }
+
+    private func failure(_ path: String, _ what: String) -> TowlineError {
+        TowlineError(
+            .unusableDestination, "\(TerminalSafeText.make(path)) \(what): \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,117 @@
+import TowlineCore
+import TowlineWire
+
+/// What `tow watch` shows: as many lines as the window has, none wider than it is.
+struct WatchScreen {
+    let model: WatchModel
+    let style: TerminalStyle
+    /// Whether there is a filter, so that an empty page may not be an empty list.
+    let isFiltered: Bool
+    let now: Duration
+
+    /// The whole window, as one string for one `write`, so that nothing flickers. The cursor's place before does not
+    /// matter; every line ends with what erases the rest of it, since terminals differ on what the last column does.
+    func frame() -> String {
+        "\u{1B}[H" + lines().map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J"
+    }
+
+    /// The lines, from top to bottom.
+    func lines() -> [String] {
+        // The last column stays free: writing into it leaves the cursor where not all terminals agree.
+        let width = max(1, model.width - 1)
+        let layout = model.layout
+        var lines = layout.hasTotals ? [headline(width)] : []
+        var rows = rowLines(width)
+        if !layout.hasHelp, let message = message(width) { rows[0] = message }
+        lines += rows + Array(repeating: "", count: layout.rows - rows.count)
+        if layout.hasDetail { lines.append(detail(width)) }
+        if layout.hasHelp { lines.append(message(width) ?? help(width)) }
+        return lines
+    }
+
+    // MARK: Top
+
+    private func headline(_ width: Int) -> String {
+        switch model.link {
+        case .unknown: return cut("Asking towd …", width, .quiet)
+        case .down: return cut("towd does not run. Waiting for it; 'tow add' starts it.", width, .attention)
+        case .silent(let reason): return cut(reason, width, .attention)
+        case .up: return cut(facts().joined(separator: style.separator), width, .strong)
+        }
+    }
+
+    private func facts() -> [String] {
+        guard let totals = model.totals else { return [] }
+        var facts = [Phrases.rate(Double(totals.rate)), "\(totals.running) running"]
+        for state in ["queued", "waiting", "paused", "failed", "finished", "cancelled"] {
+            if let count = totals.counts[state], count > 0 { facts.append("\(count) \(state)") }
+        }
+        facts.append("\(totals.counts.values.reduce(0, +)) in the list")
+        return facts
+    }
+
+    // MARK: Rows
+
+    private func rowLines(_ width: Int) -> [String] {
+        let shown = model.downloads.prefix(model.layout.rows)
+        guard !shown.isEmpty else { return [emptiness(width)] }
+        let names = shown.map { WatchLine.name($0) }
+        let longest = names.map { TerminalSafeText.displayWidth($0) }.max() ?? 0
+        let nameWidth = min(longest, max(12, width / 3), width)
+        return shown.enumerated().map { number, download in
+            WatchLine(
+                download: download, isSelected: number == model.index, isLive: model.link == .up, nameWidth: nameWidth,
+                style: style, now: now
+            ).make(width: width)
+        }
+    }
+
+    private func emptiness(_ width: Int) -> String {
+        guard model.link == .up, model.totals != nil else { return "" }
+        return cut(
+            isFiltered ? "No download is like that." : "Nothing is in the list. 'tow add URL' puts something there.",
+            width, .quiet)
+    }
+
+    // MARK: Bottom
+
+    /// Of the selected one what its row has no room for.
+    private func detail(_ width: Int) -> String {
+        guard let download = model.selected else { return "" }
+        var text = DownloadLines.short(download.id) + "  "
+        if let error = download.error { text += error.message + style.separator }
+        text += download.url + (style.unicode ? " → " : " > ") + DownloadLines.path(download)
+        return cut(text, width, .quiet)
+    }
+
+    /// A question or what was just said, if there is either.
+    private func message(_ width: Int) -> String? {
+        if let question = model.question {
+            let (verb, rest) =
+                switch question.deed {
+                case .cancel: ("Cancel ", "? What was fetched is removed.  y: yes; other keys: no")
+                case .remove: ("Remove ", " from the list?  y: yes; f: yes, and its files; other keys: no")
+                }
+            // The name is cut, not the answers.
+            let room = max(4, width - verb.count - rest.count)
+            return cut(verb + TerminalSafeText.make(question.name, width: room) + rest, width, .attention)
+        }
+        return model.notice.map { cut($0.text, width, $0.isBad ? .bad : .strong) }
+    }
+
+    private func help(_ width: Int) -> String {
+        let more: String =
+            switch (model.hasAbove, model.hasBelow) {
+            case (true, true): "more above and below"
+            case (true, false): "more above"
+            case (false, true): "more below"
+            case (false, false): ""
+            }
+        let keys = "q quit  p pause/resume  c cancel  r retry  x remove  j/k PgUp/PgDn Home/End select"
+        return cut(more.isEmpty ? keys : more + style.separator + keys, width, .quiet)
+    }
+
+    private func cut(_ text: String, _ width: Int, _ ink: TerminalStyle.Ink) -> String {
+        style.paint(TerminalSafeText.make(text, width: width), ink)
+    }
+}

@@ -1,0 +1,197 @@
+import Foundation
+import Testing
+
+@testable import tow
+
+/// `tow service`, with a stand-in for `systemctl` that does what systemd would: it starts what the unit says.
+@Suite(.serialized) struct ServiceUnitTests {
+    /// A home directory, and programs before those of the system.
+    private final class Home {
+        let directory: TestDirectory
+
+        /// - Parameter control: the stand-in; `nil`: there is none at all.
+        init(control: String? = Home.control) throws {
+            directory = try TestDirectory()
+            try FileManager.default.createDirectory(at: directory.file("bin"), withIntermediateDirectories: true)
+            guard let control else { return }
+            try Data(control.utf8).write(to: directory.file("bin/systemctl"))
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o755], ofItemAtPath: directory.path("bin/systemctl"))
+        }
+
+        deinit { if let process = try? owner { kill(process, SIGKILL) } }
+
+        var unit: URL { directory.file(".config/systemd/user/towd.service") }
+        var unitText: String { (try? String(contentsOf: unit, encoding: .utf8)) ?? "" }
+
+        /// What the stand-in was asked for, a line each.
+        var asked: [String] {
+            ((try? String(contentsOf: directory.file("asked"), encoding: .utf8)) ?? "").split(separator: "\n").map {
+                String($0)
+            }
+        }
+
+        /// The process that has the list.
+        var owner: pid_t {
+            get throws {
+                let text = try String(contentsOf: directory.file(".local/state/towline/registry.lock"), encoding: .utf8)
+                return try #require(text.split(separator: " ").first.flatMap { pid_t($0) })
+            }
+        }
+
+        func tow(_ arguments: String...) async throws -> CommandRun.Result {
+            let hasControl = FileManager.default.fileExists(atPath: directory.path("bin/systemctl"))
+            return try await CommandRun.run(
+                arguments,
+                environment: [
+                    "HOME": directory.url.path, "PATH": directory.path("bin") + (hasControl ? ":/usr/bin:/bin" : ""),
+                ])
+        }
+
+        static let control = """
+            #!/bin/sh
+            echo "$*" >>"$HOME/asked"
+            unit=$HOME/.config/systemd/user/towd.service
+            wants=$HOME/.config/systemd/user/default.target.wants
+            isActive() { [ -f "$HOME/pid" ] && kill -0 "$(cat "$HOME/pid")" 2>/dev/null; }
+            start() {
+                isActive && return
+                eval "setsid $(sed -n 's/^ExecStart=//p' "$unit") </dev/null >/dev/null 2>&1 &
+                    echo \\$! >\\"\\$HOME/pid\\""
+            }
+            case "$2 $3" in
+            "enable --now") mkdir -p "$wants" && ln -sf "$unit" "$wants/towd.service" && start ;;
+            "start towd.service") start ;;
+            "disable --now")
+                rm -f "$wants/towd.service"
+                isActive && kill "$(cat "$HOME/pid")"
+                rm -f "$HOME/pid" ;;
+            "is-active towd.service") isActive && echo active || { echo inactive; exit 3; } ;;
+            "is-enabled towd.service") [ -L "$wants/towd.service" ] && echo enabled || { echo disabled; exit 1; } ;;
+            esac
+            """
+    }
+
+    @Test func installedItRunsAndRemovedItIsGone() async throws {
+        let home = try Home()
+        let before = try await home.tow("service", "status")
+        #expect(before.status == 1)
+        #expect(before.text.contains("unit      none") && before.text.contains("answers   nobody"))
+
+        let installed = try await home.tow(
+            "service", "install", "--listen", "none", "--downloads", home.directory.path("to here"))
+        #expect(installed.status == 0, "\(installed.stderr)")
+        #expect(installed.text.contains("loginctl enable-linger"))
+        #expect(
+            home.asked.suffix(4) == [
+                "--user daemon-reload", "--user is-active towd.service", "--user enable --now towd.service",
+                "--user try-restart towd.service",
+            ])
+        let program = CommandRun.products.appendingPathComponent("towd").path
+        let place = home.directory.path("to here")
+        #expect(
+            home.unitText.contains("\nExecStart=\"\(program)\" \"--downloads\" \"\(place)\" \"--listen\" \"none\"\n"))
+
+        let status = try await home.tow("service", "status")
+        #expect(status.status == 0, "\(status.text)")
+        for words in ["enabled   enabled", "state     active", "answers   towd 0."] {
+            #expect(status.text.contains(words), "\(status.text)")
+        }
+        #expect(FileManager.default.fileExists(atPath: place))
+
+        let removed = try await home.tow("service", "remove")
+        #expect(removed.status == 0, "\(removed.stderr)")
+        #expect(home.unitText == "")
+        #expect(try await home.tow("service", "remove").status == 8)
+    }
+
+    /// What `tow add` started is handed over, with its list; and once it is systemd's, `tow add` starts it there.
+    @Test func whatRunsIsHandedOver() async throws {
+        let home = try Home()
+        try FileManager.default.createDirectory(
+            at: home.directory.file(".config/towline"), withIntermediateDirectories: true)
+        try Data("listen: none\n".utf8).write(to: home.directory.file(".config/towline/towd.yaml"))
+        #expect(try await home.tow("add", "--paused", "http://127.0.0.1:9/file").status == 0)
+        let first = try home.owner
+        #expect(try await home.tow("service", "install").status == 0)
+        let second = try home.owner
+        #expect(second != first)
+        #expect(try await home.tow("list").text.contains("paused"))
+
+        kill(second, SIGKILL)
+        while kill(second, 0) == 0 { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(try await home.tow("add", "--paused", "http://127.0.0.1:9/other").status == 0)
+        #expect(home.asked.last == "--user start towd.service")
+        #expect(try await home.tow("list").text.split(separator: "\n").count == 2)
+    }
+
+    @Test func withoutAManagerItSaysWhatIsLeftToDo() async throws {
+        let home = try Home(
+            control: """
+                #!/bin/sh
+                [ "$1" = --version ] && exit 0
+                echo 'Failed to connect to bus: No medium found' >&2
+                exit 1
+                """)
+        let result = try await home.tow("service", "install")
+        #expect(result.status == 1)
+        #expect(result.stderr.contains("No medium found"))
+        #expect(result.stderr.contains("systemctl --user daemon-reload && systemctl --user enable --now towd.service"))
+        #expect(home.unitText.hasPrefix(ServiceUnit.mark))
+        let removed = try await home.tow("service", "remove")
+        #expect(removed.status == 1)
+        #expect(home.unitText == "")
+    }
+
+    @Test func withoutSystemdNothingIsWritten() async throws {
+        let home = try Home(control: nil)
+        let result = try await home.tow("service", "install")
+        #expect(result.status == 1)
+        #expect(result.stderr.contains("there is no systemd here"))
+        #expect(home.unitText == "")
+    }
+
+    @Test func aUnitOfSomebodyElseStays() async throws {
+        let home = try Home()
+        try FileManager.default.createDirectory(
+            at: home.unit.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data("[Service]\nExecStart=/bin/true\n".utf8).write(to: home.unit)
+        for verb in ["install", "remove"] {
+            let result = try await home.tow("service", verb)
+            #expect(result.status == 7)
+            #expect(result.stderr.contains("stays as it is"))
+        }
+        #expect(home.unitText == "[Service]\nExecStart=/bin/true\n")
+    }
+
+    @Test func wordsReachTheProgramAsTheyAre() {
+        #expect(ServiceUnit.word("/a b") == "\"/a b\"")
+        #expect(ServiceUnit.word("100%h") == "\"100%%h\"")
+        #expect(ServiceUnit.word("$HOME") == "\"$$HOME\"")
+        #expect(ServiceUnit.word("a\"b\\c") == "\"a\\\"b\\\\c\"")
+        #expect(ServiceUnit.word("a\nExecStart=/bin/sh") == "\"a\\nExecStart=/bin/sh\"")
+    }
+
+    /// systemd itself reads the unit, where it is installed.
+    @Test func systemdUnderstandsTheUnit() async throws {
+        guard FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze") else { return }
+        let directory = try TestDirectory()
+        let unit = try await CommandRun.run(["service", "install", "--print", "--downloads", "/a b%\"$x"])
+        #expect(unit.status == 0)
+        try unit.stdout.write(to: directory.file("towd.service"))
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/systemd-analyze")
+        process.arguments = ["--user", "--man=no", "verify", directory.path("towd.service")]
+        process.environment = [
+            "PATH": "/usr/bin:/bin", "HOME": directory.url.path, "XDG_RUNTIME_DIR": directory.url.path,
+        ]
+        process.standardError = output
+        process.standardOutput = output
+        try process.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        #expect(text == "")
+    }
+}
