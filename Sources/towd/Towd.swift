@@ -103,7 +103,8 @@ struct Towd: ParsableCommand {
         if let who = given.privateAddresses {
             guard let policy = PrivateAddresses(rawValue: who) else {
                 throw TowlineError(
-                    .unusableOption, "--private-addresses: local, everybody or nobody, not \(TerminalSafeText.make(who))")
+                    .unusableOption,
+                    "--private-addresses: local, everybody or nobody, not \(TerminalSafeText.make(who))")
             }
             configuration.privateAddresses = policy
         }
