@@ -8,7 +8,18 @@ final class PlaceBoard: Sendable {
     /// Who is at a place.
     func user(of place: Place) -> String? { users.withLock { $0[place] } }
 
-    /// Takes a place.
+    /// Takes a place that nobody is at.
+    ///
+    /// - Returns: whether it was free. Of several that come at once one gets it.
+    func take(_ place: Place, by source: String) -> Bool {
+        users.withLock { users in
+            guard users[place] == nil else { return false }
+            users[place] = source
+            return true
+        }
+    }
+
+    /// Takes a place whose lock on disk one has.
     func occupy(_ place: Place, by source: String) { users.withLock { $0[place] = source } }
 
     /// Leaves a place.

@@ -75,9 +75,12 @@ extension TransferRunner {
             return try services.storage.survey(place)
         } catch {
             guard error.code == .destinationBusy, services.places.user(of: place) != nil else { throw error }
-            throw TowlineError(
-                .destinationBusy, "\(place.path) was asked for twice: it is being downloaded here already")
+            throw Self.askedForTwice(place)
         }
+    }
+
+    private static func askedForTwice(_ place: Place) -> TowlineError {
+        TowlineError(.destinationBusy, "\(place.path) was asked for twice: it is being downloaded here already")
     }
 
     /// The download is finished already: nothing to do, unless it is not what the user expects or wants it anew.
@@ -164,7 +167,14 @@ extension TransferRunner {
             let place = Place(directory: directory, name: name)
             // Another transfer of this process may be at it: two URLs, one name, two files.
             if let other = services.places.user(of: place), other != source { continue }
-            if try open(place, plan, mayYield: true) { return }
+            do throws(TowlineError) {
+                if try open(place, plan, mayYield: true) { return }
+            } catch {
+                // Two came at once, and this one was later.
+                guard error.code == .destinationBusy, services.places.user(of: place) ?? source != source else {
+                    throw error
+                }
+            }
         }
         throw TowlineError(.destinationExists, "\(directory)/\(plan.fileName) and 999 numbered names are taken")
     }
@@ -217,7 +227,14 @@ extension TransferRunner {
             source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
             representation: plan.representation, checksums: plan.checksums, generation: 1, lacksRanges: plan.lacksRanges
         )
-        occupy(place, try services.storage.create(place, record: fresh, terms: terms(plan)))
+        // Taken before there is a file to lock: two transfers of this process may come here at once.
+        guard services.places.take(place, by: source) else { throw Self.askedForTwice(place) }
+        do throws(TowlineError) {
+            occupy(place, try services.storage.create(place, record: fresh, terms: terms(plan)))
+        } catch {
+            services.places.leave(place)
+            throw error
+        }
         record = fresh
         createdPart = true
         tell(part?.notices ?? [])

@@ -66,8 +66,9 @@ package final class DownloadService: Sendable {
         self.token = token
         self.configuration = configuration
         var logger = Logger(label: "towd", factory: { StreamLogHandler.standardError(label: $0) })
-        // Requests are not logged: a link may hold a password.
-        logger.logLevel = .error
+        // Requests are not logged: a link may hold a password. What goes wrong in a way that concerns the user is told in
+        // our words.
+        logger.logLevel = .critical
         self.logger = logger
         let readiness = Readiness()
         self.readiness = readiness

@@ -95,6 +95,20 @@ struct BoardTests {
         #expect(board.user(of: place) == nil)
     }
 
+    @Test("of many that want a place at once one gets it")
+    func placeForOne() async {
+        let board = PlaceBoard()
+        let place = Place(directory: "/d", name: "a")
+        for round in 0..<50 {
+            let taken = await withTaskGroup(of: Bool.self) { group in
+                for number in 0..<8 { group.addTask { board.take(place, by: "\(number)") } }
+                return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            }
+            #expect(taken == 1, "round \(round)")
+            board.leave(place)
+        }
+    }
+
     @Test("places are taken and left by many threads")
     func placeThreads() async {
         let board = PlaceBoard()
