@@ -6,7 +6,8 @@ import Testing
 ///
 /// The home is a file system of its own in a file. Its power goes: the file is copied as it is at that moment, so that
 /// what had not reached it is lost, and the copy is mounted in its place. Then there is another boot id, and no socket.
-@Suite(.serialized, .enabled(if: getuid() == 0, "file systems are mounted by root alone")) struct RebootTests {
+@Suite(.serialized, .enabled(if: Disk.canMount, "file systems in files are mounted by root alone"))
+struct RebootTests {
     @Test(.timeLimit(.minutes(3))) func o4_aRebootChangesNothing() async throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("reboot-" + UUID().uuidString)
         let disk = try Disk(root)

@@ -3,6 +3,9 @@ import Testing
 
 /// A file system in a file, mounted; it can lose its power.
 struct Disk {
+    /// Whether this process may mount a file.
+    static let canMount = geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0
+
     /// Where it is mounted.
     let mounted: URL
     private let root: URL
