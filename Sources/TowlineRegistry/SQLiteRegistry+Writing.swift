@@ -104,6 +104,10 @@ enum DownloadTable {
 
     static func apply(_ change: RegistryChange, to database: Database) throws {
         guard let number = try number(of: change.id, in: database) else { return }
+        if let state = change.onlyFrom {
+            let statement = try database.cachedStatement(sql: "SELECT state FROM downloads WHERE number = ?")
+            guard try Int.fetchOne(statement, arguments: [number]) == state.rawValue else { return }
+        }
         var columns: [String] = []
         var values: [(any DatabaseValueConvertible)?] = []
         func set(_ column: String, _ value: (any DatabaseValueConvertible)?) {

@@ -9,12 +9,13 @@ extension DownloadCenter {
         let progress = download.progress
         if progress.received > 0 { waitCounts[id] = nil }
         var change = download.takeChange(progress: true) ?? RegistryChange(id)
-        switch (download.intent, result) {
+        let intent = download.intent
+        switch (intent, result) {
         // Whatever was asked meanwhile: the file is there.
         case (let intent, .success(let completed)):
             finish(&change, completed, download)
             if case .remove = intent { return await remove(download, change, intent) }
-        case (.remove, .failure): return await remove(download, change, download.intent)
+        case (.remove, .failure): return await remove(download, change, intent)
         case (.none, .failure(let error)): await fail(&change, error, download)
         case (.restart, .failure): change.state = .init(.queued)
         case (.pause, .failure):
@@ -40,9 +41,28 @@ extension DownloadCenter {
         }
         live[id] = nil
         admission.end(download.share)
+        await obey(download.intent, after: intent, id)
         await publish(id)
         beginFollowUps(id)
         if waits[id] != nil { setAlarm() }
+    }
+
+    /// Does what was asked while the end was written down.
+    private func obey(_ intent: LiveDownload.Intent, after obeyed: LiveDownload.Intent, _ id: DownloadID) async {
+        guard intent.rank > obeyed.rank else { return }
+        do throws(TowlineError) {
+            switch intent {
+            case .pause: try await pause(id)
+            case .cancel: try await cancel(id)
+            case .remove(let deletingFiles): try await remove(id, deletingFiles: deletingFiles)
+            case .none, .restart, .close: break
+            }
+        } catch  where error.code == .illegalTransition {
+            // It was over before it was asked.
+            return
+        } catch {
+            registryFailed(error)
+        }
     }
 
     private func remove(_ download: LiveDownload, _ change: RegistryChange, _ intent: LiveDownload.Intent) async {
@@ -139,7 +159,13 @@ extension DownloadCenter {
         }
         for id in ready { waits[id] = nil }
         do throws(TowlineError) {
-            try await registry.apply(ready.map { RegistryChange($0, state: .init(.queued)) })
+            try await registry.apply(
+                ready.map { id in
+                    var change = RegistryChange(id, state: .init(.queued))
+                    // A pause that comes meanwhile stays one.
+                    change.onlyFrom = .waiting
+                    return change
+                })
         } catch {
             registryFailed(error)
         }

@@ -51,6 +51,8 @@ extension DownloadCenter {
         case .queued, .active, .waiting:
             waits[id] = nil
             try await set(id, .init(.paused), "paused", "paused")
+            // It may have been taken from the list before this was written there.
+            live[id]?.end(.pause)
         case .failed, .finished, .cancelled: throw illegal("paused", record)
         }
     }
@@ -105,6 +107,9 @@ extension DownloadCenter {
             change.note("cancelled", "cancelled")
             try await registry.apply([change])
             await publish(id)
+            guard let download = live[id] else { return }
+            download.end(.cancel)
+            await finishedRunning(id)
         }
     }
 
@@ -116,6 +121,9 @@ extension DownloadCenter {
         waits[id] = nil
         followers[id]?.cancel()
         try await forget(try await record(id), deletingFiles: deletingFiles)
+        guard let download = live[id] else { return }
+        download.end(.remove(deletingFiles: deletingFiles))
+        await finishedRunning(id)
     }
 
     func forget(_ record: RegisteredDownload, deletingFiles: Bool) async throws(TowlineError) {

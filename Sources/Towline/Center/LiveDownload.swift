@@ -177,7 +177,7 @@ final class LiveDownload: TransferObserver {
 
 extension LiveDownload.Intent {
     /// How much is given up.
-    fileprivate var rank: Int {
+    var rank: Int {
         switch self {
         case .none: 0
         case .restart: 1

@@ -63,6 +63,8 @@ extension TransferStateMachine {
 extension TransferStateMachine {
     /// Body bytes received in this transfer.
     package var receivedBytes: Int64 { receivedTotal }
+    /// Whether the file is getting its name, or has it.
+    package var isPublishing: Bool { phase == .publishing }
     /// Whether nothing is in the part file.
     package var holdsNothing: Bool { ledger.written.isEmpty }
     /// What is there to be read, and of what.

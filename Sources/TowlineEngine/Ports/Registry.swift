@@ -182,6 +182,8 @@ package struct RegistryChange: Hashable, Sendable {
     package var heldBytes: Int64?
     /// What the timeline shall say.
     package var entries: [TimelineEntry]
+    /// Nothing is changed unless it is in this state: what was decided by an older look at it is decided no more.
+    package var onlyFrom: RegisteredState?
 
     /// A state and what belongs to it.
     package struct State: Hashable, Sendable {
