@@ -76,6 +76,39 @@ import Towline
         await site.server.stop()
     }
 
+    /// While the list is looked at for what to start, the caller may have thought again.
+    @Test(.timeLimit(.minutes(1))) func aCommandRightAfterABeginningIsObeyed() async throws {
+        let site = try await Site(["/*": Resource(Version(seed: 2, length: 40_000_000), rate: 400_000)])
+        let downloader = try await site.downloader {
+            $0.maximumRunning = 50
+            $0.maximumRunningPerHost = 50
+        }
+        let ends: [(DownloadState?, @Sendable (Download) async throws -> Void)] = [
+            (.paused, { try await $0.pause() }), (.cancelled, { try await $0.cancel() }),
+            (nil, { try await $0.remove(deletingFiles: true) }), (.paused, { _ in try await downloader.pauseAll() }),
+        ]
+        var expected: [(Download, DownloadState?)] = []
+        for round in 0..<5 {
+            for (number, (state, end)) in ends.enumerated() {
+                let fresh = try await downloader.add(try site.request("/a\(round)-\(number)"))
+                try await end(fresh)
+                expected.append((fresh, state))
+                let resumed = try await downloader.add(
+                    try site.request("/b\(round)-\(number)") { $0.startsPaused = true })
+                try await resumed.resume()
+                try await end(resumed)
+                expected.append((resumed, state))
+            }
+        }
+        try await Task.sleep(for: .milliseconds(500))
+        for (download, state) in expected {
+            let found = try? await download.snapshot.state
+            #expect(found == state, "\(download.id)")
+        }
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func whatIsIllegalThrows() async throws {
         let site = try await Site(["/file": Resource(Version(seed: 1, length: 1000))])
         let downloader = try await site.downloader()

@@ -45,16 +45,22 @@ extension DownloadCenter {
 
     func pause(_ id: DownloadID) async throws(TowlineError) {
         if let download = live[id] { return download.end(.pause) }
+        overrulings.begin(id)
+        defer { overruled(id) }
         let record = try await record(id)
         switch record.state {
         case .paused: return
         case .queued, .active, .waiting:
             waits[id] = nil
             try await set(id, .init(.paused), "paused", "paused")
-            // It may have been taken from the list before this was written there.
-            live[id]?.end(.pause)
         case .failed, .finished, .cancelled: throw illegal("paused", record)
         }
+    }
+
+    /// What was held back may be started now, if it still waits for that.
+    private func overruled(_ id: DownloadID) {
+        overrulings.end(id)
+        pump()
     }
 
     /// Lets a paused or failed download go on, and one that waits go on now.
@@ -95,6 +101,8 @@ extension DownloadCenter {
             download.end(.cancel)
             return await finishedRunning(id)
         }
+        overrulings.begin(id)
+        defer { overruled(id) }
         let record = try await record(id)
         switch record.state {
         case .cancelled: return
@@ -107,9 +115,6 @@ extension DownloadCenter {
             change.note("cancelled", "cancelled")
             try await registry.apply([change])
             await publish(id)
-            guard let download = live[id] else { return }
-            download.end(.cancel)
-            await finishedRunning(id)
         }
     }
 
@@ -118,12 +123,11 @@ extension DownloadCenter {
             download.end(.remove(deletingFiles: deletingFiles))
             return await finishedRunning(id)
         }
+        overrulings.begin(id)
+        defer { overruled(id) }
         waits[id] = nil
         followers[id]?.cancel()
         try await forget(try await record(id), deletingFiles: deletingFiles)
-        guard let download = live[id] else { return }
-        download.end(.remove(deletingFiles: deletingFiles))
-        await finishedRunning(id)
     }
 
     func forget(_ record: RegisteredDownload, deletingFiles: Bool) async throws(TowlineError) {
@@ -167,6 +171,11 @@ extension DownloadCenter {
 
     func pauseAll(group: String?) async throws(TowlineError) {
         try checkOpen()
+        overrulings.beginMany()
+        defer {
+            overrulings.endMany()
+            pump()
+        }
         _ = try await registry.changeAll(from: [.queued, .waiting], to: .paused, group: group)
         for download in live.values where group == nil || download.share.group == group { download.end(.pause) }
         if group == nil { waits = [:] } else { try await dropWaits(of: group) }

@@ -20,6 +20,8 @@ actor DownloadCenter {
     var followers: [DownloadID: Task<Void, Never>] = [:]
     /// What the registry knows of the connections that hosts allow.
     var knownCeilings: [HTTPURL.Origin: Int] = [:]
+    /// What the caller's word keeps from being started.
+    var overrulings = Overrulings()
     var isClosed = false
     private var isPumping = false
     private var mustPumpAgain = false
@@ -123,6 +125,7 @@ actor DownloadCenter {
     private func fill() async {
         while admission.room > 0, !isClosed {
             let next: [RegisteredDownload]
+            overrulings.beginLook()
             do throws(TowlineError) {
                 next = try await registry.nextQueued(
                     limit: min(admission.room, 100), blockedHosts: admission.blockedHosts,
@@ -131,7 +134,8 @@ actor DownloadCenter {
                 return registryFailed(error)
             }
             var starting: [RegisteredDownload] = []
-            for record in next where live[record.id] == nil && admission.admits(Admission.Share(record)) {
+            for record in next
+            where live[record.id] == nil && !overrulings.holds(record.id) && admission.admits(Admission.Share(record)) {
                 admission.start(Admission.Share(record))
                 starting.append(record)
             }

@@ -28,6 +28,7 @@ extension TransferStateMachine {
     private var state: DownloadState {
         switch phase {
         case .idle: return .queued
+        case .draining where attempts.values.contains(where: \.isAccepted): return .downloading
         case .running, .preparing, .draining:
             if live.contains(where: { $0.isAccepted }) { return .downloading }
             if live.isEmpty, case .running = phase { return .waiting(waitsForServer ? .server : .retry) }
