@@ -39,7 +39,10 @@ enum OptionValue {
     static func rate(_ value: String) throws(TowlineError) -> Int64 {
         let text = value.hasSuffix("/s") ? String(value.dropLast(2)) : value
         let rate = try ByteCountText.parse(text)
-        guard rate > 0 else { throw unusable("a rate of 0 would never end; for no limit leave the option out, or write none to tow limit") }
+        guard rate > 0 else {
+            throw unusable(
+                "a rate of 0 would never end; for no limit leave it out ('tow limit none' lifts the service's)")
+        }
         return rate
     }
 
