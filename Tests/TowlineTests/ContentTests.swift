@@ -27,7 +27,8 @@ import Towline
         // Long before the rest: at this rate everything takes ten seconds.
         #expect(try await download.snapshot.heldBytes < Self.version.length / 2)
         let asked = site.server.log.requests("/film.mp4").compactMap { $0.info.field("Range") }
-        #expect(asked.contains { $0.hasPrefix("bytes=\(offset)-") }, "\(asked)")
+        // Of several connections one may be about to come there anyway.
+        if connections == 1 { #expect(asked.contains { $0.hasPrefix("bytes=\(offset)-") }, "\(asked)") }
         #expect(try await read(content) == Self.version.content.bytes(in: 0..<Self.version.length))
         _ = try await download.file
         #expect(site.holds("film.mp4", Self.version))
@@ -89,12 +90,12 @@ import Towline
     func whatDoesNotRunGivesWhatItHas() async throws {
         let gate = Gate()
         let site = try await Site([
-            "/a": Resource(Self.version, rate: 8_000_000, behaviour: .after(1, .wait(for: gate)))
+            "/a": Resource(Self.version, rate: 2_000_000, behaviour: .after(1, .wait(for: gate)))
         ])
         let downloader = try await site.downloader { $0.maximumRunning = 1 }
         let download = try await downloader.add(try site.request("/a") { $0.connections = 1 })
         let waiting = try await downloader.add(try site.request("/b"))
-        try await download.reaches { $0.heldBytes > 4 << 20 }
+        try await download.reaches { $0.heldBytes > 1 << 20 }
         // One that waits for its turn is waited for, as long as the caller likes.
         let patient = Task { try await waiting.content }
         try await download.pause()

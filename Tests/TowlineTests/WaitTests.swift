@@ -81,8 +81,8 @@ import Towline
         for number in 0..<20 {
             downloads.append(try await downloader.add(try site.request("/f\(number)") { $0.maximumTries = nil }))
         }
-        for round in 0..<15 {
-            try await Task.sleep(for: .milliseconds(3 * round))
+        for round in 0..<6 {
+            try await Task.sleep(for: .milliseconds(7 * round))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for download in downloads { group.addTask { try await download.pause() } }
                 try await group.waitForAll()
