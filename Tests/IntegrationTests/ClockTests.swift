@@ -102,7 +102,8 @@ struct ClockTests {
         try await Site.with(try await Site(.first(2, .shortBody(after: 1_000_000)))) { site in
             site.server.set(
                 .script([.closeBeforeHead, .shortBody(after: 1_000_000), .closeBeforeHead]), for: Site.path)
-            try site.law(try await site.tow(environment: clock.environment), status: 0)
+            // One connection: how many join it depends on how fast the machine is.
+            try site.law(try await site.tow(["-x", "1"], environment: clock.environment), status: 0)
             #expect(site.requests.count == 4)
         }
     }
