@@ -66,36 +66,4 @@ import Towline
         await downloader.close()
         await site.server.stop()
     }
-
-    /// A pause may come at any moment between two tries: while the end of one is written down, while the next is taken
-    /// from the list. What was paused stays so.
-    @Test(.timeLimit(.minutes(1))) func aPauseIsNeverLost() async throws {
-        let site = try await Site([:])
-        await site.server.refuseConnections()
-        let downloader = try await site.downloader {
-            $0.networkRetryInterval = 0.001
-            $0.maximumRunning = 20
-            $0.maximumRunningPerHost = 20
-        }
-        var downloads: [Download] = []
-        for number in 0..<20 {
-            downloads.append(try await downloader.add(try site.request("/f\(number)") { $0.maximumTries = nil }))
-        }
-        for round in 0..<6 {
-            try await Task.sleep(for: .milliseconds(7 * round))
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for download in downloads { group.addTask { try await download.pause() } }
-                try await group.waitForAll()
-            }
-            for download in downloads { try await download.reaches { $0.state == .paused } }
-            try await Task.sleep(for: .milliseconds(30))
-            for (number, download) in downloads.enumerated() {
-                let state = try await download.snapshot.state
-                #expect(state == .paused, "round \(round), download \(number)")
-            }
-            try await downloader.resumeAll()
-        }
-        await downloader.close()
-        await site.server.stop()
-    }
 }
