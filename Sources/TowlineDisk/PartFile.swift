@@ -2,7 +2,6 @@ import Glibc
 import Synchronization
 package import TowlineCore
 internal import TowlineEngine
-internal import TowlineThreads
 
 /// The names that belong to one destination.
 struct PlaceNames: Sendable {
@@ -31,6 +30,7 @@ package final class PartFile: Sink {
     let queue: SyncQueue
     /// What the finished file is marked with: where it came from.
     let source: String
+    private let hasher: PrefixHasher
     private let failedSyncs = Atomic<Int>(0)
 
     init(file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue, source: String) {
@@ -40,6 +40,7 @@ package final class PartFile: Sink {
         self.journal = journal
         self.queue = queue
         self.source = source
+        hasher = PrefixHasher(file: file)
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
@@ -86,14 +87,18 @@ package final class PartFile: Sink {
 
     package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {
         guard !checksums.isEmpty else { return [] }
-        let file = file
-        let result = await withCheckedContinuation { continuation in
-            WorkThread.start {
-                continuation.resume(returning: FileHasher.mismatches(checksums, in: file, length: length))
-            }
+        let hasher = hasher
+        let result = await withTaskCancellationHandler {
+            await hasher.mismatches(checksums, length: length)
+        } onCancel: {
+            hasher.cancel()
         }
         return try result.get()
     }
+
+    package func hashAhead(_ algorithms: [Checksum.Algorithm], upTo end: Int64) { hasher.advance(algorithms, to: end) }
+
+    package func forgetHashed() { hasher.forget() }
 
     package func truncate(to length: Int64) throws(TowlineError) { try file.truncate(to: length) }
 
@@ -114,6 +119,7 @@ package final class PartFile: Sink {
     }
 
     package func close() {
+        hasher.cancel()
         file.close()
         journal?.file.close()
     }

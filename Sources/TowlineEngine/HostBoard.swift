@@ -8,6 +8,17 @@ package final class HostBoard: Sendable {
         var notBefore: Duration?
         var ceiling: Int?
         var ceilingEnd = Duration.zero
+        var usual: Int?
+        /// Requests under way.
+        var connections = 0
+    }
+
+    /// What is worth knowing in the next process, too.
+    package struct Knowledge: Hashable, Sendable {
+        /// Connections that the host allows, where it showed a limit.
+        package var ceiling: Int?
+        /// Connections that paid off.
+        package var usual: Int?
     }
 
     /// A host that refused a connection in a bad hour is not spared for ever: after this time it is tried again.
@@ -34,15 +45,42 @@ package final class HostBoard: Sendable {
                 let known = entry.ceilingEnd > now ? entry.ceiling : nil
                 entry.ceiling = max(1, min(known ?? count, count))
                 entry.ceilingEnd = now + Self.ceilingLife
+            case .paysOff(let count): entry.usual = max(1, count)
             }
             entries[origin] = entry
         }
     }
 
-    /// The connections that hosts allow, of all where that is known.
-    package var ceilings: [HTTPURL.Origin: Int] {
+    /// What is known of hosts, of all of which something is.
+    package var knowledge: [HTTPURL.Origin: Knowledge] {
         let now = clock()
-        return entries.withLock { $0.filter { $0.value.ceilingEnd > now }.compactMapValues(\.ceiling) }
+        return entries.withLock { entries in
+            entries.compactMapValues { entry in
+                let ceiling = entry.ceilingEnd > now ? entry.ceiling : nil
+                guard ceiling != nil || entry.usual != nil else { return nil }
+                return Knowledge(ceiling: ceiling, usual: entry.usual)
+            }
+        }
+    }
+
+    /// The connections that paid off at the host; `nil` if no download has found out yet.
+    func usual(_ origin: HTTPURL.Origin) -> Int? { entries.withLock { $0[origin]?.usual } }
+
+    /// Requests that this process has under way at the host.
+    func connections(_ origin: HTTPURL.Origin) -> Int { entries.withLock { $0[origin]?.connections ?? 0 } }
+
+    /// A request begins. Each is followed by `ended`.
+    func began(_ origin: HTTPURL.Origin) { entries.withLock { $0[origin, default: Entry()].connections += 1 } }
+
+    /// A request is over.
+    func ended(_ origin: HTTPURL.Origin) {
+        entries.withLock { entries in
+            guard var entry = entries[origin] else { return }
+            entry.connections -= 1
+            // A list of a million hosts leaves nothing behind of those that said nothing.
+            let isEmpty = entry.connections == 0 && entry.notBefore == nil && entry.ceiling == nil && entry.usual == nil
+            entries[origin] = isEmpty ? nil : entry
+        }
     }
 
     /// Until when the host wants to be left alone.

@@ -14,7 +14,9 @@ extension TransferRunner {
         case .proceed(let id): proceed(id)
         case .prepare(let plan): prepare(plan)
         case .learn(let representation, let checksums): learn(representation, checksums)
-        case .withdraw(let range): storing { () throws(TowlineError) in try part?.journal?.withdraw(range) }
+        case .withdraw(let range):
+            part?.sink.forgetHashed()
+            storing { () throws(TowlineError) in try part?.journal?.withdraw(range) }
         case .verify(let checksums, let length): verify(checksums, length)
         case .setAside: storing { () throws(TowlineError) in badPath = try part?.sink.setAside() }
         case .publish(let length, let modified): publish(length, modified)
@@ -43,6 +45,7 @@ extension TransferRunner {
             limiters: [limiter, services.limiter], makeHasher: { storage.hasher(for: $0) },
             report: { continuation.yield(.attempt($0)) })
         writers[plan.id] = writer
+        services.board.began(plan.url.origin)
         services.transport.start(
             AttemptRequest(
                 id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,

@@ -55,7 +55,8 @@ package actor TransferRunner {
         let block = Self.nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue
         machine = TransferStateMachine(
             terms: TransferTerms(options), firstID: block << 32,
-            hostCeiling: services.board.ceiling(options.url.origin))
+            hostCeiling: services.board.ceiling(options.url.origin),
+            hostUsual: services.board.usual(options.url.origin))
         (events, continuation) = AsyncStream.makeStream()
     }
 
@@ -109,7 +110,7 @@ package actor TransferRunner {
     private var sleepTime: Duration {
         let regular = Duration.milliseconds(100)
         guard let wake = machine.wakeAt else { return regular }
-        return min(regular, max(.milliseconds(1), wake - MonotonicClock.now))
+        return min(regular, max(.milliseconds(10), wake - MonotonicClock.now))
     }
 
     private func handle(_ event: Event) {
@@ -121,11 +122,15 @@ package actor TransferRunner {
             isCheckpointing = false
             checkpoints.completed(start: start, now: MonotonicClock.now, bytes: bytes)
             // What is durable of an older part file says nothing of the one that took its place.
-            if let part, ObjectIdentifier(part.sink) == sink { step(event) }
+            guard let part, ObjectIdentifier(part.sink) == sink else { break }
+            // What was not durable may have been dropped.
+            if case .checkpointFailed = event { part.sink.forgetHashed() }
+            step(event)
         case .tick:
             isTicking.store(false, ordering: .relaxed)
             checkPart()
             step(.tick)
+            if let (algorithms, end) = machine.hashable { part?.sink.hashAhead(algorithms, upTo: end) }
             checkpointIfDue()
         case .nudge: step(.networkChanged)
         case .wanted: step(.wanted(readers.wanted))
@@ -153,6 +158,7 @@ package actor TransferRunner {
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
         // The slot is free before the next attempt starts, which can then go on with it.
         if let slot = slots.removeValue(forKey: id) { part?.journal?.release(slot) }
+        if let writer = writers[id] { services.board.ended(writer.plan.url.origin) }
         step(.ended(id, result))
         writers[id] = nil
     }
@@ -168,7 +174,8 @@ package actor TransferRunner {
         let origin = machine.origin
         return TransferContext(
             now: MonotonicClock.now, progress: progress, hostNotBefore: services.board.notBefore(origin),
-            hostCeiling: services.board.ceiling(origin), jitter: Double.random(in: 0..<1))
+            hostCeiling: services.board.ceiling(origin), hostConnections: services.board.connections(origin),
+            jitter: Double.random(in: 0..<1))
     }
 
     private func checkPart() {

@@ -9,6 +9,7 @@ import Foundation
 /// |---|---|
 /// | `/small`, `/large` | ten bytes; `largeLength` bytes of `content` |
 /// | `/slow/…` | the same at 1 MiB/s for each connection, so that several connections pay off |
+/// | `/steady/…` | the same at 100 KiB/s |
 /// | `/private/…` | as `/slow/`, for those who send `credentials` |
 /// | `/ticket/…` | as `/slow/`, for those who send the cookie `ticket=valid` |
 /// | `/away/…` | a redirect to the same path on the plain server `away`, which is another origin |
@@ -75,6 +76,7 @@ package final class Nginx: Sendable {
     private static func locations(_ path: String, away: UInt16) -> String {
         """
         location /slow/ { alias \(path)/; limit_rate 1m; }
+        location /steady/ { alias \(path)/; limit_rate 100k; }
         location /private/ { alias \(path)/; limit_rate 1m; auth_basic "t"; auth_basic_user_file \(path)/passwords; }
         location /ticket/ { if ($cookie_ticket != "valid") { return 403; } rewrite ^/ticket(/.*)$ /slow$1 last; }
         location /away/ { rewrite ^/away(/.*)$ http://127.0.0.1:\(away)$1 redirect; }

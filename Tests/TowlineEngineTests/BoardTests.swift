@@ -44,9 +44,9 @@ struct BoardTests {
         let host = try origin("http://example.org/")
         board.record(.connections(2), of: host)
         clock.advance(HostBoard.ceilingLife - .seconds(1))
-        #expect(board.ceiling(host) == 2 && board.ceilings == [host: 2])
+        #expect(board.ceiling(host) == 2 && board.knowledge == [host: HostBoard.Knowledge(ceiling: 2)])
         clock.advance(.seconds(1))
-        #expect(board.ceiling(host) == nil && board.ceilings.isEmpty)
+        #expect(board.ceiling(host) == nil && board.knowledge.isEmpty)
         board.record(.connections(5), of: host)
         #expect(board.ceiling(host) == 5, "what was known before does not count any more")
     }

@@ -4,8 +4,10 @@ import TowlineEngine
 
 /// What is known of a host, as the registry keeps it.
 struct HostKnowledge: Hashable, Codable {
-    /// The connections that it allows.
-    var connections: Int
+    /// The connections that it allows, where it showed a limit.
+    var connections: Int?
+    /// The connections that paid off.
+    var usual: Int?
     /// When it showed that, in milliseconds since 1970.
     var learnedAt: Int64
 
@@ -22,21 +24,23 @@ extension DownloadCenter {
         let now = WallClock.milliseconds
         for (name, text) in try await registry.hostKnowledge() {
             guard let known = try? JSONDecoder().decode(HostKnowledge.self, from: Data(text.utf8)),
-                known.isFresh(now: now), known.connections > 0, let origin = try? HTTPURL(parsing: name).origin
+                known.isFresh(now: now), let origin = try? HTTPURL(parsing: name).origin
             else { continue }
-            services.board.record(.connections(known.connections), of: origin)
+            if let count = known.connections, count > 0 { services.board.record(.connections(count), of: origin) }
+            if let count = known.usual, count > 0 { services.board.record(.paysOff(count), of: origin) }
         }
-        knownCeilings = services.board.ceilings
+        knownHosts = services.board.knowledge
     }
 
     /// Writes down what transfers found out.
     func rememberHosts() async {
-        let ceilings = services.board.ceilings
-        guard ceilings != knownCeilings else { return }
-        let news = ceilings.filter { knownCeilings[$0.key] != $0.value }
-        knownCeilings = ceilings
-        for (origin, count) in news {
-            let known = HostKnowledge(connections: count, learnedAt: WallClock.milliseconds)
+        let hosts = services.board.knowledge
+        guard hosts != knownHosts else { return }
+        let news = hosts.filter { knownHosts[$0.key] != $0.value }
+        knownHosts = hosts
+        for (origin, host) in news {
+            let known = HostKnowledge(
+                connections: host.ceiling, usual: host.usual, learnedAt: WallClock.milliseconds)
             guard let data = try? JSONEncoder().encode(known) else { continue }
             do throws(TowlineError) {
                 try await registry.setHostKnowledge(String(decoding: data, as: UTF8.self), for: origin.description)

@@ -19,7 +19,7 @@ actor DownloadCenter {
     var renewalsInRow: [DownloadID: Int] = [:]
     var followers: [DownloadID: Task<Void, Never>] = [:]
     /// What the registry knows of the connections that hosts allow.
-    var knownCeilings: [HTTPURL.Origin: Int] = [:]
+    var knownHosts: [HTTPURL.Origin: HostBoard.Knowledge] = [:]
     /// What the caller's word keeps from being started.
     var overrulings = Overrulings()
     var isClosed = false

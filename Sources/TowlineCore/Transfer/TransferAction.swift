@@ -34,6 +34,8 @@ package enum HostReport: Hashable, Sendable {
     case leaveAlone(Duration)
     /// It allows no more connections than that.
     case connections(Int)
+    /// More connections than that bring no more bytes.
+    case paysOff(Int)
 }
 
 /// How a transfer ended.

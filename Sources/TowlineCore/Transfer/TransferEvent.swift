@@ -76,18 +76,21 @@ package struct TransferContext: Sendable {
     package var hostNotBefore: Duration?
     /// Connections the host is known to allow.
     package var hostCeiling: Int?
+    /// Connections that this process has to the host, those of this transfer among them.
+    package var hostConnections: Int
     /// A random number in 0 ..< 1.
     package var jitter: Double
 
     /// Makes one.
     package init(
         now: Duration, progress: [AttemptID: AttemptProgress] = [:], hostNotBefore: Duration? = nil,
-        hostCeiling: Int? = nil, jitter: Double = 0.5
+        hostCeiling: Int? = nil, hostConnections: Int = 0, jitter: Double = 0.5
     ) {
         self.now = now
         self.progress = progress
         self.hostNotBefore = hostNotBefore
         self.hostCeiling = hostCeiling
+        self.hostConnections = hostConnections
         self.jitter = jitter
     }
 }

@@ -39,8 +39,29 @@ extension TransferStateMachine {
             guard let gap = ledger.missing.first else { return [] }
             return start(gap, context)
         }
-        let served = serveReaders(context)
-        return served + grow(by: budget.target - live.count, context)
+        let served = serveReaders(context) + shed() + tellFinding(context)
+        // All downloads of a host share what one may have; each has one connection at least.
+        let room = budget.hostCeiling - context.hostConnections
+        return served + grow(by: min(budget.target - live.count, room), context)
+    }
+
+    /// Gives up the connections that came last, if they did not pay off.
+    private mutating func shed() -> [TransferAction] {
+        guard hasSurplus else { return [] }
+        hasSurplus = false
+        // While a digest of each response is all that tells flipped bits, none is cut.
+        guard !(carriesDigests && checksums.isEmpty) else { return [] }
+        let youngest = live.map(\.plan.id).sorted { $0.value > $1.value }
+        return youngest.prefix(max(0, live.count - budget.target)).flatMap { dismiss($0) }
+    }
+
+    /// What pays off is found by a download that has the host for itself.
+    private mutating func tellFinding(_ context: TransferContext) -> [TransferAction] {
+        guard let finding = budget.finding, finding != toldFinding, context.hostConnections <= live.count else {
+            return []
+        }
+        toldFinding = finding
+        return [.report(.paysOff(finding))]
     }
 
     private mutating func grow(by count: Int, _ context: TransferContext) -> [TransferAction] {
@@ -55,10 +76,10 @@ extension TransferStateMachine {
 
     /// A gap nobody has; else half of what would end last; else a race for the slowest remainder.
     private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
-        if let gap = nextGap() { return start(gap, context) }
+        if let gap = nextGap() { return start(atFront(gap), context) }
         let policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
         let runners = splittable
-        if let cut = policy.cut(runners) {
+        if let cut = frontCut(runners) ?? policy.cut(runners) {
             ledger.shrink(cut.victim, to: cut.segment.lowerBound)
             return [.shrink(cut.victim, end: cut.segment.lowerBound)] + start(cut.segment, context)
         }

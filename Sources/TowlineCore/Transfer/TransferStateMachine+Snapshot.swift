@@ -57,7 +57,10 @@ extension TransferStateMachine {
     }
 
     /// When the machine wants to be woken by a `tick`, if before the next regular one.
-    package var wakeAt: Duration? { phase == .running && live.isEmpty ? notBefore : nil }
+    package var wakeAt: Duration? {
+        guard phase == .running else { return nil }
+        return live.isEmpty ? notBefore : budget.wakeAt
+    }
 }
 
 /// What the runner asks between events.

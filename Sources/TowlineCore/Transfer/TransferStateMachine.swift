@@ -86,6 +86,10 @@ package struct TransferStateMachine: Sendable {
     var joinedWeakly = false
     var attempts: [AttemptID: Attempt] = [:]
     var budget: ConnectionBudget
+    /// The last connections that were added did not pay off and are to be given up.
+    var hasSurplus = false
+    /// The number of connections that the host's other downloads were told to begin with.
+    var toldFinding: Int?
     var resolved: HTTPURL
     var fileName = ""
     var nextID: UInt64
@@ -134,13 +138,17 @@ package struct TransferStateMachine: Sendable {
         var syncFailures = 0
     }
 
-    /// - Parameter firstID: ids of attempts count up from here; give each transfer of a process its own block.
-    package init(terms: TransferTerms, firstID: UInt64 = 1, hostCeiling: Int? = nil) {
+    /// - Parameters:
+    ///   - firstID: ids of attempts count up from here; give each transfer of a process its own block.
+    ///   - hostCeiling: connections the host is known to allow.
+    ///   - hostUsual: connections that paid off at this host before.
+    package init(terms: TransferTerms, firstID: UInt64 = 1, hostCeiling: Int? = nil, hostUsual: Int? = nil) {
         self.terms = terms
         nextID = firstID
         resolved = terms.source
         isSingle = terms.sequential || terms.isStream
-        budget = ConnectionBudget(requested: isSingle ? 1 : terms.connections, hostCeiling: hostCeiling)
+        budget = ConnectionBudget(
+            requested: isSingle ? 1 : terms.connections, hostCeiling: hostCeiling, usual: hostUsual)
         if let checksum = terms.checksum { checksums = [checksum] }
     }
 
@@ -210,9 +218,9 @@ package struct TransferStateMachine: Sendable {
         }
         receivedTotal += fresh
         estimator.add(fresh, now: context.now)
-        if isConfirmed, !isSingle {
-            budget.measure(fresh, active: working(context).count, now: context.now)
-        }
+        guard isConfirmed, !isSingle else { return }
+        let trip = Duration.seconds(roundTrip ?? 0)
+        hasSurplus = budget.measure(fresh, active: working(context).count, roundTrip: trip, now: context.now)
     }
 
     /// The beginning, or the discovery, after the first answer gave the name, that an earlier transfer left something.

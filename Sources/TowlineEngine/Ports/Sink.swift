@@ -20,7 +20,13 @@ package protocol Sink: AnyObject, Sendable {
     /// Notices a sink that was deleted or replaced behind our back.
     func checkIntact() throws(TowlineError)
 
-    /// Reads everything and compares.
+    /// The first `end` bytes are written and stay: what `verify` will need of them may be computed now. Returns at once.
+    func hashAhead(_ algorithms: [Checksum.Algorithm], upTo end: Int64)
+
+    /// Bytes that were written are given up: nothing that was computed ahead counts.
+    func forgetHashed()
+
+    /// Compares the first `length` bytes, reading what was not hashed before.
     ///
     /// - Returns: the checksums that do not match, with what was found; empty if all do.
     func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch]
@@ -44,6 +50,13 @@ package protocol Sink: AnyObject, Sendable {
 
     /// Lets go of descriptors and locks, keeping everything.
     func close()
+}
+
+extension Sink {
+    /// Nothing is computed ahead.
+    package func hashAhead(_ algorithms: [Checksum.Algorithm], upTo end: Int64) {}
+    /// Nothing was.
+    package func forgetHashed() {}
 }
 
 /// What publishing must respect.

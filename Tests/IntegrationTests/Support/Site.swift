@@ -76,14 +76,17 @@ final class Site: Sendable {
         _ target: String = Site.path, storage: any Storage = FileStorage(),
         _ change: (inout DownloadOptions) -> Void = { _ in }
     ) async throws -> Outcome {
-        let options = try options(target, change)
-        var outcome = await Download(options, storage: storage).run()
-        // A lock lives on in a child process between its fork and its exec (flock(2)); other tests start such ones.
-        for _ in 0..<100 where outcome.code == .destinationBusy {
-            try await Task.sleep(for: .milliseconds(20))
-            outcome = await Download(options, storage: storage).run()
-        }
-        return outcome
+        try await Self.run(try options(target, change), storage, patience: 100)
+    }
+
+    /// A lock lives on in a child process between its fork and its exec (flock(2)); other tests start such ones.
+    private static func run(
+        _ options: DownloadOptions, _ storage: any Storage, patience: Int
+    ) async throws -> Outcome {
+        let outcome = await Download(options, storage: storage).run()
+        guard outcome.code == .destinationBusy, patience > 0 else { return outcome }
+        try await Task.sleep(for: .milliseconds(20))
+        return try await run(options, storage, patience: patience - 1)
     }
 
     /// Leaves an unfinished download: `count` bytes come, then the server falls silent, and the user stops it.

@@ -40,27 +40,105 @@ struct SplitPolicyTests {
 
 @Suite("How many connections pay off")
 struct ConnectionBudgetTests {
-    /// Feeds a throughput that grows with the connections up to `limit` of them.
-    private func settle(limit: Int, requested: Int? = nil) -> Int {
-        var budget = ConnectionBudget(requested: requested, hostCeiling: nil)
+    /// A network whose throughput grows with the connections up to `limit` of them.
+    private struct Network {
+        var budget: ConnectionBudget
+        var limit: Int
         var now = Duration.zero
-        for _ in 0..<200 {
-            now += .milliseconds(100)
-            budget.measure(Int64(min(budget.target, limit)) * 100_000, active: budget.target, now: now)
+        var surplus = 0
+        var most = 0
+
+        /// Feeds it for a while, every 50 ms.
+        mutating func run(_ duration: Duration, roundTrip: Duration = .zero) {
+            let end = now + duration
+            while now < end {
+                now += .milliseconds(50)
+                let bytes = Int64(min(budget.target, limit)) * 1_000_000
+                if budget.measure(bytes, active: budget.target, roundTrip: roundTrip, now: now) { surplus += 1 }
+                most = max(most, budget.target)
+            }
         }
-        return budget.target
     }
 
-    @Test("doubles while it pays, and takes the last step back", arguments: [(1, 1), (2, 2), (4, 4), (8, 8), (99, 16)])
+    private func network(_ limit: Int, requested: Int? = nil, usual: Int? = nil) -> Network {
+        Network(budget: ConnectionBudget(requested: requested, hostCeiling: nil, usual: usual), limit: limit)
+    }
+
+    @Test(
+        "doubles while it pays, and takes the last step back, within a second",
+        arguments: [(1, 1), (2, 2), (4, 4), (8, 8), (99, 16)])
     func doubles(_ limit: Int, _ expected: Int) {
-        #expect(settle(limit: limit) == expected)
+        var network = network(limit)
+        network.run(.seconds(1))
+        #expect(network.budget.target == expected)
+        #expect(network.budget.finding == expected)
+        #expect(network.surplus == (expected < 16 ? 1 : 0), "what is taken back is said once")
+    }
+
+    @Test("where a round trip is long, a step is two doublings, and is measured for a round trip")
+    func longRoundTrips() {
+        var network = network(99)
+        network.run(.milliseconds(250), roundTrip: .milliseconds(200))
+        #expect(network.budget.target == 4)
+        network.run(.milliseconds(250), roundTrip: .milliseconds(200))
+        #expect(network.budget.target == 16)
+    }
+
+    @Test("a step that did not pay is tried again later, ever more rarely")
+    func searchesAgain() {
+        var network = network(2)
+        network.run(.seconds(10))
+        #expect(network.budget.target == 2 && network.surplus == 1)
+        network.limit = 8
+        network.run(.seconds(10))
+        #expect(network.budget.target == 8 && network.budget.finding == 8)
+        network.run(.seconds(100))
+        #expect(network.surplus <= 5 && network.budget.target == 8)
+    }
+
+    @Test("what paid off at the host before is where the next download begins")
+    func usual() {
+        #expect(network(99, usual: 8).budget.target == 8)
+        #expect(network(99, usual: 64).budget.target == 16)
+        var more = network(99, usual: 4)
+        more.run(.seconds(1))
+        #expect(more.budget.target == 16)
+        #expect(ConnectionBudget(requested: 2, hostCeiling: nil, usual: 8).target == 2)
+        #expect(ConnectionBudget(requested: nil, hostCeiling: 3, usual: 8).target == 3)
+    }
+
+    @Test("a trickle is measured for long enough to say something")
+    func trickle() {
+        var budget = ConnectionBudget(requested: nil, hostCeiling: nil)
+        var now = Duration.zero
+        for _ in 0..<9 {
+            now += .milliseconds(100)
+            _ = budget.measure(1000, active: 1, now: now)
+        }
+        #expect(budget.target == 1)
+        for _ in 0..<3 {
+            now += .milliseconds(100)
+            _ = budget.measure(1000, active: 1, now: now)
+        }
+        #expect(budget.target == 2)
+    }
+
+    @Test("a quarter of the new connections may never come")
+    func missing() {
+        var budget = ConnectionBudget(requested: nil, hostCeiling: nil, usual: 8)
+        for step in 0..<10 { _ = budget.measure(4 << 20, active: 5, now: .milliseconds(step * 50)) }
+        #expect(budget.target == 8)
+        for step in 10..<20 { _ = budget.measure(4 << 20, active: 6, now: .milliseconds(step * 50)) }
+        #expect(budget.target == 16)
     }
 
     @Test("what the user asked for is used at once and kept")
     func fixed() {
-        #expect(ConnectionBudget(requested: 7, hostCeiling: nil).target == 7)
-        #expect(settle(limit: 1, requested: 7) == 7)
-        #expect(ConnectionBudget(requested: 500, hostCeiling: nil).target == 128)
+        #expect(network(1, requested: 7).budget.target == 7)
+        var seven = network(1, requested: 7)
+        seven.run(.seconds(60))
+        #expect(seven.budget.target == 7 && seven.budget.finding == nil)
+        #expect(network(1, requested: 500).budget.target == 128)
         #expect(ConnectionBudget(requested: 7, hostCeiling: 3).target == 3)
     }
 
@@ -69,9 +147,9 @@ struct ConnectionBudgetTests {
         var budget = ConnectionBudget(requested: 4, hostCeiling: nil)
         budget.lower(to: 2, now: .zero)
         #expect(budget.target == 2)
-        budget.measure(1, active: 2, now: .seconds(19))
+        _ = budget.measure(1, active: 2, now: .seconds(19))
         #expect(budget.target == 2)
-        for second in 20..<200 { budget.measure(1, active: 2, now: .seconds(second)) }
+        for second in 20..<200 { _ = budget.measure(1, active: 2, now: .seconds(second)) }
         #expect(budget.target == 4)
     }
 }

@@ -7,6 +7,8 @@ struct TransferScript {
     var machine: TransferStateMachine
     var now = Duration.zero
     var progress: [AttemptID: AttemptProgress] = [:]
+    /// Connections to the host that other transfers of the process have.
+    var otherConnections = 0
     /// Attempts that were started, in order.
     var plans: [AttemptPlan] = []
     /// Everything the machine ever said.
@@ -24,7 +26,8 @@ struct TransferScript {
     /// Feeds an event; parts that the runner does at once (preparing) are done by hand in the tests.
     @discardableResult
     mutating func feed(_ event: TransferEvent) -> [TransferAction] {
-        fresh = machine.handle(event, TransferContext(now: now, progress: progress))
+        fresh = machine.handle(
+            event, TransferContext(now: now, progress: progress, hostConnections: progress.count + otherConnections))
         actions += fresh
         for case .start(let plan) in fresh {
             plans.append(plan)

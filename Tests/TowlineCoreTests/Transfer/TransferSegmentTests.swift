@@ -31,6 +31,77 @@ struct TransferSegmentTests {
         #expect(script.plans.dropFirst().allSatisfy { $0.field("If-Range") == "\"a\"" })
     }
 
+    /// Feeds a transfer that finds out by itself for a while: each connection brings `rate` up to `limit` of them.
+    private func search(_ script: inout TransferScript, _ duration: Duration, limit: Int) {
+        let end = script.now + duration
+        while script.now < end {
+            script.now += .milliseconds(50)
+            let running = script.plans.filter { script.machine.lease(of: $0.id) != nil }
+            let share = 1_000_000 * min(running.count, limit) / max(1, running.count)
+            for plan in running {
+                let received = (script.progress[plan.id]?.received ?? 0) + Int64(share)
+                script.progress[plan.id] = AttemptProgress(
+                    position: plan.lease.lowerBound + received, received: received)
+            }
+            script.feed(.tick)
+            for plan in script.started(in: script.fresh) { accept(plan, in: &script) }
+            script.endCancelled()
+        }
+    }
+
+    private func alone() throws -> TransferScript {
+        var script = try TransferScript { $0.connections = nil }
+        script.feed(.begin(nil))
+        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        return script
+    }
+
+    @Test("gives up the connections that did not pay off, and says what did")
+    func sheds() throws {
+        var script = try alone()
+        search(&script, .milliseconds(700), limit: 2)
+        #expect(script.plans.filter { script.machine.lease(of: $0.id) != nil }.count == 2)
+        #expect(script.plans.count >= 4, "four were tried")
+        #expect(script.actions.contains(.report(.paysOff(2))))
+    }
+
+    @Test("with a checksum the bytes come from the front, and no two connections bring the same")
+    func front() throws {
+        let sum = try Checksum(parsing: "sha256:" + String(repeating: "ab", count: 32))
+        var script = try TransferScript {
+            $0.connections = 4
+            $0.checksum = sum
+        }
+        script.feed(.begin(nil))
+        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        #expect(script.machine.hashable == nil)
+        script.feed(.prepared)
+        #expect(script.plans.count == 4)
+        let leases = script.plans.compactMap { script.machine.lease(of: $0.id) }
+        #expect(leases.map(\.upperBound).max() ?? .max <= 20 << 20, "none is far ahead of the others")
+        #expect(ByteRangeSet(leases).ranges.count == 1)
+        #expect(leases.reduce(0) { $0 + $1.count } == ByteRangeSet(leases).count)
+        for plan in script.plans.dropFirst() { accept(plan, in: &script) }
+        script.write(script.plans[0], to: 1 << 20)
+        script.feed(.tick)
+        #expect(script.machine.hashable?.end == 1 << 20)
+        #expect(script.machine.hashable?.algorithms == [.sha256])
+    }
+
+    @Test("downloads of one host share what one may have, and each has one connection")
+    func shared() throws {
+        var script = try alone()
+        script.otherConnections = 13
+        search(&script, .milliseconds(600), limit: 99)
+        #expect(script.plans.filter { script.machine.lease(of: $0.id) != nil }.count == 3)
+        #expect(script.actions.allSatisfy { if case .report(.paysOff) = $0 { false } else { true } })
+        var crowded = try alone()
+        crowded.otherConnections = 999
+        search(&crowded, .milliseconds(600), limit: 99)
+        #expect(crowded.plans.count == 1)
+    }
+
     @Test("gives the rest of a slow segment to a connection that is done")
     func steals() throws {
         var script = try spread(2)

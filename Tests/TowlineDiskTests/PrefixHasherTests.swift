@@ -1,0 +1,91 @@
+import TowlineCore
+import Testing
+
+@testable import TowlineDisk
+
+@Suite("Hashing while the rest arrives")
+struct PrefixHasherTests {
+    private let scratch = ScratchDirectory()
+    private let length = 5 << 20
+    private let bytes: [UInt8]
+
+    init() { bytes = pattern(0..<(5 << 20)) }
+
+    private func makeFile(_ content: [UInt8]) throws -> Descriptor {
+        scratch["file"] = content
+        return try #require(try Folder(scratch.path, syscall: SystemCalls()).open("file"))
+    }
+
+    private func checksum(_ algorithm: Checksum.Algorithm) throws -> Checksum {
+        try #require(Checksum(algorithm: algorithm, value: MessageDigest.value(of: bytes, algorithm)))
+    }
+
+    /// Waits for the thread, which says nothing by itself.
+    private func wait(_ hasher: PrefixHasher, for count: Int64) async throws {
+        for _ in 0..<2000 where hasher.hashed != count { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(hasher.hashed == count)
+    }
+
+    @Test("what was hashed ahead is not read again, and the value is right")
+    func ahead() async throws {
+        let hasher = PrefixHasher(file: try makeFile(bytes))
+        let wanted = [try checksum(.sha256), try checksum(.crc32c)]
+        hasher.advance([.sha256, .crc32c], to: 3 << 20)
+        try await wait(hasher, for: 3 << 20)
+        // Were it read again, these would show.
+        scratch.poke("file", at: 100, [0, 0, 0])
+        #expect(try await hasher.mismatches(wanted, length: Int64(length)).get() == [])
+        // Asked once more, all of it is read.
+        #expect(try await hasher.mismatches(wanted, length: Int64(length)).get().count == 2)
+    }
+
+    @Test("bytes that were given up are read again")
+    func forgets() async throws {
+        let hasher = PrefixHasher(file: try makeFile([0, 0, 0] + bytes[3...]))
+        hasher.advance([.sha256], to: 3 << 20)
+        try await wait(hasher, for: 3 << 20)
+        hasher.forget()
+        scratch.poke("file", at: 0, Array(bytes[..<3]))
+        #expect(try await hasher.mismatches([try checksum(.sha256)], length: Int64(length)).get() == [])
+    }
+
+    @Test("a beginning that got shorter was given up")
+    func shrinks() async throws {
+        let hasher = PrefixHasher(file: try makeFile([0, 0, 0] + bytes[3...]))
+        hasher.advance([.sha256], to: 3 << 20)
+        try await wait(hasher, for: 3 << 20)
+        hasher.advance([.sha256], to: 1)
+        scratch.poke("file", at: 0, Array(bytes[..<3]))
+        hasher.advance([.sha256], to: 4 << 20)
+        try await wait(hasher, for: 4 << 20)
+        #expect(try await hasher.mismatches([try checksum(.sha256)], length: Int64(length)).get() == [])
+    }
+
+    @Test("an algorithm that is wanted later reads from the beginning")
+    func another() async throws {
+        let hasher = PrefixHasher(file: try makeFile(bytes))
+        hasher.advance([.sha256], to: 3 << 20)
+        try await wait(hasher, for: 3 << 20)
+        let wanted = [try checksum(.md5), try checksum(.sha256)]
+        #expect(try await hasher.mismatches(wanted, length: Int64(length)).get() == [])
+    }
+
+    @Test("a file that is too short ends with an error, and so does a cancelled wait")
+    func failures() async throws {
+        let hasher = PrefixHasher(file: try makeFile(bytes))
+        hasher.advance([.sha256], to: 100 << 20)
+        let wanted = [try checksum(.sha256)]
+        guard case .failure(let error) = await hasher.mismatches(wanted, length: 6 << 20) else {
+            Issue.record("no error")
+            return
+        }
+        #expect(error.code == .diskFailure)
+        #expect(try await hasher.mismatches(wanted, length: Int64(length)).get() == [])
+        hasher.cancel()
+        guard case .failure(let end) = await hasher.mismatches(wanted, length: Int64(length)) else {
+            Issue.record("no end")
+            return
+        }
+        #expect(end.code == .cancelled)
+    }
+}
