@@ -14,6 +14,7 @@ package final class FileStorage: Storage {
     let queue: SyncQueue
     /// Downloads into one directory share its descriptor.
     private let folders = Mutex<[String: WeakFolder]>([:])
+    private let indices = Mutex<[FileIdentity: JournalIndex]>([:])
 
     /// Makes a storage. `boot` is for tests.
     package init(syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil) {
@@ -30,17 +31,40 @@ package final class FileStorage: Storage {
     }
 
     package func find(source: String, inDirectory directory: String) -> Place? {
-        guard let folder = try? folder(directory), let names = try? folder.names() else { return nil }
-        let suffix = ".tow-journal"
-        for name in names.sorted() where name.hasSuffix(suffix) {
-            guard let file = try? folder.open(name, readOnly: true),
-                case .live(let contents) = try? JournalFile.read(file, boot: boot),
-                contents.metadata.record.source == source
+        guard let folder = try? folder(directory) else { return nil }
+        for name in index(of: folder).names(of: source, read: { journals(in: folder) }) {
+            let names = PlaceNames(final: name)
+            guard self.source(of: names.journal, in: folder) == source, (try? folder.status(of: names.part)) != nil
             else { continue }
-            let place = Place(directory: directory, name: String(name.dropLast(suffix.count)))
-            if (try? folder.status(of: PlaceNames(final: place.name).part)) != nil { return place }
+            return Place(directory: directory, name: name)
         }
         return nil
+    }
+
+    private func source(of journal: String, in folder: Folder) -> String? {
+        guard let file = try? folder.open(journal, readOnly: true),
+            case .live(let contents) = try? JournalFile.read(file, boot: boot)
+        else { return nil }
+        return contents.metadata.record.source
+    }
+
+    private func journals(in folder: Folder) -> [(source: String, name: String)] {
+        let suffix = PlaceNames(final: "").journal
+        guard let names = try? folder.names() else { return [] }
+        return names.filter { $0.hasSuffix(suffix) }.compactMap { journal in
+            source(of: journal, in: folder).map { ($0, String(journal.dropLast(suffix.count))) }
+        }
+    }
+
+    private func index(of folder: Folder) -> JournalIndex {
+        indices.withLock { indices in
+            if let known = indices[folder.identity] { return known }
+            // Not more than a few are in use at once.
+            if indices.count >= 64 { indices = [:] }
+            let made = JournalIndex()
+            indices[folder.identity] = made
+            return made
+        }
     }
 
     /// The directory, shared while somebody uses it. The path is looked up each time: it may lead elsewhere by now.
@@ -115,6 +139,7 @@ package final class FileStorage: Storage {
         if terms.reservesSpace, let length = record.representation.completeLength {
             try Preallocation.reserve(length, for: file, in: folder)
         }
+        if journal != nil { index(of: folder).add(record.source, names.final) }
         let part = PartFile(
             file: file, folder: folder, names: names, journal: journal, queue: queue, source: record.source)
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet())

@@ -1,6 +1,10 @@
 /// How many connections pay off (DESIGN.md §5): one doubling at a time while the throughput of the whole grows by at
-/// least a tenth; the last step is taken back if it does not. Later one more step is tried now and then: networks
-/// change, and one measurement may have been unlucky.
+/// least a tenth; the last step is taken back if it does not.
+///
+/// Many servers give their bytes in bursts. A few moments of that say little, and waiting for a clear answer at each
+/// step would cost more than a step too many: where the measurement is too uneven to tell, the next step is taken, and
+/// some time later it is tried once with a quarter less. Where a step did not pay, it is tried again now and then:
+/// networks change.
 package struct ConnectionBudget: Hashable, Sendable {
     /// Connections to use now.
     package private(set) var target: Int
@@ -12,20 +16,22 @@ package struct ConnectionBudget: Hashable, Sendable {
     private let isFixed: Bool
     private var recovery: Duration?
     private var recoverAt: Duration?
-    private var search: Search
+    private var mode: Mode
+    private var meter = ThroughputMeter()
+    private var received: Int64 = 0
+    /// A step was taken on an uneven measurement: it is to be checked.
+    private var isUnsure = false
+    private var checkAt = Duration.zero
     /// When the next search begins, and how long after its end the one after that.
     private var searchAgainAt: Duration?
     private var searchPause = ConnectionBudget.firstPause
 
-    /// What is being measured.
-    private struct Search: Hashable, Sendable {
-        var isOver: Bool
-        /// The throughput before the last step.
-        var baseline: Double?
-        /// Connections before the last step.
-        var previous: Int
-        var windowStart: Duration?
-        var windowBytes: Int64 = 0
+    private enum Mode: Hashable, Sendable {
+        /// One step after the other; the throughput before the last one, and the connections.
+        case climbing(before: ThroughputMeter.Reading?, previous: Int)
+        case settled
+        /// With a quarter less than `from`, which brought `before`.
+        case checking(before: Double, from: Int)
     }
 
     /// - Parameters:
@@ -37,18 +43,24 @@ package struct ConnectionBudget: Hashable, Sendable {
         ceiling = min(wanted, hostCeiling ?? wanted)
         isFixed = requested != nil
         target = isFixed ? ceiling : min(max(usual ?? 1, 1), ceiling)
-        search = Search(isOver: isFixed, previous: 1)
+        mode = isFixed ? .settled : .climbing(before: nil, previous: 1)
     }
 
     /// Most connections that all downloads of one host have together, but for one that each has in any case.
     package var hostCeiling: Int { max(wanted, 16) }
 
-    /// How long one step is measured, at least; where a round trip takes longer, so long.
-    static let window = Duration.milliseconds(100)
-    /// A window is long enough with that many bytes for each connection: fewer say little of a slow network.
+    /// How long one step is measured, at least.
+    static let window = Duration.milliseconds(60)
+    /// How long, where the answer is not plain at once.
+    static let clearWindow = Duration.milliseconds(240)
+    /// Before so many bytes came for each connection a step is measured for longer: fewer say little of a slow network.
     static let windowShare: Int64 = 32 << 10
     /// The longest window, whatever came.
     static let longestWindow = Duration.seconds(1)
+    /// How long a check takes, at least, and at most where bytes come in bursts.
+    static let checkWindow = Duration.milliseconds(600), longestCheckWindow = Duration.milliseconds(2400)
+    /// A check is worth it if the download goes on for so many seconds.
+    static let worthChecking = 10.0
     /// From here on a step is two doublings: each costs two round trips, during which the connections before it are all
     /// there is.
     static let longRoundTrip = Duration.milliseconds(40)
@@ -56,62 +68,126 @@ package struct ConnectionBudget: Hashable, Sendable {
     static let firstPause = Duration.seconds(15)
 
     /// When there is something to measure next; `nil`: not by time.
-    package var wakeAt: Duration? { search.isOver ? nil : search.windowStart.map { $0 + Self.window } }
-
-    /// Feeds the bytes that came since the last call, over all connections; called a few times a second while
-    /// `active` connections bring bytes.
-    ///
-    /// - Returns: whether the last step is taken back: connections beyond `target` are to be given up.
-    package mutating func measure(_ bytes: Int64, active: Int, roundTrip: Duration = .zero, now: Duration) -> Bool {
-        if bytes > 0 { recover(now) }
-        if search.isOver { searchAgain(now) }
-        // Connections that are still being opened would spoil the measurement; a quarter of them may never come.
-        guard !search.isOver, active > 0, active * 4 >= target * 3 else {
-            search.windowStart = nil
-            search.windowBytes = 0
-            return false
-        }
-        guard let start = search.windowStart else {
-            search.windowStart = now
-            search.windowBytes = 0
-            return false
-        }
-        search.windowBytes += bytes
-        let length = now - start
-        guard length >= max(Self.window, min(roundTrip, Self.longestWindow)),
-            search.windowBytes >= Self.windowShare * Int64(active) || length >= Self.longestWindow
-        else { return false }
-        let rate = Double(search.windowBytes) / length.seconds
-        search.windowStart = nil
-        search.windowBytes = 0
-        return step(rate: rate, factor: roundTrip >= Self.longRoundTrip ? 4 : 2, now: now)
+    package var wakeAt: Duration? {
+        guard case .climbing = mode else { return nil }
+        return meter.nextSample
     }
 
-    private mutating func step(rate: Double, factor: Int, now: Duration) -> Bool {
-        if let baseline = search.baseline, rate < baseline * 1.1 {
-            let surplus = target > search.previous
-            target = search.previous
-            end(now)
-            return surplus
+    /// What is measured.
+    package struct Sample: Hashable, Sendable {
+        /// Bytes that came since the last call, over all connections.
+        package var bytes: Int64
+        /// Connections that bring bytes.
+        package var active: Int
+        /// What is still to come; `nil`: unknown.
+        package var remaining: Int64?
+        /// The least time from a request to its answer.
+        package var roundTrip: Duration
+
+        /// Makes one.
+        package init(bytes: Int64, active: Int, remaining: Int64? = nil, roundTrip: Duration = .zero) {
+            self.bytes = bytes
+            self.active = active
+            self.remaining = remaining
+            self.roundTrip = roundTrip
         }
-        search.baseline = rate
-        search.previous = target
-        target = min(target * factor, ceiling)
-        if target == search.previous { end(now) }
+    }
+
+    /// Takes a sample; called a few times a second, and at `wakeAt`.
+    ///
+    /// - Returns: whether connections are taken back: those beyond `target` are to be given up.
+    package mutating func measure(_ sample: Sample, now: Duration) -> Bool {
+        if sample.bytes > 0 { recover(now) }
+        received += sample.bytes
+        guard !isFixed, sample.active > 0, sample.active * 4 >= target * 3 else {
+            // Connections that are still being opened would spoil the measurement; a quarter of them may never come.
+            meter = ThroughputMeter()
+            return false
+        }
+        guard meter.add(sample.bytes, now: now), let reading = meter.reading else { return false }
+        switch mode {
+        case .climbing(let before, let previous): return climb(reading, before, previous, sample, now)
+        case .checking(let before, let from): return check(reading, before, from, sample, now)
+        case .settled: return settled(reading, sample, now)
+        }
+    }
+
+    private mutating func climb(
+        _ reading: ThroughputMeter.Reading, _ before: ThroughputMeter.Reading?, _ previous: Int, _ sample: Sample,
+        _ now: Duration
+    ) -> Bool {
+        // The first bytes over a long way say nothing of those to come.
+        if sample.roundTrip >= Self.longRoundTrip, before == nil, target == 1 { return step(nil, sample, now) }
+        guard reading.length >= Self.window,
+            received >= Self.windowShare * Int64(sample.active) || reading.length >= Self.longestWindow
+        else { return false }
+        guard let before, !before.isUneven, !reading.isUneven else {
+            isUnsure = isUnsure || target > 1
+            return step(reading, sample, now)
+        }
+        if reading.rate >= before.rate * 1.3 { return step(reading, sample, now) }
+        guard reading.length >= Self.clearWindow else { return false }
+        if reading.rate >= before.rate * 1.1 { return step(reading, sample, now) }
+        defer { settle(at: previous, now) }
+        return target > previous
+    }
+
+    private mutating func step(_ reading: ThroughputMeter.Reading?, _ sample: Sample, _ now: Duration) -> Bool {
+        let next = min(target * (sample.roundTrip >= Self.longRoundTrip ? 4 : 2), ceiling)
+        guard next > target else {
+            settle(at: target, now)
+            return false
+        }
+        mode = .climbing(before: reading, previous: target)
+        meter = ThroughputMeter()
+        target = next
         return false
     }
 
-    private mutating func end(_ now: Duration) {
-        search.isOver = true
-        finding = target
+    private mutating func settle(at count: Int, _ now: Duration) {
+        target = count
+        finding = count
+        mode = .settled
+        meter = ThroughputMeter()
+        checkAt = now + .seconds(1)
         searchAgainAt = now + searchPause
         searchPause = searchPause * 2
     }
 
-    private mutating func searchAgain(_ now: Duration) {
-        guard let time = searchAgainAt, now >= time, target < ceiling else { return }
-        searchAgainAt = nil
-        search = Search(isOver: false, previous: target)
+    private mutating func settled(_ reading: ThroughputMeter.Reading, _ sample: Sample, _ now: Duration) -> Bool {
+        if let time = searchAgainAt, now >= time, target < ceiling {
+            searchAgainAt = nil
+            mode = .climbing(before: nil, previous: target)
+            meter = ThroughputMeter()
+            return false
+        }
+        guard isEnough(reading, sample) else { return false }
+        meter = ThroughputMeter()
+        guard isUnsure, target > 1, now >= checkAt, let remaining = sample.remaining,
+            Double(remaining) > reading.rate * Self.worthChecking
+        else { return false }
+        mode = .checking(before: reading.rate, from: target)
+        target = target * 3 / 4
+        return true
+    }
+
+    private mutating func check(
+        _ reading: ThroughputMeter.Reading, _ before: Double, _ from: Int, _ sample: Sample, _ now: Duration
+    ) -> Bool {
+        guard isEnough(reading, sample) else { return false }
+        guard reading.rate >= before * 0.9 else {
+            isUnsure = false
+            settle(at: from, now)
+            return false
+        }
+        settle(at: (from + 1) / 2, now)
+        return true
+    }
+
+    /// Whether a rate can be compared with another.
+    private func isEnough(_ reading: ThroughputMeter.Reading, _ sample: Sample) -> Bool {
+        reading.length >= max(Self.checkWindow, sample.roundTrip * 2)
+            && (reading.isEven || reading.length >= Self.longestCheckWindow)
     }
 
     /// The host asked for less, or refused a connection while `working` others brought bytes.
@@ -120,8 +196,8 @@ package struct ConnectionBudget: Hashable, Sendable {
     package mutating func lower(to working: Int, now: Duration, recovery: Duration? = .seconds(20)) {
         ceiling = max(1, min(ceiling, working))
         target = min(target, ceiling)
-        search.previous = min(search.previous, target)
-        search.isOver = true
+        mode = .settled
+        meter = ThroughputMeter()
         searchAgainAt = nil
         self.recovery = recovery
         recoverAt = recovery.map { now + $0 }

@@ -41,7 +41,7 @@ extension TransferStateMachine {
         }
         let served = serveReaders(context) + shed() + tellFinding(context)
         // All downloads of a host share what one may have; each has one connection at least.
-        let room = budget.hostCeiling - context.hostConnections
+        let room = budget.hostCeiling - context.otherConnections - live.count
         return served + grow(by: min(budget.target - live.count, room), context)
     }
 
@@ -57,9 +57,7 @@ extension TransferStateMachine {
 
     /// What pays off is found by a download that has the host for itself.
     private mutating func tellFinding(_ context: TransferContext) -> [TransferAction] {
-        guard let finding = budget.finding, finding != toldFinding, context.hostConnections <= live.count else {
-            return []
-        }
+        guard let finding = budget.finding, finding != toldFinding, context.otherConnections == 0 else { return [] }
         toldFinding = finding
         return [.report(.paysOff(finding))]
     }

@@ -219,8 +219,11 @@ package struct TransferStateMachine: Sendable {
         receivedTotal += fresh
         estimator.add(fresh, now: context.now)
         guard isConfirmed, !isSingle else { return }
-        let trip = Duration.seconds(roundTrip ?? 0)
-        hasSurplus = budget.measure(fresh, active: working(context).count, roundTrip: trip, now: context.now)
+        let sample = ConnectionBudget.Sample(
+            bytes: fresh, active: working(context).count,
+            remaining: ledger.completeLength.map { $0 - ledger.written.count },
+            roundTrip: .seconds(roundTrip ?? 0))
+        hasSurplus = budget.measure(sample, now: context.now)
     }
 
     /// The beginning, or the discovery, after the first answer gave the name, that an earlier transfer left something.
