@@ -37,6 +37,8 @@ extension FileStorage {
             if let part = scene.part, try !part.lock() { throw LockOwner.busy(part) }
             scene.journal = try folder.open(names.journal)
             if let journal = scene.journal, try !journal.lock() { throw LockOwner.busy(journal) }
+            // Nothing is locked, and nothing is claimed: whoever creates finds out.
+            if scene.part == nil, scene.journal == nil { return scene }
             if try isCurrent(scene.part, names.part, folder), try isCurrent(scene.journal, names.journal, folder) {
                 return scene
             }

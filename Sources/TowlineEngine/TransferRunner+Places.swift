@@ -2,8 +2,6 @@ internal import TowlineCore
 
 /// Where the bytes go: what is there already, and what is to be created.
 extension TransferRunner {
-    private var source: String { options.url.withoutSecrets }
-
     /// Looks at what is known before the first request.
     func begin() throws(TowlineError) -> [TransferAction] {
         try checkFields()

@@ -18,6 +18,8 @@ package actor TransferRunner {
 
     let options: DownloadOptions
     let services: TransferServices
+    /// The URL that the user gave, without secrets.
+    let source: String
     weak var observer: (any TransferObserver)?
     var machine: TransferStateMachine
     var writers: [AttemptID: AttemptWriter] = [:]
@@ -50,6 +52,7 @@ package actor TransferRunner {
         if options.connection.user == nil { options.connection.user = options.url.userInfo }
         self.options = options
         self.services = services
+        source = options.url.withoutSecrets
         self.observer = observer
         limiter = RateLimiter(rate: options.rateLimit ?? 0)
         let block = Self.nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue

@@ -27,7 +27,7 @@ import Towline
     @Test func pauseKeepsEverythingAndResumeGoesOn() async throws {
         let site = try await Site(["/file": Resource(Self.version)], rate: 1_500_000)
         let downloader = try await site.downloader()
-        let download = try await downloader.add(try site.request("/file"))
+        let download = try await downloader.add(try site.request("/file") { $0.connections = 2 })
         try await download.reaches { $0.heldBytes > 600_000 }
         try await download.pause()
         let paused = try await download.reaches { $0.state == .paused }

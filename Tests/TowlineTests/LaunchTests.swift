@@ -113,7 +113,12 @@ import Towline
         let state = site.root.appendingPathComponent("state")
         let backup = site.root.appendingPathComponent("backup")
         var downloader = try await site.downloader()
-        let id = try await downloader.add(try site.request("/file") { $0.startsPaused = true }).id
+        let id = try await downloader.add(
+            try site.request("/file") {
+                $0.startsPaused = true
+                $0.connections = 2
+            }
+        ).id
         await downloader.close()
         try FileManager.default.copyItem(at: state, to: backup)
 

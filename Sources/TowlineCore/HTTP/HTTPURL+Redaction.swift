@@ -1,7 +1,9 @@
 extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The URL without user information, and with the values of well-known signature and credential parameters of
     /// the query taken out (their names stay). For journals, messages and logs.
-    package var withoutSecrets: String { "\(origin)\(path)" + (query.map { "?" + Self.redactedQuery($0) } ?? "") }
+    package var withoutSecrets: String {
+        origin.description + path + (query.map { "?" + Self.redactedQuery($0) } ?? "")
+    }
 
     /// `withoutSecrets`.
     package var description: String { withoutSecrets }

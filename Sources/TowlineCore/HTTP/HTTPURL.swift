@@ -28,7 +28,7 @@ package struct HTTPURL: Hashable, Sendable {
 
         /// `https://host:port`, without the port where it is the scheme's own.
         package var description: String {
-            "\(scheme)://\(host)" + (port == scheme.defaultPort ? "" : ":\(port)")
+            scheme.rawValue + "://" + host + (port == scheme.defaultPort ? "" : ":" + String(port))
         }
     }
 

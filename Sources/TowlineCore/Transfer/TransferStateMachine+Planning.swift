@@ -5,6 +5,9 @@ extension TransferStateMachine {
     /// The same where nothing stronger than the bytes themselves proves that they belong together.
     static let weakOverlap: Int64 = 64 << 10
 
+    /// So much is on its way to us, at least, wherever a connection brings bytes.
+    static let underWay: Int64 = 256 << 10
+
     /// Attempts that are wanted.
     var live: [Attempt] { attempts.values.filter { !$0.isDismissed } }
 
@@ -45,14 +48,23 @@ extension TransferStateMachine {
         return served + grow(by: min(budget.target - live.count, room), context)
     }
 
-    /// Gives up the connections that came last, if they did not pay off.
+    /// Ends the connections that came last, if they did not pay off, each after what is on its way: those bytes come
+    /// anyway.
     private mutating func shed() -> [TransferAction] {
         guard hasSurplus else { return [] }
         hasSurplus = false
         // While a digest of each response is all that tells flipped bits, none is cut.
         guard !(carriesDigests && checksums.isEmpty) else { return [] }
-        let youngest = live.map(\.plan.id).sorted { $0.value > $1.value }
-        return youngest.prefix(max(0, live.count - budget.target)).flatMap { dismiss($0) }
+        let youngest = live.sorted { $0.plan.id.value > $1.plan.id.value }
+        return youngest.prefix(max(0, live.count - budget.target)).flatMap { attempt in
+            guard attempt.isAccepted, let range = ledger.leases[attempt.plan.id]?.range else {
+                return dismiss(attempt.plan.id)
+            }
+            let end = range.lowerBound + max(Self.underWay, Int64((attempt.estimator.rate ?? 0) / 4))
+            guard end < range.upperBound else { return [] }
+            ledger.shrink(attempt.plan.id, to: end)
+            return [.shrink(attempt.plan.id, end: end)]
+        }
     }
 
     /// What pays off is found by a download that has the host for itself.

@@ -97,6 +97,8 @@ struct JSONLog: Sendable {
     }
 
     /// What was not taken yet.
+    var hasNews: Bool { !text.isEmpty }
+
     mutating func take() -> String {
         defer { text = "" }
         return text

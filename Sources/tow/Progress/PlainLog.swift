@@ -80,6 +80,8 @@ struct PlainLog: Sendable {
     }
 
     /// What was not taken yet.
+    var hasNews: Bool { !lines.isEmpty }
+
     mutating func take() -> String {
         defer { lines.removeAll() }
         return lines.isEmpty ? "" : lines.joined(separator: "\n") + "\n"

@@ -15,6 +15,8 @@ protocol ProgressLog: Sendable {
     mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration)
     /// Everything is over.
     mutating func closed(exitStatus: Int32, interrupted: Bool)
+    /// Whether there is something to write.
+    var hasNews: Bool { get }
     /// What is to be written now; not given again.
     mutating func take(now: Duration, isLast: Bool) -> String
 }
@@ -61,8 +63,11 @@ final class Reporter<Log: ProgressLog>: ClosableObserver {
 
     private func tell(_ body: (inout Log, Duration) -> Void) {
         let now = ContinuousClock.now - began
-        guarded.log.withLock { body(&$0, now) }
-        if !isTimed { pump.wake() }
+        let hasNews = guarded.log.withLock { log in
+            body(&log, now)
+            return log.hasNews
+        }
+        if !isTimed, hasNews { pump.wake() }
     }
 }
 
@@ -87,6 +92,9 @@ extension JSONLog: ProgressLog {
 }
 
 extension TerminalBoard: ProgressLog {
+    /// It moves on by itself.
+    var hasNews: Bool { true }
+
     mutating func closed(exitStatus: Int32, interrupted: Bool) {
         if interrupted { say(Phrases.resumeHint(startsOver: someStartOver)) }
     }

@@ -39,11 +39,13 @@ struct TransferSegmentTests {
             let running = script.plans.filter { script.machine.lease(of: $0.id) != nil }
             let share = 1_000_000 * min(running.count, limit) / max(1, running.count)
             for plan in running {
-                let received = (script.progress[plan.id]?.received ?? 0) + Int64(share)
-                script.progress[plan.id] = AttemptProgress(
-                    position: plan.lease.lowerBound + received, received: received)
+                let lower = plan.lease.lowerBound
+                let end = script.machine.lease(of: plan.id)?.upperBound ?? .max
+                let received = min((script.progress[plan.id]?.received ?? 0) + Int64(share), end - lower)
+                script.progress[plan.id] = AttemptProgress(position: lower + received, received: received)
             }
             script.feed(.tick)
+            for plan in running where script.machine.lease(of: plan.id)?.isEmpty == true { script.end(plan, .stopped) }
             for plan in script.started(in: script.fresh) { accept(plan, in: &script) }
             script.endCancelled()
         }
@@ -64,6 +66,8 @@ struct TransferSegmentTests {
         #expect(script.plans.filter { script.machine.lease(of: $0.id) != nil }.count == 2)
         #expect(script.plans.count >= 4, "four were tried")
         #expect(script.actions.contains(.report(.paysOff(2))))
+        #expect(
+            script.actions.allSatisfy { if case .cancel = $0 { false } else { true } }, "what is on its way is taken")
     }
 
     @Test("with a checksum the bytes come from the front, and no two connections bring the same")
