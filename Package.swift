@@ -134,7 +134,8 @@ let package = Package(
             name: "fault-server", dependencies: ["FaultServer"], path: "Sources/FaultServerMain", swiftSettings: strict),
 
         // For benchmarks: a network with delays and limits. Needs no package.
-        .target(name: "ShapingProxy", swiftSettings: strict),
+        .systemLibrary(name: "CPoll"),
+        .target(name: "ShapingProxy", dependencies: ["CPoll"], swiftSettings: strict),
         .executableTarget(
             name: "shaping-proxy", dependencies: ["ShapingProxy"], path: "Sources/ShapingProxyMain",
             swiftSettings: strict),

@@ -3,8 +3,8 @@
 
     Benchmarks/bench.py [--quick | --full] [--rows PATTERN] [--check] [--list]
 
-Prints a table for each row as it is done, and writes results.json and picture.svg. DESIGN of a row: the programs do the
-same work in turn (A B A B), medians and spread are told, every file's bytes are compared by SHA-256 with what the server
+Prints a table for each row as it is done, and writes results.json and picture.svg. In a row the programs do the same
+work in turn (A B A B); medians and spread are told, and every file's bytes are compared by SHA-256 with what the server
 has. `make bench` and `make bench-full` build what is needed and call this.
 """
 

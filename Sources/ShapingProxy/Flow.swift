@@ -63,10 +63,9 @@ struct Flow {
         guard !isFinished, !isStalled else { return .waits(.max) }
         acknowledge(now)
         let taking = take(now, link: &link)
-        if case .broken = taking { return .broken }
         let handing = handOn(now)
         switch (taking, handing) {
-        case (_, .broken): return .broken
+        case (.broken, _), (_, .broken): return .broken
         case (.moved, _), (_, .moved): return .moved
         case (.waits(let one), .waits(let other)): return .waits(min(one, other))
         }

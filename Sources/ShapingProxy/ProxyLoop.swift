@@ -1,3 +1,4 @@
+import CPoll
 import Glibc
 
 /// The thread of a ``ShapingProxy``: all its connections and what epoll says of them.
@@ -21,16 +22,16 @@ struct ProxyLoop {
     private var isDead = false
 
     init(listener: Int32, alarm: Int32, input: Int32?, target: UInt16, options: ShapingOptions) throws(SocketFailure) {
-        poll = epoll_create1(Int32(EPOLL_CLOEXEC.rawValue))
+        poll = epoll_create1(0)
         guard poll >= 0 else { throw SocketFailure("epoll_create1") }
         self.listener = listener
         self.target = target
         self.options = options
         events = .allocate(capacity: 512)
         link = options.totalRate.map { TokenBucket(rate: $0, now: Self.now()) }
-        watch(listener, EPOLLIN.rawValue, Self.listenerTag)
-        watch(alarm, EPOLLIN.rawValue, Self.alarmTag)
-        if let input { watch(input, EPOLLIN.rawValue, Self.alarmTag) }
+        watch(listener, cpoll_readable, Self.listenerTag)
+        watch(alarm, cpoll_readable, Self.alarmTag)
+        if let input { watch(input, cpoll_readable, Self.alarmTag) }
     }
 
     /// Waits until there is something to do and does it. `false` if it shall end.
@@ -96,9 +97,8 @@ struct ProxyLoop {
                 number: statistics.accepted, client: client, server: server, options: options, now: Self.now())
             statistics.open += 1
             statistics.mostOpen = max(statistics.mostOpen, statistics.open)
-            let interest = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | 1 << 31  // EPOLLET
-            watch(client, interest, UInt64(slot) << 1)
-            watch(server, interest, UInt64(slot) << 1 | 1)
+            watch(client, cpoll_socket, UInt64(slot) << 1)
+            watch(server, cpoll_socket, UInt64(slot) << 1 | 1)
         }
     }
 

@@ -24,7 +24,7 @@ struct Ring {
     /// Sends up to `limit` bytes. What send(2) returned.
     mutating func send(to socket: Int32, limit: Int) -> Int {
         guard let memory, used > 0 else { return 0 }
-        let count = Glibc.send(socket, memory + head, min(limit, used, capacity - head), Int32(MSG_NOSIGNAL.rawValue))
+        let count = Glibc.send(socket, memory + head, min(limit, used, capacity - head), Int32(MSG_NOSIGNAL))
         if count > 0 {
             head = (head + count) % capacity
             used -= count

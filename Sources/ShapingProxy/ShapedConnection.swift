@@ -1,3 +1,4 @@
+import CPoll
 import Glibc
 
 /// A client's connection and the one to the target that belongs to it.
@@ -19,11 +20,11 @@ struct ShapedConnection {
 
     /// Takes note of what epoll said of one of the sockets.
     mutating func note(_ events: UInt32, ofClient: Bool) {
-        let failed = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
-        if failed || events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 {
+        let failed = events & cpoll_failed != 0
+        if failed || events & cpoll_readable != 0 {
             if ofClient { up.isReadable = true } else { down.isReadable = true }
         }
-        if failed || events & EPOLLOUT.rawValue != 0 {
+        if failed || events & cpoll_writable != 0 {
             if ofClient { down.isWritable = true } else { up.isWritable = true }
         }
     }

@@ -1,3 +1,4 @@
+import CPoll
 import Glibc
 import Synchronization
 
