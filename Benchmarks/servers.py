@@ -66,6 +66,7 @@ class Origin:
         # nginx drops its rights and must still read.
         place.chmod(0o755)
         self.digests, self.lengths = {}, {}
+        self.files, self.made = {}, 0
         self.plain, self.tls, self.http2 = free_port(), free_port(), free_port()
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
@@ -98,8 +99,11 @@ class Origin:
 
     def file(self, size):
         """The name of a file of `size` bytes."""
-        name = f"file-{size}"
-        if name not in self.digests:
+        name = self.files.get(size)
+        if not name:
+            # A name that was never there: nginx keeps files open.
+            self.made += 1
+            name = self.files[size] = f"file-{self.made}"
             block = os.urandom(1 << 20)
             with open(self.served / name, "wb") as file:
                 left, number = size, 0
@@ -112,11 +116,12 @@ class Origin:
             self.lengths[self.digests[name]] = size
         return name
 
-    def forget(self, keep=()):
-        """Removes the large files, except those named."""
-        for name in [name for name in self.digests if name.startswith("file-") and name not in keep]:
+    def forget(self):
+        """Removes the large files: they are in memory."""
+        for name in self.files.values():
             (self.served / name).unlink()
             del self.digests[name]
+        self.files = {}
 
     def small_files(self, count, size):
         """The paths of `count` files of `size` bytes, with their digests."""

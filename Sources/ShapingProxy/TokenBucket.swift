@@ -1,4 +1,4 @@
-/// Lets bytes through at a rate. It saves up for 20 ms, so that a thread that is woken late makes up for it.
+/// Lets bytes through at a rate. It saves up for 50 ms, so that a thread that is woken late makes up for it.
 struct TokenBucket {
     private let rate: Double
     private let most: Double
@@ -10,7 +10,7 @@ struct TokenBucket {
     init(rate: Int64, now: Int64) {
         self.rate = Double(rate)
         least = Int(min(max(rate / 500, 1), 32 << 10))
-        most = max(Double(rate) / 50, Double(least))
+        most = max(Double(rate) / 20, Double(least))
         filled = now
     }
 

@@ -94,10 +94,10 @@ import Testing
         var options = ShapingOptions()
         options.delay = 50_000_000
         options.window = 100_000
-        // 2 MB/s; the last window needs no acknowledgement.
-        try await withProxy(options, length: 1_000_000) { proxy in
-            try await expectTime(atLeast: .milliseconds(530), atMost: .milliseconds(600)) {
-                #expect(await get(proxy).isContent(0..<1_000_000))
+        // Ten windows, each a round trip after the one before; the first after two.
+        try await withProxy(options, length: 990_000) { proxy in
+            try await expectTime(atLeast: .milliseconds(545), atMost: .milliseconds(590)) {
+                #expect(await get(proxy).isContent(0..<990_000))
             }
         }
     }
