@@ -4,8 +4,7 @@
     Benchmarks/bench.py [--quick | --full] [--rows PATTERN] [--check] [--list]
 
 Prints a table for each row as it is done, and writes results.json and picture.svg. In a row the programs do the same
-work in turn (A B A B); medians and spread are told, and every file's bytes are compared by SHA-256 with what the server
-has. `make bench` and `make bench-full` build what is needed and call this.
+work in turn (A B A B); medians and spread are told, and every file made is compared byte for byte with the server's. `make bench` and `make bench-full` build what is needed and call this.
 """
 
 import argparse
@@ -39,7 +38,7 @@ class Bench:
     """What all rows share: programs, places, servers, and which form is wanted."""
 
     def __init__(self, options, memory):
-        self.full, self.verbose = options.full, options.verbose
+        self.full, self.verbose, self.wanted_rounds = options.full, options.verbose, options.rounds
         self.tow, self.proxy = options.tow.resolve(), options.proxy.resolve()
         self.memory = memory
         options.disk.mkdir(parents=True, exist_ok=True)
@@ -54,6 +53,9 @@ class Bench:
 
     def pick(self, quick, full):
         return full if self.full else quick
+
+    def rounds(self, quick, full):
+        return self.wanted_rounds or self.pick(quick, full)
 
     def quick_peers(self, *names):
         """In the quick form these alone; in the full one all."""
@@ -74,6 +76,7 @@ def parse():
     parser.add_argument("--quick", action="store_true", help="at most three minutes; the default")
     parser.add_argument("--full", action="store_true", help="every row at its full size, all peers; hours")
     parser.add_argument("--rows", default="*", metavar="PATTERN", help="rows by name: 'delay*,small*'")
+    parser.add_argument("--rounds", type=int, metavar="N", help="how often each program runs")
     parser.add_argument("--list", action="store_true", help="print the rows' names and end")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a must is missed")
     parser.add_argument("--install", action="store_true", help="install the peers and nginx first (Debian)")

@@ -46,7 +46,7 @@ def draw(results, machine):
         parts.append(f'<text x="8" y="{top + 26}" class="quiet" font-size="11">{escape(shortened(result.title))}</text>')
         for offset, kind, who, value in ((0, "tow", own, mine), (BAR + GAP, "peer", label, theirs)):
             length = max(2, room * value / most)
-            shown = f"{number(value / 1000)} MB" if result.metric == "rss" else f"{number(value)} s"
+            shown = f"{number(value / 1024)} MiB" if result.metric == "rss" else f"{number(value)} s"
             parts.append(f'<rect class="{kind}" x="{LEFT}" y="{top + offset}" width="{length:.1f}" height="{BAR}" rx="2"/>')
             parts.append(f'<text x="{LEFT + length + 6:.1f}" y="{top + offset + 10}" font-size="11">'
                          f"{escape(shown)} {name} <tspan class=\"quiet\">{escape(shortened(who, 26))}</tspan></text>")

@@ -30,7 +30,7 @@ def table(result):
     """The lines of one row."""
     lines = [f"\n{result.name}: {result.title}"]
     width = max([len(entry.label) for entry in result.entries] + [10])
-    lines.append(f"  {'':{width}}  {'wall s':>24} {'CPU s':>24} {'MB':>7} {'tail':>6}  rounds")
+    lines.append(f"  {'':{width}}  {'wall s':>24} {'CPU s':>24} {'MiB':>7} {'tail':>6}  rounds")
     for entry in result.entries:
         if entry.failure:
             lines.append(f"  {entry.label:{width}}  {entry.failure}")
@@ -38,7 +38,7 @@ def table(result):
         rss, tail = entry.median("rss"), entry.median("tail")
         lines.append(
             f"  {entry.label:{width}}  {spread(entry, 'wall'):>24} {spread(entry, 'cpu'):>24} "
-            f"{number(rss / 1000) if rss else '-':>7} {f'{tail:.1%}' if tail is not None else '-':>6}  {len(entry.runs)}")
+            f"{number(rss / 1024) if rss else '-':>7} {f'{tail:.1%}' if tail is not None else '-':>6}  {len(entry.runs)}")
     for check in result.checks:
         mark = MARKS[check.passed] if check.must else "info"
         sign = "≤" if check.at_most else "≥"
@@ -53,7 +53,7 @@ def table(result):
 
 def as_data(result):
     return {
-        "row": result.name, "title": result.title, "metric": result.metric, "unit": result.unit,
+        "row": result.name, "title": result.title, "metric": result.metric,
         "entries": [{
             "label": entry.label, "failure": entry.failure,
             **{what: {"median": entry.median(what), "least": min(entry.values(what), default=None),

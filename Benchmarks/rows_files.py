@@ -34,13 +34,14 @@ def small_entries(bench, base, paths, lists, certificate=None):
 
 
 def small(bench, name, title, base, certificate=None, place=None):
-    count = bench.pick(3000, 10_000)
-    files = bench.origin.small_files(count, SIZE)
+    count = bench.pick(2000, 10_000)
+    folder = bench.origin.small_files(count, SIZE)
+    names = [f"{number:05}" for number in range(count)]
     result = Result(name, f"{count} files of 10 KiB {title}")
     lists = bench.memory / "lists"
     lists.mkdir(exist_ok=True)
-    contest(bench, result, small_entries(bench, base, files, lists, certificate),
-            {path.rsplit("/", 1)[1]: value for path, value in files.items()}, rounds=bench.pick(2, 5), timeout=120,
+    contest(bench, result, small_entries(bench, f"{base}/{folder.name}", names, lists, certificate),
+            {name: folder / name for name in names}, rounds=bench.rounds(1 if place else 2, 5), timeout=120,
             place=place)
     result.speed_against_best("tow", 1.0)
     wall = result.median("tow")
@@ -111,21 +112,25 @@ def memory_over_time(result, pid, over):
 
 def million(bench):
     """`tow get -i -` with a list that goes on and on, against 10,000 files in the same way."""
-    count = bench.pick(50_000, 1_000_000)
-    result = Result("million", f"{count} URLs of 10 KiB from a pipe into memory")
+    few, many = bench.pick((5000, 20_000), (10_000, 1_000_000))
+    result = Result("million", f"{many:,} URLs of 10 KiB from a pipe into memory")
     content = bench.origin.one_small_file(SIZE)
     base = f"http://127.0.0.1:{bench.origin.plain}"
-    for label, number in (("tow, 10,000", 10_000), (f"tow, {count:,}", count)):
-        entry = Entry(label, lambda _: None)
-        entry.runs.append(fed(bench, result if number == count else Result("", ""), base, number, content))
+    for number in (few, many):
+        entry = Entry(f"tow, {number:,}", lambda _: None)
+        entry.runs.append(fed(bench, result if number == many else Result("", ""), base, number, content))
         result.entries.append(entry)
         bench.progress(result, entry, entry.runs[-1])
-    few, many = (result.median(entry.label) for entry in result.entries)
-    result.at_least("files per second / those of 10,000",
-                    ratio(ratio(count, many), ratio(10_000, few)), 0.9)
+    speeds = [ratio(number, result.median(f"tow, {number:,}")) for number in (few, many)]
+    result.at_least(f"files per second / those of {few:,}", ratio(speeds[1], speeds[0]), 0.9)
     peak = result.entries[1].median("rss")
-    result.at_most("peak resident MB", peak / 1000 if peak else None, 60, unit="MB")
-    result.figures["files per second"] = ratio(count, many)
+    result.at_most("peak resident MiB", peak / 1024 if peak else None, 60, unit="MiB")
+    samples = [kibibytes for _, kibibytes in result.figures.get("resident KiB by second", [])]
+    if len(samples) >= 8:
+        quarter = len(samples) // 4
+        result.at_most("resident in the last quarter / in the second",
+                       max(samples[-quarter:]) / max(samples[quarter:2 * quarter]), 1.1, must=False)
+    result.figures["files per second"] = speeds[1]
     return result
 
 

@@ -4,6 +4,7 @@ import pathlib
 import shutil
 
 import measuring
+import servers
 from contest import Entry, Result, contest, ratio
 from peers import OneFile, aria2_best
 
@@ -29,7 +30,7 @@ def single(bench, name, certificate=None, *, tow=(), tow_label="tow", more=(), p
 
 
 def large_http(bench):
-    size = bench.pick(512 << 20, 2 << 30)
+    size = bench.pick(256 << 20, 2 << 30)
     name = bench.origin.file(size)
     result = Result("large-http", f"{size >> 20} MiB over loopback into memory, one connection", "cpu")
     port = bench.origin.plain
@@ -39,12 +40,13 @@ def large_http(bench):
     tow = ("-x", "1", "--http1")
     entries = single(bench, name, tow=tow, tow_label="tow -x1", more=floor, peers=bench.quick_peers("curl", "wget"))
     entries.append(Entry("tow", lambda base: OneFile(bench).tow(f"{base}/{name}", OUTPUT), peer=False))
-    contest(bench, result, entries, {str(OUTPUT): bench.origin.digests[name]}, rounds=bench.pick(5, 9), warm=True)
+    contest(bench, result, entries, {str(OUTPUT): bench.origin.served / name}, rounds=bench.rounds(5, 9), warm=True)
     if floor:
         result.at_most("tow -x1: CPU / floor",
                        ratio(result.median("tow -x1", "cpu"), result.median("floor: recv + pwrite", "cpu")), 1.10)
     result.cost_against_best("tow -x1", 1.0)
     result.cost_against_best("tow -x1", 1.0, "wall")
+    result.tails()
     cpu = result.median("tow -x1", "cpu")
     result.figures["tow -x1: CPU seconds per GiB"] = cpu / size * (1 << 30) if cpu else None
     return result
@@ -56,10 +58,11 @@ def large_tls(bench):
     result = Result("large-tls", f"{size >> 20} MiB over TLS and loopback into memory, one connection", "cpu")
     entries = single(bench, name, bench.origin.certificate, tow=("-x", "1", "--http1"), tow_label="tow -x1",
                      peers=bench.quick_peers("curl", "wget"))
-    contest(bench, result, entries, {str(OUTPUT): bench.origin.digests[name]}, rounds=bench.pick(5, 9), warm=True,
+    contest(bench, result, entries, {str(OUTPUT): bench.origin.served / name}, rounds=bench.rounds(5, 9), warm=True,
             target=bench.origin.tls, scheme="https")
     result.cost_against_best("tow -x1", 1.0)
     result.cost_against_best("tow -x1", 1.0, "wall")
+    result.tails()
     return result
 
 
@@ -73,7 +76,7 @@ def durable(bench):
         entries.append(Entry("aria2 -x16", lambda base: do.aria2(f"{base}/{name}", OUTPUT, *aria2_best(16))))
         entries.append(Entry("aria2", lambda base: do.aria2(f"{base}/{name}", OUTPUT)))
     entries.append(Entry("tow --no-sync", lambda base: do.tow(f"{base}/{name}", OUTPUT, "--no-sync"), peer=False))
-    contest(bench, result, entries, {str(OUTPUT): bench.origin.digests[name]}, rounds=bench.pick(3, 7),
+    contest(bench, result, entries, {str(OUTPUT): bench.origin.served / name}, rounds=bench.rounds(2, 7),
             place=bench.disk)
     label, wall = result.best(labels=["aria2", "aria2 -x16", "aria2 --file-allocation=none"])
     if label:
@@ -81,6 +84,7 @@ def durable(bench):
     if "curl" in bench.peers:
         result.at_most("tow: wall / curl, which does not sync", ratio(result.median("tow"), result.median("curl")),
                        1.15)
+    result.tails()
     return result
 
 
@@ -90,7 +94,7 @@ def checksum(bench):
     for speed in ("100m", None):
         size = bench.pick(256 << 20, 1 << 30)
         name = bench.origin.file(size)
-        expected = bench.origin.digests[name]
+        expected = servers.digest(bench.origin.served / name)
         path = f"rate/{speed}/{name}" if speed else name
         where = "at 100 MiB/s" if speed else "over loopback"
         result = Result("checksum-slow" if speed else "checksum-fast",
@@ -108,7 +112,7 @@ def checksum(bench):
             if "aria2c" in bench.peers:
                 entries.append(Entry("aria2 --checksum", lambda base: do.aria2(
                     f"{base}/{path}", OUTPUT, "--file-allocation=none", f"--checksum=sha-256={expected}")))
-        contest(bench, result, entries, {str(OUTPUT): expected}, rounds=bench.pick(1 if speed else 3, 5))
+        contest(bench, result, entries, {str(OUTPUT): bench.origin.served / name}, rounds=bench.rounds(1 if speed else 3, 5))
         without = result.median("tow")
         if not speed:
             # As far as the hash's own speed allows.
@@ -135,7 +139,7 @@ def start_up(bench):
     for name, (title, limit, commands) in work.items():
         result = Result(name, f"start to end, {title}")
         result.entries = [Entry(label, lambda base: None) for label in commands]
-        for number in range(bench.pick(60, 400)):
+        for number in range(bench.rounds(40, 400)):
             for entry in result.entries:
                 command = list(commands[entry.label])
                 command[0] = shutil.which(str(command[0]))

@@ -22,7 +22,7 @@ SPEED, SIZE = "2k", 2 << 20
 def one(bench):
     size = bench.pick(256, 1024) << 20
     name = bench.origin.file(size)
-    result = Result("memory-1", f"peak memory of one download, {size >> 20} MiB", "rss", "MB")
+    result = Result("memory-1", f"peak memory of one download, {size >> 20} MiB", "rss")
     do = OneFile(bench)
     entries = [
         Entry("tow", lambda base: do.tow(f"{base}/{name}", OUTPUT)),
@@ -33,10 +33,10 @@ def one(bench):
     if "aria2c" in bench.peers:
         entries.append(Entry("aria2 -x16", lambda base: do.aria2(
             f"{base}/rate/20m/{name}", OUTPUT, "-x16", "-s16", "-k1M", "--file-allocation=none")))
-    contest(bench, result, entries, {str(OUTPUT): bench.origin.digests[name]}, rounds=bench.pick(1, 3))
+    contest(bench, result, entries, {str(OUTPUT): bench.origin.served / name}, rounds=bench.rounds(1, 3))
     for entry in entries[:2]:
         peak = entry.median("rss")
-        result.at_most(f"{entry.label}: peak resident MB", peak / 1000 if peak else None, 25, unit="MB")
+        result.at_most(f"{entry.label}: peak resident MiB", peak / 1024 if peak else None, 25, unit="MiB")
     return result
 
 
@@ -94,8 +94,10 @@ def running(bench, count, limit):
         env={"PATH": os.environ["PATH"], "HOME": str(bench.home), "no_proxy": "*"})
     listener = Listener(process.stdout)
     listener.start()
+    failed = []
     try:
         observe(result, process, listener, count, limit)
+        failed = listener.failed[:]
         process.send_signal(signal.SIGTERM)
         process.wait(10)
     except subprocess.TimeoutExpired:
@@ -108,8 +110,8 @@ def running(bench, count, limit):
         said = errors.read(500).strip()
         errors.close()
         shutil.rmtree(directory, ignore_errors=True)
-    if listener.failed or not listener.bytes:
-        result.notes.append((listener.failed or [said])[0][:200])
+    if failed or not listener.bytes:
+        result.notes.append((failed or [said])[0][:200])
     bench.progress(result, result.entries[0], result.entries[0].runs[0])
     return result
 
@@ -123,7 +125,7 @@ def observe(result, process, listener, count, limit):
         time.sleep(0.1)
     if process.poll() is not None:
         entry.runs.append(Run(failure=f"status {process.returncode}"))
-        result.at_most(f"{count:,} running: resident MB", None, limit, unit="MB")
+        result.at_most(f"{count:,} running: resident MiB", None, limit, unit="MiB")
         return
     result.figures["seconds until all have bytes"] = round(time.monotonic() - began, 1)
     seconds = 8
@@ -135,7 +137,7 @@ def observe(result, process, listener, count, limit):
     result.figures["threads"] = figure(status, "Threads")
     result.figures["CPU microseconds per second and download"] = round(spent / seconds / count * 1e6, 1)
     result.at_least("downloads that grew in the last seconds, of all", len(listener.growths) / count, 1.0)
-    result.at_most(f"{count:,} running: peak resident MB", peak / 1000, limit, unit="MB")
+    result.at_most(f"{count:,} running: peak resident MiB", peak / 1024, limit, unit="MiB")
 
 
 def many(bench):

@@ -44,13 +44,13 @@ def against_peers(result, connections, no_options):
     result.tails()
 
 
-def lasting(bench, name, title, seconds, rate, path, limit, network=None):
+def lasting(bench, name, title, seconds, rate, path, limit, network=None, quick=2):
     """A row for a file that takes the best peer so many seconds at `rate` bytes per second in all."""
     size = int(seconds * rate) // MEBIBYTE * MEBIBYTE
     file = bench.origin.file(size)
     result = Result(name, f"{title}, {size // MEBIBYTE} MiB")
     entries = racers(bench, path.format(file), size, defaults=bench.pick(0, 1))
-    contest(bench, result, entries, {str(OUTPUT): bench.origin.digests[file]}, rounds=bench.pick(2, 5),
+    contest(bench, result, entries, {str(OUTPUT): bench.origin.served / file}, rounds=bench.rounds(quick, 5 if seconds < 5 else 3),
             network=network, timeout=seconds * 5 + 10)
     if network:
         shares = [seen["cpuSeconds"] for seen in network.seen]
@@ -79,26 +79,27 @@ def delayed(bench):
                               slow_start="yes")
             results.append(lasting(
                 bench, f"delay-{milliseconds}ms-{megabits}M-{seconds}s",
-                f"{milliseconds} ms round trip, {megabits} Mbit/s", seconds, megabits * 125_000, "{}", limit, network))
+                f"{milliseconds} ms round trip, {megabits} Mbit/s", seconds, megabits * 125_000, "{}", limit, network,
+                quick=1))
             bench.origin.forget()
     return results
 
 
 def one_bad(bench, name, title, *, ideal_limit, rounds, must=True, timeout=None, **options):
     """Eight connections of 10 MB/s, one of which is bad. The ideal is what the seven others take."""
-    rate, seconds = 10_000_000, bench.pick(3, 10)
+    rate, seconds = 10_000_000, bench.pick(2, 10)
     size = 7 * rate * seconds // MEBIBYTE * MEBIBYTE
     file = bench.origin.file(size)
     result = Result(name, f"{title}, {size // MEBIBYTE} MiB")
     network = Network(bench.proxy, bench.origin.plain, rate=rate, **options)
-    contest(bench, result, racers(bench, file, size, 8), {str(OUTPUT): bench.origin.digests[file]}, rounds=rounds,
+    contest(bench, result, racers(bench, file, size, 8), {str(OUTPUT): bench.origin.served / file}, rounds=rounds,
             network=network, timeout=timeout or seconds * 8)
     ideal = size / (7 * rate)
     result.figures["ideal: seconds of seven connections"] = ideal
     result.at_most("tow -x8: wall / ideal of seven connections", ratio(result.median("tow -x8"), ideal), ideal_limit,
                    must)
     for entry in result.entries:
-        if not entry.is_tow:
+        if entry.label != "tow -x8":
             result.at_most(f"{entry.label}: wall / ideal", ratio(entry.median("wall"), ideal), ideal_limit, False)
     result.tails()
     return result
@@ -107,18 +108,18 @@ def one_bad(bench, name, title, *, ideal_limit, rounds, must=True, timeout=None,
 def crawling(bench):
     """The third connection of eight has a hundredth of the others' rate."""
     return one_bad(bench, "one-crawls", "8 connections of 10 MB/s, one at 1 %", ideal_limit=1.15,
-                   rounds=bench.pick(2, 5), slow_connection="3=1%", timeout=bench.pick(40, 150))
+                   rounds=bench.rounds(1, 5), slow_connection="3=1%", timeout=bench.pick(20, 150))
 
 
 def stalled(bench):
     """The third connection of eight says nothing after a megabyte, and stays open."""
     return one_bad(bench, "one-stalls", "8 connections of 10 MB/s, one silent after 1 MB", ideal_limit=1.15,
-                   rounds=bench.pick(1, 3), must=False, stall_connection="3=1000000", timeout=bench.pick(12, 120))
+                   rounds=bench.rounds(1, 3), must=False, stall_connection="3=1000000", timeout=bench.pick(6, 120))
 
 
 def resets(bench):
     """Each connection is reset after 2 to 20 MB, at places that a seed determines."""
-    rate, size = 10_000_000, bench.pick(200, 800) * MEBIBYTE
+    rate, size = 10_000_000, bench.pick(128, 800) * MEBIBYTE
     file = bench.origin.file(size)
     result = Result("resets", f"connections of 10 MB/s, each reset after 2 to 20 MB, {size // MEBIBYTE} MiB")
     network = Network(bench.proxy, bench.origin.plain, rate=rate, reset_after="2000000-20000000", seed=7)
@@ -128,7 +129,7 @@ def resets(bench):
             # It gives up after five failures by default.
             entry.command = lambda base, make=entry.command: [*make(base), "--max-tries=0", "--retry-wait=1"]
             entry.label += " --max-tries=0"
-    contest(bench, result, entries, {str(OUTPUT): bench.origin.digests[file]}, rounds=bench.pick(1, 3), network=network,
+    contest(bench, result, entries, {str(OUTPUT): bench.origin.served / file}, rounds=bench.rounds(1, 3), network=network,
             timeout=bench.pick(20, 120))
     result.figures["resets in a run, most"] = max((seen["resets"] for seen in network.seen), default=None)
     result.speed_against_best("tow -x8", 1.0, must=False)
