@@ -127,7 +127,10 @@ def run(bench, options, chosen):
         return (now[0] - before[0]) / max(now[1] - before[1], 1)
 
     for name in chosen:
+        started = time.monotonic()
         done = ROWS[name](bench)
+        if options.verbose:
+            print(f"    {name}: {time.monotonic() - started:.0f} s in all", file=sys.stderr)
         for result in done if isinstance(done, list) else [done]:
             print(report.table(result), flush=True)
             results.append(result)

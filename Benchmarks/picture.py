@@ -7,7 +7,7 @@ from report import number
 WIDTH, LEFT, BAR, GAP, STEP = 760, 250, 12, 3, 46
 STYLE = """
   text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328 }
-  .quiet { fill: #59636e } .tow { fill: #0a7d4f } .peer { fill: #9aa4af } .line { stroke: #d1d9e0 }
+  .small { font-size: 11px } .quiet { fill: #59636e } .tow { fill: #0a7d4f } .peer { fill: #9aa4af } .line { stroke: #d1d9e0 }
   @media (prefers-color-scheme: dark) {
     text { fill: #f0f6fc } .quiet { fill: #9198a1 } .tow { fill: #3fb27f } .peer { fill: #656c76 }
     .line { stroke: #3d444d }
@@ -43,17 +43,17 @@ def draw(results, machine):
         room = WIDTH - LEFT - 210
         name = {"cpu": "CPU", "wall": "time", "rss": "memory"}[result.metric]
         parts.append(f'<text x="8" y="{top + 11}">{escape(result.name)}</text>')
-        parts.append(f'<text x="8" y="{top + 26}" class="quiet" font-size="11">{escape(shortened(result.title))}</text>')
+        parts.append(f'<text x="8" y="{top + 26}" class="quiet small">{escape(shortened(result.title))}</text>')
         for offset, kind, who, value in ((0, "tow", own, mine), (BAR + GAP, "peer", label, theirs)):
             length = max(2, room * value / most)
             shown = f"{number(value / 1024)} MiB" if result.metric == "rss" else f"{number(value)} s"
             parts.append(f'<rect class="{kind}" x="{LEFT}" y="{top + offset}" width="{length:.1f}" height="{BAR}" rx="2"/>')
-            parts.append(f'<text x="{LEFT + length + 6:.1f}" y="{top + offset + 10}" font-size="11">'
+            parts.append(f'<text x="{LEFT + length + 6:.1f}" y="{top + offset + 10}" class="small">'
                          f"{escape(shown)} {name} <tspan class=\"quiet\">{escape(shortened(who, 26))}</tspan></text>")
     foot = f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}; everything on one machine"
-    parts.append(f'<text x="8" y="{height - 8}" class="quiet" font-size="11">{escape(foot)}</text></svg>')
+    parts.append(f'<text x="8" y="{height - 8}" class="quiet small">{escape(foot)}</text></svg>')
     return "\n".join(parts) + "\n"
 
 
-def shortened(text, most=40):
+def shortened(text, most=42):
     return text if len(text) <= most else text[:most - 1] + "…"

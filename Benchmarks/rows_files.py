@@ -11,7 +11,7 @@ from peers import ManyFiles
 SIZE = 10 << 10
 
 
-def small_entries(bench, base, paths, lists, certificate=None):
+def small_entries(bench, base, paths, lists, certificate=None, *, aria2=True):
     do = ManyFiles(bench, base, paths, lists, certificate)
     entries = [Entry("tow", lambda _: do.tow()), Entry("tow -j16", lambda _: do.tow("-j", "16"))]
     if "curl" in bench.peers:
@@ -22,7 +22,7 @@ def small_entries(bench, base, paths, lists, certificate=None):
             entries.append(Entry("curl -Z --parallel-immediate",
                                  lambda _: do.curl("-Z", "--parallel-immediate", "--parallel-max", "50")))
             entries.append(Entry("curl", lambda _: do.curl(), rounds=1))
-    if "aria2c" in bench.peers:
+    if "aria2c" in bench.peers and aria2:
         entries.append(Entry("aria2 -j16", lambda _: do.aria2("-j16", "-x1", "--file-allocation=none"),
                              rounds=bench.pick(1, None)))
     if "wget2" in bench.peers:
@@ -34,15 +34,15 @@ def small_entries(bench, base, paths, lists, certificate=None):
 
 
 def small(bench, name, title, base, certificate=None, place=None):
-    count = bench.pick(2000, 10_000)
+    count = bench.pick(1500, 10_000)
     folder = bench.origin.small_files(count, SIZE)
     names = [f"{number:05}" for number in range(count)]
     result = Result(name, f"{count} files of 10 KiB {title}")
     lists = bench.memory / "lists"
     lists.mkdir(exist_ok=True)
-    contest(bench, result, small_entries(bench, f"{base}/{folder.name}", names, lists, certificate),
-            {name: folder / name for name in names}, rounds=bench.rounds(1 if place else 2, 5), timeout=120,
-            place=place)
+    entries = small_entries(bench, f"{base}/{folder.name}", names, lists, certificate, aria2=bench.full or not place)
+    contest(bench, result, entries, {name: folder / name for name in names}, rounds=bench.rounds(1 if place else 2, 5),
+            timeout=120, place=place)
     result.speed_against_best("tow", 1.0)
     wall = result.median("tow")
     result.figures["tow: files per second"] = count / wall if wall else None
@@ -93,7 +93,7 @@ def list_writer(descriptor, base, count):
     with open(descriptor, "w", buffering=1 << 16) as pipe:
         try:
             for number in range(count):
-                pipe.write(f"{base}/many/{number:07}\n")
+                pipe.write(f"{base}/many/{SIZE}/{number:07}\n")
         except BrokenPipeError:
             pass  # the reader has failed, and says so
 
@@ -112,7 +112,7 @@ def memory_over_time(result, pid, over):
 
 def million(bench):
     """`tow get -i -` with a list that goes on and on, against 10,000 files in the same way."""
-    few, many = bench.pick((5000, 20_000), (10_000, 1_000_000))
+    few, many = bench.pick((3000, 12_000), (10_000, 1_000_000))
     result = Result("million", f"{many:,} URLs of 10 KiB from a pipe into memory")
     content = bench.origin.one_small_file(SIZE)
     base = f"http://127.0.0.1:{bench.origin.plain}"

@@ -92,7 +92,7 @@ def checksum(bench):
     """Once where the network is slower than the hash, once where it is not."""
     results = []
     for speed in ("100m", None):
-        size = bench.pick(256 << 20, 1 << 30)
+        size = bench.pick(160 << 20, 1 << 30)
         name = bench.origin.file(size)
         expected = servers.digest(bench.origin.served / name)
         path = f"rate/{speed}/{name}" if speed else name
@@ -128,7 +128,7 @@ def start_up(bench):
     """Programs that have nothing to do, many times each in turn."""
     results = []
     bench.origin.one_small_file(1024)
-    url = f"http://127.0.0.1:{bench.origin.plain}/small"
+    url = f"http://127.0.0.1:{bench.origin.plain}/many/1024/small"
     work = {
         "start-version": ("--version", 2.0, {"tow": [bench.tow, "--version"], "curl": ["curl", "--version"]}),
         "start-get": ("one file of 1 KiB", 1.5, {

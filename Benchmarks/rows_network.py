@@ -108,7 +108,7 @@ def one_bad(bench, name, title, *, ideal_limit, rounds, must=True, timeout=None,
 def crawling(bench):
     """The third connection of eight has a hundredth of the others' rate."""
     return one_bad(bench, "one-crawls", "8 connections of 10 MB/s, one at 1 %", ideal_limit=1.15,
-                   rounds=bench.rounds(1, 5), slow_connection="3=1%", timeout=bench.pick(20, 150))
+                   rounds=bench.rounds(1, 5), slow_connection="3=1%", timeout=bench.pick(7, 150))
 
 
 def stalled(bench):

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 
-# Ports: plain, TLS, TLS with HTTP/2. /rate/SPEED/NAME serves NAME at SPEED per connection, /many/ANYTHING one file.
+# Ports: plain, TLS, TLS with HTTP/2. /rate/SPEED/NAME serves NAME at SPEED per connection, /many/SIZE/ANYTHING one file.
 CONFIGURATION = """
 {user}worker_processes 1; worker_rlimit_nofile {files}; pid {place}/nginx.pid; daemon off;
 error_log {place}/error.log;
@@ -24,7 +24,7 @@ http {{
     listen 127.0.0.1:{tls} ssl; listen 127.0.0.1:{http2} ssl http2;
     root {place}/served;
     location ~ ^/rate/(?<speed>[^/]+)/(?<name>[^/]+) {{ limit_rate $speed; try_files /$name =404; }}
-    location /many/ {{ try_files /small =404; }}
+    location ~ ^/many/(?<size>[0-9]+)/ {{ try_files /small-$size =404; }}
     location = /connections {{ stub_status; }}
   }}
 }}
@@ -140,10 +140,11 @@ class Origin:
         return folder
 
     def one_small_file(self, size):
-        """What /many/ANYTHING serves."""
-        content = os.urandom(size)
-        (self.served / "small").write_bytes(content)
-        return content
+        """What /many/SIZE/ANYTHING serves."""
+        path = self.served / f"small-{size}"
+        if not path.exists():
+            path.write_bytes(os.urandom(size))
+        return path.read_bytes()
 
 
 def make_floor(place):
