@@ -4,7 +4,7 @@ from xml.sax.saxutils import escape
 
 from report import number
 
-WIDTH, LEFT, BAR, GAP, STEP = 760, 250, 12, 3, 46
+WIDTH, LEFT, BAR, GAP, STEP = 780, 270, 12, 3, 46
 STYLE = """
   text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328 }
   .small { font-size: 11px } .quiet { fill: #59636e } .tow { fill: #0a7d4f } .peer { fill: #9aa4af } .line { stroke: #d1d9e0 }

@@ -18,6 +18,8 @@ http {{
   client_body_temp_path {place}/a; proxy_temp_path {place}/b; fastcgi_temp_path {place}/c;
   uwsgi_temp_path {place}/d; scgi_temp_path {place}/e;
   ssl_certificate {place}/certificate.pem; ssl_certificate_key {place}/key.pem;
+  # Debian's curl fails now and then where nginx ends an HTTP/2 connection, after a thousand requests by default.
+  keepalive_requests 10000000;
   open_file_cache max=20000 inactive=600s; open_file_cache_valid 600s;
   server {{
     {listens}
