@@ -134,6 +134,7 @@ def observe(result, process, listener, count, limit):
     time.sleep(seconds)
     spent, peak = processor_time(process.pid) - before, figure(status, "VmHWM")
     entry.runs.append(Run(wall=time.monotonic() - began, cpu=spent, rss=peak))
+    result.figures["open descriptors"] = len(os.listdir(f"/proc/{process.pid}/fd"))
     result.figures["threads"] = figure(status, "Threads")
     result.figures["CPU microseconds per second and download"] = round(spent / seconds / count * 1e6, 1)
     result.at_least("downloads that grew in the last seconds, of all", len(listener.growths) / count, 1.0)
