@@ -5,11 +5,13 @@
 SWIFT ?= $(shell command -v swift || echo /opt/swift/usr/bin/swift)
 PREFIX ?= /usr/local
 DESTDIR ?=
+# Options for the benchmark, as `Benchmarks/bench.py --help` tells them.
+BENCH ?=
 # Compilations at once; empty: as many as there are cores.
 JOBS ?=
 jobs = $(if $(JOBS),-j $(JOBS))
 
-.PHONY: help build docs test test-page setup check launcher test-install build-service torture format install install-service uninstall deb bench-smoke clean
+.PHONY: help build docs test test-page setup check launcher test-install build-service torture format install install-service uninstall deb bench-smoke bench bench-full bench-programs clean
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -92,6 +94,19 @@ deb: build build-service
 ## bench-smoke  2 GiB over loopback, side by side with curl; fails if tow needs 15 % more CPU
 bench-smoke: build
 	@scripts/bench-smoke
+
+## bench        tow and its peers side by side, in at most three minutes: a table, and results.json in .build/bench
+bench: bench-programs
+	@Benchmarks/bench.py --quick $(BENCH)
+
+## bench-full   the same with every row, peer and size (an hour or two); BENCH='--rows delay*' for some
+bench-full: bench-programs
+	@Benchmarks/bench.py --full $(BENCH)
+
+bench-programs: build
+	@scripts/setup-tests bench
+	$(SWIFT) build --scratch-path .build/launcher -c release --product shaping-proxy --disable-default-traits \
+	    --static-swift-stdlib $(jobs)
 
 ## clean        remove all builds
 clean:

@@ -133,6 +133,13 @@ let package = Package(
         .executableTarget(
             name: "fault-server", dependencies: ["FaultServer"], path: "Sources/FaultServerMain", swiftSettings: strict),
 
+        // For benchmarks: a network with delays and limits. Needs no package.
+        .systemLibrary(name: "CPoll"),
+        .target(name: "ShapingProxy", dependencies: ["CPoll"], swiftSettings: strict),
+        .executableTarget(
+            name: "shaping-proxy", dependencies: ["ShapingProxy"], path: "Sources/ShapingProxyMain",
+            swiftSettings: strict),
+
         // The engine with system calls that fail, or end the process.
         .executableTarget(
             name: "crash-victim",
@@ -193,7 +200,8 @@ let package = Package(
         .testTarget(
             name: "WebPageTests", dependencies: ["FaultServer", "TestServers", "towd"],
             exclude: ["access_test.py", "browser.py", "page_test.py", "support.py"], swiftSettings: strict),
-        .testTarget(name: "FaultServerTests", dependencies: ["FaultServer"], swiftSettings: strict),
+        .testTarget(
+            name: "FaultServerTests", dependencies: ["FaultServer", "ShapingProxy"], swiftSettings: strict),
         .testTarget(
             name: "CommandLineTests", dependencies: ["FaultServer", "TestServers", "tow", "towd"], swiftSettings: strict
         ),

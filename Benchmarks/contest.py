@@ -1,0 +1,161 @@
+"""Programs that do the same work in turn, A B A B, and what must hold of the outcome."""
+
+import dataclasses
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import measuring
+import servers
+import shaping
+
+
+@dataclasses.dataclass
+class Entry:
+    """One program with its options in a row."""
+
+    label: str
+    command: Callable  # (base URL) -> words, run in an empty directory
+    rounds: int | None = None  # how often, if not as often as the others: for those that take very long
+    peer: bool = True  # whether it counts when the best peer is looked for
+    makes: bool = True  # whether it makes the row's files
+    timeout: float | None = None
+    runs: list = dataclasses.field(default_factory=list)
+
+    @property
+    def is_tow(self):
+        return self.label.split()[0] == "tow"
+
+    @property
+    def failure(self):
+        return next((run.failure for run in self.runs if run.failure), None)
+
+    def values(self, what):
+        return [getattr(run, what) for run in self.runs if not run.failure and getattr(run, what) is not None]
+
+    def median(self, what):
+        return measuring.middle(self.values(what))
+
+
+@dataclasses.dataclass
+class Check:
+    """Something that must hold, or that is told for information (`must` is false)."""
+
+    text: str
+    value: float | None
+    limit: float
+    at_most: bool
+    must: bool
+    unit: str = ""
+
+    @property
+    def passed(self):
+        return self.value is not None and (self.value <= self.limit if self.at_most else self.value >= self.limit)
+
+
+class Result:
+    """The outcome of a row."""
+
+    def __init__(self, name, title, metric="wall"):
+        self.name, self.title, self.metric = name, title, metric
+        self.entries, self.checks, self.notes, self.figures = [], [], [], {}
+
+    def entry(self, label):
+        return next((entry for entry in self.entries if entry.label == label), None)
+
+    def median(self, label, what="wall"):
+        entry = self.entry(label)
+        return entry.median(what) if entry else None
+
+    def best(self, what="wall", labels=None):
+        """(label, median) of the best peer, or of the best of those named; (None, None) if there is none."""
+        found = [
+            (entry.median(what), entry.label) for entry in self.entries
+            if entry.median(what) is not None and (entry.label in labels if labels else entry.peer and not entry.is_tow)
+        ]
+        return tuple(reversed(min(found))) if found else (None, None)
+
+    def at_most(self, text, value, limit, must=True, unit=""):
+        self.checks.append(Check(text, value, limit, True, must, unit))
+
+    def at_least(self, text, value, limit, must=True, unit=""):
+        self.checks.append(Check(text, value, limit, False, must, unit))
+
+    def speed_against_best(self, label, limit, must=True, what="wall"):
+        """How many times as fast as the best peer, by that measure, the entry is."""
+        peer, value = self.best(what)
+        if peer is None:
+            self.notes.append(f"no peer to compare {label} with")
+        else:
+            self.at_least(f"{label}: speed / {peer}", ratio(value, self.median(label, what)), limit, must)
+
+    def cost_against_best(self, label, limit, what="cpu", must=True):
+        """How many times the best peer's the entry's figure is."""
+        peer, value = self.best(what)
+        if peer is None:
+            self.notes.append(f"no peer to compare {label} with")
+        else:
+            name = {"cpu": "CPU", "wall": "wall"}[what]
+            self.at_most(f"{label}: {name} / {peer}", ratio(self.median(label, what), value), limit, must)
+
+    def tails(self):
+        """No run of tow spends more than a twentieth of its time on the last hundredth of its bytes."""
+        for entry in self.entries:
+            if entry.is_tow and entry.values("tail"):
+                self.at_most(f"{entry.label}: time on the last 1 % of bytes, worst", max(entry.values("tail")), 0.05)
+
+
+def ratio(one, other):
+    return one / other if one is not None and other else None
+
+
+def contest(bench, result, entries, outputs, *, rounds, place=None, network=None, target=None, timeout=60,
+            warm=False, scheme="http"):
+    """Runs the entries in turn in an empty directory below `place` and adds them to the result.
+
+    `outputs` maps the names of the files to be made to those that the server has. `network` is what lies between the client and
+    the server's port `target`.
+    """
+    place = place or bench.memory
+    target = target or bench.origin.plain
+    total = sum(path.stat().st_size for path in outputs.values())
+    result.entries += entries
+    for number in range(-1 if warm else 0, rounds):
+        for entry in entries:
+            if number >= (entry.rounds or rounds) or entry.failure:
+                continue
+            with network.between() if network else shaping.directly(target) as port:
+                command = entry.command(f"{scheme}://127.0.0.1:{port}")
+                run = once(bench, command, entry, outputs, place, entry.timeout or timeout, total)
+            if number >= 0 or run.failure:
+                entry.runs.append(run)
+            bench.progress(result, entry, run)
+    for entry in entries:
+        if entry.is_tow and entry.failure:
+            result.at_most(f"{entry.label} failed ({entry.failure})", None, 0)
+
+
+def once(bench, command, entry, outputs, place, timeout, total):
+    """One run in a directory of its own, its bytes checked."""
+    directory = place / "out"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    if place == bench.disk:
+        # What the last one left unwritten must not be this one's burden.
+        subprocess.run(["sync", "-f", place], check=False)
+    run = measuring.run(command, directory=directory, home=bench.home, timeout=timeout, total=total)
+    if not run.failure and entry.makes:
+        run.failure = wrong(directory, outputs)
+    shutil.rmtree(directory, ignore_errors=True)
+    return run
+
+
+def wrong(directory, outputs):
+    """What is wrong with the files made, if anything is."""
+    for name, original in outputs.items():
+        path = directory / name
+        if not path.is_file():
+            return f"{name} is missing"
+        if not servers.equal(path, original):
+            return f"{name} has wrong bytes ({path.stat().st_size} of them)"
+    return None

@@ -1,0 +1,160 @@
+"""Rows about many small files."""
+
+import os
+import threading
+import time
+
+import measuring
+from contest import Entry, Result, contest, ratio
+from peers import ManyFiles
+
+SIZE = 10 << 10
+
+
+def small_entries(bench, base, paths, lists, certificate=None, *, aria2=True):
+    do = ManyFiles(bench, base, paths, lists, certificate)
+    entries = [Entry("tow", lambda _: do.tow()), Entry("tow -j16", lambda _: do.tow("-j", "16"))]
+    if "curl" in bench.peers:
+        for most in bench.pick([50], [16, 50, 100, 200]):
+            entries.append(Entry(f"curl -Z --parallel-max {most}",
+                                 lambda _, most=most: do.curl("-Z", "--parallel-max", most)))
+        if bench.full:
+            entries.append(Entry("curl -Z --parallel-immediate",
+                                 lambda _: do.curl("-Z", "--parallel-immediate", "--parallel-max", "50")))
+            entries.append(Entry("curl", lambda _: do.curl(), rounds=1))
+    if "aria2c" in bench.peers and aria2:
+        entries.append(Entry("aria2 -j16", lambda _: do.aria2("-j16", "-x1", "--file-allocation=none"),
+                             rounds=bench.pick(1, None)))
+    if "wget2" in bench.peers:
+        entries.append(Entry("wget2 --max-threads=16", lambda _: do.wget2("--max-threads=16"),
+                             rounds=bench.pick(1, None)))
+    if "wget" in bench.peers and bench.full:
+        entries.append(Entry("wget", lambda _: do.wget(), rounds=1))
+    return entries
+
+
+def small(bench, name, title, base, certificate=None, place=None):
+    count = bench.pick(1500, 10_000)
+    folder = bench.origin.small_files(count, SIZE)
+    names = [f"{number:05}" for number in range(count)]
+    result = Result(name, f"{count} files of 10 KiB {title}")
+    lists = bench.memory / "lists"
+    lists.mkdir(exist_ok=True)
+    entries = small_entries(bench, f"{base}/{folder.name}", names, lists, certificate, aria2=bench.full or not place)
+    contest(bench, result, entries, {name: folder / name for name in names}, rounds=bench.rounds(1 if place else 2, 5),
+            timeout=120, place=place)
+    result.speed_against_best("tow", 1.0)
+    wall = result.median("tow")
+    result.figures["tow: files per second"] = count / wall if wall else None
+    return result
+
+
+def small_http1(bench):
+    base = f"http://127.0.0.1:{bench.origin.plain}"
+    return [
+        small(bench, "small-http1", "over HTTP/1.1 into memory", base),
+        small(bench, "small-http1-disk", f"over HTTP/1.1 onto {bench.disk_kind}, durable at exit", base,
+              place=bench.disk),
+    ]
+
+
+def small_http2(bench):
+    base = f"https://127.0.0.1:{bench.origin.http2}"
+    return small(bench, "small-http2", "over HTTP/2 and TLS into memory", base, bench.origin.certificate)
+
+
+class Reaper(threading.Thread):
+    """Compares files with what they must hold and removes them as they appear: a million would fill the memory."""
+
+    def __init__(self, directory, content):
+        super().__init__(daemon=True)
+        self.directory, self.content = directory, content
+        self.count, self.bad = 0, []
+        self.over = threading.Event()
+
+    def run(self):
+        while True:
+            last = self.over.is_set()
+            for entry in os.scandir(self.directory):
+                if ".tow" in entry.name:
+                    continue
+                with open(entry.path, "rb") as file:
+                    if file.read() != self.content:
+                        self.bad.append(entry.name)
+                os.unlink(entry.path)
+                self.count += 1
+            if last:
+                return
+            self.over.wait(0.5)
+
+
+def list_writer(descriptor, base, count):
+    """Writes the URLs into a pipe, as a program does that finds them out by and by."""
+    with open(descriptor, "w", buffering=1 << 16) as pipe:
+        try:
+            for number in range(count):
+                pipe.write(f"{base}/many/{SIZE}/{number:07}\n")
+        except BrokenPipeError:
+            pass  # the reader has failed, and says so
+
+
+def memory_over_time(result, pid, over):
+    """Samples of (seconds, resident KiB) into the result's figures, while the process runs."""
+    began, samples = time.monotonic(), result.figures.setdefault("resident KiB by second", [])
+    try:
+        with open(f"/proc/{pid}/statm") as file:
+            while not over.wait(1):
+                file.seek(0)
+                samples.append((round(time.monotonic() - began), int(file.read().split()[1]) * 4))
+    except (OSError, IndexError):
+        pass
+
+
+def million(bench):
+    """`tow get -i -` with a list that goes on and on, against 10,000 files in the same way."""
+    few, many = bench.pick((3000, 12_000), (10_000, 1_000_000))
+    result = Result("million", f"{many:,} URLs of 10 KiB from a pipe into memory")
+    content = bench.origin.one_small_file(SIZE)
+    base = f"http://127.0.0.1:{bench.origin.plain}"
+    for number in (few, many):
+        entry = Entry(f"tow, {number:,}", lambda _: None)
+        entry.runs.append(fed(bench, result if number == many else Result("", ""), base, number, content))
+        result.entries.append(entry)
+        bench.progress(result, entry, entry.runs[-1])
+    speeds = [ratio(number, result.median(f"tow, {number:,}")) for number in (few, many)]
+    result.at_least(f"files per second / those of {few:,}", ratio(speeds[1], speeds[0]), 0.9)
+    peak = result.entries[1].median("rss")
+    result.at_most("peak resident MiB", peak / 1024 if peak else None, 60, unit="MiB")
+    samples = [kibibytes for _, kibibytes in result.figures.get("resident KiB by second", [])]
+    if len(samples) >= 8:
+        quarter = len(samples) // 4
+        result.at_most("resident in the last quarter / in the second",
+                       max(samples[-quarter:]) / max(samples[quarter:2 * quarter]), 1.1, must=False)
+    result.figures["files per second"] = speeds[1]
+    return result
+
+
+def fed(bench, result, base, count, content):
+    directory = bench.memory / "out"
+    directory.mkdir(exist_ok=True)
+    reading, writing = os.pipe()
+    writer = threading.Thread(target=list_writer, args=(writing, base, count), daemon=True)
+    reaper = Reaper(directory, content)
+    over = threading.Event()
+    writer.start()
+    reaper.start()
+    watch = lambda pid: threading.Thread(target=memory_over_time, args=(result, pid, over), daemon=True).start()
+    try:
+        run = measuring.run([bench.tow, "get", "-q", "-i", "-"], directory=directory, home=bench.home,
+                            timeout=bench.pick(60, 1200), stdin=reading, started=watch)
+    finally:
+        over.set()
+        os.close(reading)
+        reaper.over.set()
+        reaper.join()
+    if not run.failure and (reaper.bad or reaper.count != count):
+        run.failure = f"{reaper.count} files, {len(reaper.bad)} with wrong bytes"
+    return run
+
+
+ROWS = {"small-http1": small_http1, "small-http2": small_http2, "million": million}

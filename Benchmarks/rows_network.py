@@ -1,0 +1,142 @@
+"""Rows about one file where the network is the limit: throttled connections, long ways, connections that fail."""
+
+import pathlib
+
+from contest import Entry, Result, contest, ratio
+from peers import OneFile, aria2_best, wget2_best
+from shaping import Network
+
+OUTPUT = pathlib.Path("downloaded")
+MEBIBYTE = 1 << 20
+
+
+def racers(bench, path, size, connections=16, *, defaults=0, slow_ones=True):
+    """Entries: tow without options and with -x, each peer at its best, and `defaults` rounds of each as it comes.
+
+    A program that uses one connection has no better options: it runs among the defaults, unless `slow_ones` is false.
+    """
+    do = OneFile(bench)
+    count = f"-x{connections}"
+
+    def entry(label, make, **more):
+        return Entry(label, lambda base: make(f"{base}/{path}", OUTPUT), **more)
+
+    entries = [entry("tow", do.tow), entry(f"tow {count}", lambda url, out: do.tow(url, out, count))]
+    if "aria2c" in bench.peers:
+        best = aria2_best(connections)
+        entries.append(entry(f"aria2 -x{connections} -s{connections} -k1M", lambda url, out: do.aria2(url, out, *best)))
+    if "axel" in bench.peers:
+        entries.append(entry(f"axel -n{connections}", lambda url, out: do.axel(url, out, f"-n{connections}")))
+    if "wget2" in bench.peers and bench.full:
+        chunks = wget2_best(connections, size)
+        entries.append(entry(f"wget2 --max-threads={connections}", lambda url, out: do.wget2(url, out, *chunks)))
+    if defaults and slow_ones:
+        for program, make in (("curl", do.curl), ("wget", do.wget), ("wget2", do.wget2), ("aria2c", do.aria2),
+                              ("axel", do.axel)):
+            if program in bench.peers:
+                entries.append(entry(program.removesuffix("c"), make, rounds=defaults))
+    return entries
+
+
+def against_peers(result, connections, no_options):
+    result.speed_against_best("tow", no_options)
+    result.speed_against_best(f"tow -x{connections}", 1.0)
+    result.tails()
+
+
+def lasting(bench, name, title, seconds, rate, path, limit, network=None, quick=2):
+    """A row for a file that takes the best peer so many seconds at `rate` bytes per second in all."""
+    size = int(seconds * rate) // MEBIBYTE * MEBIBYTE
+    file = bench.origin.file(size)
+    result = Result(name, f"{title}, {size // MEBIBYTE} MiB")
+    entries = racers(bench, path.format(file), size, defaults=bench.pick(0, 1))
+    contest(bench, result, entries, {str(OUTPUT): bench.origin.served / file}, rounds=bench.rounds(quick, 5 if seconds < 5 else 3),
+            network=network, timeout=seconds * 5 + 10)
+    if network:
+        shares = [seen["cpuSeconds"] for seen in network.seen]
+        result.figures["proxy: CPU seconds per run, most"] = max(shares, default=None)
+        result.figures["proxy: connections at one time, most"] = max(
+            (seen["mostOpen"] for seen in network.seen), default=None)
+    against_peers(result, 16, limit)
+    return result
+
+
+def throttled(bench):
+    """nginx gives each connection 20 MiB/s; sixteen are the peers' most."""
+    rate = 16 * 20 * MEBIBYTE
+    return [
+        lasting(bench, f"throttled-{seconds}s", "20 MiB/s for each connection", seconds, rate, "rate/20m/{}", limit)
+        for seconds, limit in bench.pick([(2, 0.8)], [(2, 0.8), (10, 0.95)])
+    ]
+
+
+def delayed(bench):
+    """A link of its own rate that all connections share, a long way off; windows that grow as TCP's do."""
+    results = []
+    for milliseconds, megabits in bench.pick([(50, 100), (200, 1000)], [(50, 100), (50, 1000), (200, 100), (200, 1000)]):
+        for seconds, limit in bench.pick([(2, 0.8)], [(2, 0.8), (10, 0.95)]):
+            network = Network(bench.proxy, bench.origin.plain, delay_ms=milliseconds, total_rate=megabits * 125_000,
+                              slow_start="yes")
+            results.append(lasting(
+                bench, f"delay-{milliseconds}ms-{megabits}M-{seconds}s",
+                f"{milliseconds} ms round trip, {megabits} Mbit/s", seconds, megabits * 125_000, "{}", limit, network,
+                quick=1))
+            bench.origin.forget()
+    return results
+
+
+def one_bad(bench, name, title, *, ideal_limit, rounds, must=True, timeout=None, **options):
+    """Eight connections of 10 MB/s, one of which is bad. The ideal is what the seven others take."""
+    rate, seconds = 10_000_000, bench.pick(2, 10)
+    size = 7 * rate * seconds // MEBIBYTE * MEBIBYTE
+    file = bench.origin.file(size)
+    result = Result(name, f"{title}, {size // MEBIBYTE} MiB")
+    network = Network(bench.proxy, bench.origin.plain, rate=rate, **options)
+    contest(bench, result, racers(bench, file, size, 8), {str(OUTPUT): bench.origin.served / file}, rounds=rounds,
+            network=network, timeout=timeout or seconds * 8)
+    ideal = size / (7 * rate)
+    result.figures["ideal: seconds of seven connections"] = ideal
+    result.at_most("tow -x8: wall / ideal of seven connections", ratio(result.median("tow -x8"), ideal), ideal_limit,
+                   must)
+    for entry in result.entries:
+        if entry.label != "tow -x8":
+            result.at_most(f"{entry.label}: wall / ideal", ratio(entry.median("wall"), ideal), ideal_limit, False)
+    result.tails()
+    return result
+
+
+def crawling(bench):
+    """The third connection of eight has a hundredth of the others' rate."""
+    return one_bad(bench, "one-crawls", "8 connections of 10 MB/s, one at 1 %", ideal_limit=1.15,
+                   rounds=bench.rounds(1, 5), slow_connection="3=1%", timeout=bench.pick(7, 150))
+
+
+def stalled(bench):
+    """The third connection of eight says nothing after a megabyte, and stays open."""
+    return one_bad(bench, "one-stalls", "8 connections of 10 MB/s, one silent after 1 MB", ideal_limit=1.15,
+                   rounds=bench.rounds(1, 3), must=False, stall_connection="3=1000000", timeout=bench.pick(6, 120))
+
+
+def resets(bench):
+    """Each connection is reset after 2 to 20 MB, at places that a seed determines."""
+    rate, size = 10_000_000, bench.pick(128, 800) * MEBIBYTE
+    file = bench.origin.file(size)
+    result = Result("resets", f"connections of 10 MB/s, each reset after 2 to 20 MB, {size // MEBIBYTE} MiB")
+    network = Network(bench.proxy, bench.origin.plain, rate=rate, reset_after="2000000-20000000", seed=7)
+    entries = racers(bench, file, size, 8)
+    for entry in entries:
+        if entry.label.startswith("aria2"):
+            # It gives up after five failures by default.
+            entry.command = lambda base, make=entry.command: [*make(base), "--max-tries=0", "--retry-wait=1"]
+            entry.label += " --max-tries=0"
+    contest(bench, result, entries, {str(OUTPUT): bench.origin.served / file}, rounds=bench.rounds(1, 3), network=network,
+            timeout=bench.pick(20, 120))
+    result.figures["resets in a run, most"] = max((seen["resets"] for seen in network.seen), default=None)
+    result.speed_against_best("tow -x8", 1.0, must=False)
+    result.tails()
+    return result
+
+
+ROWS = {
+    "throttled": throttled, "delay": delayed, "one-crawls": crawling, "one-stalls": stalled, "resets": resets,
+}

@@ -1,0 +1,145 @@
+import Glibc
+
+/// One direction of a connection: bytes from a socket that arrive at another later, and not too many at once.
+///
+/// Rates hold where bytes are taken, so that the sender is held back and no queue grows in the proxy; the delay passes
+/// between that and handing them on. The sockets are edge-triggered: they are ready until they say otherwise.
+struct Flow {
+    /// What came of a step.
+    enum Outcome {
+        /// Bytes went on: there may be more to do.
+        case moved
+        /// Nothing to do before this time; `Int64.max`: before a socket is ready.
+        case waits(Int64)
+        /// A socket failed, or the rule for resets applies.
+        case broken
+    }
+
+    /// Ten packets, as RFC 6928 has it.
+    private static let firstWindow = 14_600
+
+    var isReadable = true
+    var isWritable = false
+    private(set) var delivered: Int64 = 0
+    /// Whether the source's end was handed on.
+    private(set) var isFinished = false
+    /// Falls silent here.
+    var stallsAt = Int64.max
+    /// Breaks here.
+    var breaksAt = Int64.max
+    /// Whether it broke by that rule.
+    var isReset: Bool { delivered >= breaksAt }
+    var isStalled: Bool { delivered >= stallsAt }
+
+    private let source: Int32
+    private let sink: Int32
+    /// Half of the round trip.
+    private let delay: Int64
+    /// No byte arrives earlier.
+    private let opens: Int64
+    private let mostInFlight: Int
+    private var window: Int
+    private var inFlight = 0
+    private var bucket: TokenBucket?
+    private var ring: Ring
+    private var arrivals = TimedQueue()
+    private var acknowledgements = TimedQueue()
+    /// When the source's end arrives.
+    private var endDue: Int64?
+
+    init(from source: Int32, to sink: Int32, options: ShapingOptions, rate: Int64?, opens: Int64, now: Int64) {
+        self.source = source
+        self.sink = sink
+        self.opens = opens
+        delay = options.delay / 2
+        mostInFlight = options.window
+        window = options.slowStart && delay > 0 ? min(Self.firstWindow, options.window) : options.window
+        bucket = rate.map { TokenBucket(rate: $0, now: now) }
+        ring = Ring(capacity: delay > 0 ? options.window : min(options.window, 256 << 10))
+    }
+
+    /// Takes and hands on what may go now.
+    mutating func step(_ now: Int64, link: inout TokenBucket?) -> Outcome {
+        guard !isFinished, !isStalled else { return .waits(.max) }
+        acknowledge(now)
+        let taking = take(now, link: &link)
+        let handing = handOn(now)
+        switch (taking, handing) {
+        case (.broken, _), (_, .broken): return .broken
+        case (.moved, _), (_, .moved): return .moved
+        case (.waits(let one), .waits(let other)): return .waits(min(one, other))
+        }
+    }
+
+    mutating func release() { ring.release() }
+
+    private mutating func acknowledge(_ now: Int64) {
+        while case let length = acknowledgements.front(now), length > 0 {
+            inFlight -= length
+            window = min(window + length, mostInFlight)
+            acknowledgements.remove(length)
+        }
+    }
+
+    private mutating func take(_ now: Int64, link: inout TokenBucket?) -> Outcome {
+        guard isReadable, endDue == nil else { return .waits(.max) }
+        var limit = min(window - inFlight, ring.capacity - ring.used)
+        guard limit > 0 else { return .waits(acknowledgements.due ?? .max) }
+        if case let available? = bucket?.available(now) {
+            guard let least = bucket?.least, available >= least else { return .waits(bucket?.time() ?? .max) }
+            limit = min(limit, available)
+        }
+        if case let available? = link?.available(now) {
+            guard let least = link?.least, available >= least else { return .waits(link?.time() ?? .max) }
+            // Small turns, so that all get theirs.
+            limit = min(limit, available, 64 << 10)
+        }
+        let count = ring.receive(from: source, limit: limit)
+        if count < 0 {
+            guard errno == EAGAIN || errno == EINTR else { return .broken }
+            isReadable = errno == EINTR
+            return .waits(.max)
+        }
+        let due = max(now, opens) + delay
+        if count == 0 {
+            endDue = due
+            return .moved
+        }
+        bucket?.take(count)
+        link?.take(count)
+        inFlight += count
+        arrivals.append(count, due: due)
+        return .moved
+    }
+
+    private mutating func handOn(_ now: Int64) -> Outcome {
+        var moved = false
+        while isWritable, case let length = arrivals.front(now), length > 0 {
+            let limit = Int(min(Int64(length), stallsAt - delivered, breaksAt - delivered))
+            let count = ring.send(to: sink, limit: limit)
+            guard count > 0 else {
+                guard errno == EAGAIN || errno == EINTR else { return .broken }
+                isWritable = errno == EINTR
+                break
+            }
+            moved = true
+            delivered += Int64(count)
+            arrivals.remove(count)
+            if delay > 0 {
+                acknowledgements.append(count, due: now + delay)
+            } else {
+                inFlight -= count
+            }
+            if isReset { return .broken }
+            if isStalled { return .moved }
+        }
+        if moved { return .moved }
+        if let due = arrivals.due { return .waits(isWritable ? due : .max) }
+        guard let endDue else { return .waits(.max) }
+        guard endDue <= now else { return .waits(endDue) }
+        isFinished = true
+        // The peer may have gone; whoever reads from it notices.
+        shutdown(sink, Int32(SHUT_WR))
+        return .moved
+    }
+}

@@ -1,0 +1,90 @@
+import Glibc
+
+/// A system call failed.
+package struct SocketFailure: Error, CustomStringConvertible {
+    /// The call's name and what errno said.
+    package let description: String
+
+    init(_ call: String) { description = "\(call): \(String(cString: strerror(errno)))" }
+}
+
+/// Sockets of the loopback that do not block.
+enum Sockets {
+    /// A listening socket at 127.0.0.1, and its port.
+    static func listen(port: UInt16) throws(SocketFailure) -> (socket: Int32, port: UInt16) {
+        let listener = try stream()
+        set(listener, SOL_SOCKET, SO_REUSEADDR, Int32(1))
+        var address = loopback(port)
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        guard withGeneric(&address, { bind(listener, $0, size) }) == 0 else {
+            throw SocketFailure("bind")
+        }
+        guard Glibc.listen(listener, 4096) == 0 else { throw SocketFailure("listen") }
+        var length = size
+        guard withGeneric(&address, { getsockname(listener, $0, &length) }) == 0 else {
+            throw SocketFailure("getsockname")
+        }
+        return (listener, UInt16(bigEndian: address.sin_port))
+    }
+
+    /// A socket that is connected to a port of 127.0.0.1, or about to be.
+    static func connect(port: UInt16) throws(SocketFailure) -> Int32 {
+        let socket = try stream()
+        var address = loopback(port)
+        let result = withGeneric(&address) {
+            Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+        guard result == 0 || errno == EINPROGRESS else {
+            let failure = SocketFailure("connect")
+            close(socket)
+            throw failure
+        }
+        return socket
+    }
+
+    /// The next client; `nil` if there is none.
+    static func accept(_ listener: Int32) -> Int32? {
+        let client = Glibc.accept(listener, nil, nil)
+        guard client >= 0 else { return nil }
+        prepare(client)
+        return client
+    }
+
+    /// The socket's peer hears of a reset, not of an end.
+    static func resetOnClose(_ socket: Int32) { set(socket, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
+
+    private static func stream() throws(SocketFailure) -> Int32 {
+        let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard made >= 0 else { throw SocketFailure("socket") }
+        prepare(made)
+        return made
+    }
+
+    private static func prepare(_ socket: Int32) {
+        _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
+        set(socket, Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
+    }
+
+    private static func set<Value>(_ socket: Int32, _ level: Int32, _ name: Int32, _ value: Value) {
+        _ = withUnsafeBytes(of: value) {
+            setsockopt(socket, level, name, $0.baseAddress, socklen_t($0.count))
+        }
+    }
+
+    private static func loopback(_ port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return address
+    }
+
+    private static func withGeneric(_ address: inout sockaddr_in, _ body: (UnsafeMutablePointer<sockaddr>) -> Int32)
+        -> Int32
+    {
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1, body)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import ShapingProxy
+
+/// What the command line asks for.
+struct Arguments {
+    /// An argument that cannot be used, and why.
+    struct Problem: Error {
+        let text: String
+    }
+
+    static let usage = """
+        usage: shaping-proxy --target PORT [OPTION VALUE]...
+          --target PORT              where to forward to, on 127.0.0.1
+          --port PORT                where to listen, on 127.0.0.1; 0 lets the system choose (0)
+          --delay-ms N               the round trip in milliseconds (0)
+          --rate N                   bytes per second of each connection towards the client
+          --total-rate N             bytes per second of all connections together
+          --window N                 bytes under way on one connection (4194304)
+          --slow-start yes           the window begins with ten packets
+          --slow-connection K=P%     the K-th connection gets P percent of --rate; may be repeated
+          --stall-connection K=N     the K-th connection falls silent after N bytes; may be repeated
+          --reset-after LOW-HIGH     each connection is reset after a random number of bytes in between
+          --resets N                 only the first N connections are
+          --seed N                   determines the random numbers (1)
+          --dies-after N             after N bytes in all nothing answers any more
+        """
+
+    var options = ShapingOptions()
+    var target: UInt16 = 0
+
+    init(_ words: [String]) throws {
+        var rest = words[...]
+        while let option = rest.popFirst() {
+            guard let value = rest.popFirst() else { throw Problem(text: "\(option) needs a value") }
+            try take(option, value)
+        }
+        guard target != 0 else { throw Problem(text: "--target is missing") }
+        guard options.slow.isEmpty || options.rate != nil else {
+            throw Problem(text: "--slow-connection needs --rate")
+        }
+    }
+
+    private mutating func take(_ option: String, _ value: String) throws {
+        switch option {
+        case "--target": target = try port(value)
+        case "--port": options.port = try port(value)
+        case "--delay-ms": options.delay = try number(value, most: 60_000) * 1_000_000
+        case "--rate": options.rate = try number(value, least: 1)
+        case "--total-rate": options.totalRate = try number(value, least: 1)
+        case "--window": options.window = Int(try number(value, least: 1, most: 1 << 30))
+        case "--slow-start": options.slowStart = value == "yes"
+        case "--slow-connection":
+            let (connection, share) = try pair(value)
+            guard share.last == "%", let percent = Double(share.dropLast()), (0...100).contains(percent) else {
+                throw Problem(text: "\(value) is not K=P%")
+            }
+            options.slow[connection] = percent / 100
+        case "--stall-connection":
+            let (connection, count) = try pair(value)
+            options.stalled[connection] = try number(String(count))
+        case "--reset-after":
+            let ends = value.split(separator: "-")
+            guard ends.count == 2 else { throw Problem(text: "\(value) is not LOW-HIGH") }
+            let low = try number(String(ends[0]), least: 1)
+            options.resetAfter = low...(try number(String(ends[1]), least: low))
+        case "--resets": options.resets = Int(try number(value))
+        case "--seed": options.seed = UInt64(try number(value))
+        case "--dies-after": options.diesAfter = try number(value)
+        default: throw Problem(text: "unknown option \(option)")
+        }
+    }
+
+    private func pair(_ text: String) throws -> (connection: Int, value: Substring) {
+        let parts = text.split(separator: "=", maxSplits: 1)
+        guard parts.count == 2 else { throw Problem(text: "\(text) is not CONNECTION=VALUE") }
+        return (Int(try number(String(parts[0]), least: 1)), parts[1])
+    }
+
+    private func port(_ text: String) throws -> UInt16 { UInt16(try number(text, most: 65_535)) }
+
+    private func number(_ text: String, least: Int64 = 0, most: Int64 = .max) throws -> Int64 {
+        guard let number = Int64(text), (least...most).contains(number) else {
+            throw Problem(text: "\(text) is not a number that fits")
+        }
+        return number
+    }
+}
