@@ -75,7 +75,7 @@ class Downloading(PageTestCase):
         self.browser.press("Enter")
         self.no_dialog()
         self.browser.wait("50 rows", "return document.querySelector('[role=grid]').getAttribute('aria-rowcount') === '50'")
-        self.browser.wait("all to finish", "return document.querySelector('[data-filter=finished] .number').textContent === '50'", seconds=90)
+        self.browser.wait("all to finish", "return document.querySelector('[data-filter=finished] .number').textContent === '50'")
         self.assertEqual({each["url"] for each in self.service.downloads()}, set(links))
 
     def test_links_of_a_dropped_page_are_its_anchors(self):
@@ -105,7 +105,8 @@ class Downloading(PageTestCase):
         self.row("refused.bin")
 
     def test_the_segment_map_says_and_shows_what_is_there(self):
-        self.service.add(f"{FILES}/slow/mapped.bin")
+        # A hundredth of it takes seconds, all of it minutes.
+        self.service.add(f"{FILES}/mapped/mapped.bin", rateLimit=1_000_000)
         row = self.row("mapped.bin")
         self.wait_held(row, 0.004)
         self.browser.click(f"{row} .name")
@@ -169,7 +170,9 @@ class Downloading(PageTestCase):
             self.wait_state(row, "downloading")
 
     def test_ends_are_announced(self):
-        self.service.add(f"{FILES}/small/done.bin")
+        # One that the page knows: whose end is news, however late it is heard.
+        self.service.add(f"{FILES}/small/done.bin", startsPaused=True)
+        self.browser.click(f"{self.row('done.bin')} [data-do=primary]")
         self.browser.wait("the words", "return document.querySelector('#said').textContent.includes('done.bin has finished')")
 
     def test_search_and_filters(self):
@@ -320,7 +323,7 @@ class Page(PageTestCase):
             self.row("there.bin")
         finally:
             self.browser.devtools("Network.setBlockedURLs", urls=[])
-        self.browser.wait("the stream", "return document.querySelector('#banner').hidden", seconds=60)
+        self.browser.wait("the stream", "return document.querySelector('#banner').hidden")
         self.service.add(f"{FILES}/small/heard.bin", startsPaused=True)
         self.row("heard.bin")
 
