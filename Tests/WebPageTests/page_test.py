@@ -312,6 +312,16 @@ class Page(PageTestCase):
         """, code)
         self.assertEqual(opened, f"{ADDRESS}#add={ADDRESS.replace(':', '%3A').replace('/', '%2F')}")
 
+    def test_a_page_that_was_left_holds_no_connection(self):
+        # A browser gives one host six of them, and keeps pages for the way back.
+        for _ in range(7):
+            self.visit("")
+        self.browser.call("POST", "/back")
+        self.browser.call("POST", "/back")
+        self.listed()
+        self.service.add(f"{FILES}/small/back.bin", startsPaused=True)
+        self.row("back.bin")
+
     def test_a_lost_service_is_said_and_found_again(self):
         self.expected_complaints = ("ERR_BLOCKED_BY_CLIENT",)
         self.service.add(f"{FILES}/small/there.bin", startsPaused=True)
