@@ -9,7 +9,8 @@ struct DocumentTests {
     @Test(.timeLimit(.minutes(10))) func nothingIsFoundThatDiffersFromTheDocument() async throws {
         let modules = PythonProgram.fetched + "/schemathesis"
         try #require(
-            FileManager.default.fileExists(atPath: modules + "/fetched"), "scripts/setup-tests could not fetch schemathesis"
+            FileManager.default.fileExists(atPath: modules + "/fetched"),
+            "scripts/setup-tests could not fetch schemathesis"
         )
         let folder = try TemporaryFolder()
         // In a network of its own: some of the addresses that it makes up are somebody's.

@@ -231,7 +231,9 @@ class Downloading(PageTestCase):
 class Page(PageTestCase):
     def test_languages_switch_and_stay(self):
         self.service.add(f"{FILES}/small/word.bin", startsPaused=True)
-        row = self.row("word.bin")
+        self.service.add("http://127.0.0.1:1/waits.bin")
+        row, waiting = self.row("word.bin"), self.row("waits.bin")
+        self.wait_state(waiting, "waiting")
         self.browser.press("s")
         self.dialog()
         self.browser.run("const s = document.querySelector('[name=language]'); s.value = 'zh-Hans'; s.dispatchEvent(new Event('change'))")
@@ -239,6 +241,9 @@ class Page(PageTestCase):
         self.assertEqual(self.dialog(), "设置")
         self.browser.press("Escape")
         self.assertEqual(self.browser.texts(f"{row} .state"), ["已暂停"])
+        self.browser.wait(
+            "the reason, in Chinese", "return /^等待中 · (稍后重试|暂时无法从服务器获取)/.test(document.querySelector(a0).innerText)",
+            f"{waiting} .state")
         self.browser.reload()
         self.listed()
         self.assertEqual(self.browser.run("return document.documentElement.lang"), "zh-Hans")

@@ -16,7 +16,6 @@ import http.client
 import json
 import os
 import signal
-import sys
 import time
 import unittest
 import urllib.parse
@@ -36,7 +35,7 @@ def the_browser():
     browser = Browser()
     atexit.register(browser.close)
     # Whoever gives up on the tests is not left with a browser.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     return browser
 
 
