@@ -35,9 +35,8 @@ docs:
 setup:
 	@scripts/setup-tests
 
-## test-page    the web page in a real browser (chromium; a quarter of an hour)
-test-page:
-	@scripts/setup-tests page
+## test-page    of the tests, those of the web page in a real browser and of the API's document alone
+test-page: setup
 	$(SWIFT) build --build-tests $(jobs)
 	@scripts/run-tests WebPageTests
 

@@ -13,7 +13,7 @@ package final class DownloadService: Sendable {
     package let downloader: Downloader
     /// What a client over TCP must know.
     package let token: AccessToken
-    private let configuration: ServiceConfiguration
+    private let socket: SocketPlace
     private let logger: Logger
     private let group: ServiceGroup
     private let readiness: Readiness
@@ -51,8 +51,8 @@ package final class DownloadService: Sendable {
         do throws(TowlineError) {
             // The list's lock comes first: whoever has it may take an old socket away.
             let token = try AccessToken(in: configuration.stateDirectory)
-            try SocketDirectory.prepare(for: configuration.socket)
-            return DownloadService(downloader, token, roots, configuration)
+            let socket = try SocketPlace(configuration.socket)
+            return DownloadService(downloader, token, roots, socket, configuration)
         } catch {
             await downloader.close()
             throw error
@@ -60,11 +60,12 @@ package final class DownloadService: Sendable {
     }
 
     private init(
-        _ downloader: Downloader, _ token: AccessToken, _ roots: DownloadRoots, _ configuration: ServiceConfiguration
+        _ downloader: Downloader, _ token: AccessToken, _ roots: DownloadRoots, _ socket: SocketPlace,
+        _ configuration: ServiceConfiguration
     ) {
         self.downloader = downloader
+        self.socket = socket
         self.token = token
-        self.configuration = configuration
         var logger = Logger(label: "towd", factory: { StreamLogHandler.standardError(label: $0) })
         // Requests are not logged: a link may hold a password. What goes wrong in a way that concerns the user is told in
         // our words.
@@ -77,14 +78,14 @@ package final class DownloadService: Sendable {
         let responder = Self.table(downloader, token, roots, feed, configuration)
             .router([ProblemMiddleware(), Gate(token: token, hosts: HostList(configuration))])
             .buildResponder()
-        let socket = configuration.socket
+        let path = configuration.socket.path
         var listeners = [
             Listener(
-                .unixDomainSocket(path: socket.path), isOptional: false, responder, configuration, logger,
+                .unixDomainSocket(path: socket.binding), isOptional: false, responder, configuration, logger,
                 onReady: { _ in
-                    SocketDirectory.restrict(socket)
+                    socket.open()
                     readiness.tell(.success(Place(address: nil, port: nil)))
-                }, onFailure: { readiness.tell(.failure(Self.failure(socket.path, $0))) })
+                }, onFailure: { readiness.tell(.failure(Self.failure(path, $0))) })
         ]
         for address in configuration.addresses {
             listeners.append(
@@ -136,10 +137,10 @@ package final class DownloadService: Sendable {
             try await group.run()
         } catch {
             await downloader.close()
-            unlink(configuration.socket.path)
+            socket.remove()
             throw error
         }
-        unlink(configuration.socket.path)
+        socket.remove()
         await downloader.close()
     }
 

@@ -5,7 +5,7 @@ extension Wire {
         package var maximumRunning: Int
         /// And for each host.
         package var maximumRunningPerHost: Int
-        /// Bytes per second of all together; 0: no limit.
+        /// Bytes per second of all together; 0: no limit, which is left out as everything is that is not there.
         package var rateLimit: Int64
         /// How many of a group run at once, where it has a limit of its own.
         package var groups: [String: Int]
@@ -25,6 +25,32 @@ extension Wire {
             self.groups = groups
             self.downloadsDirectory = downloadsDirectory
             self.version = version
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case maximumRunning, maximumRunningPerHost, rateLimit, groups, downloadsDirectory, version
+        }
+
+        /// Reads one.
+        package init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: CodingKeys.self)
+            maximumRunning = try members.decode(Int.self, forKey: .maximumRunning)
+            maximumRunningPerHost = try members.decode(Int.self, forKey: .maximumRunningPerHost)
+            rateLimit = try members.decodeIfPresent(Int64.self, forKey: .rateLimit) ?? 0
+            groups = try members.decode([String: Int].self, forKey: .groups)
+            downloadsDirectory = try members.decode(String.self, forKey: .downloadsDirectory)
+            version = try members.decode(String.self, forKey: .version)
+        }
+
+        /// Writes what is set.
+        package func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: CodingKeys.self)
+            try members.encode(maximumRunning, forKey: .maximumRunning)
+            try members.encode(maximumRunningPerHost, forKey: .maximumRunningPerHost)
+            try members.encodeIfPresent(rateLimit == 0 ? nil : rateLimit, forKey: .rateLimit)
+            try members.encode(groups, forKey: .groups)
+            try members.encode(downloadsDirectory, forKey: .downloadsDirectory)
+            try members.encode(version, forKey: .version)
         }
     }
 

@@ -28,6 +28,8 @@ package enum Wire {
         package var state: State
         /// Why it waits, in words.
         package var reason: String?
+        /// What it waits for, by name: `retry`, `server`, `network` or `diskSpace`.
+        package var waitsFor: String?
         /// Until when it waits at the latest.
         package var waitsUntil: Int64?
         /// What went wrong.

@@ -47,7 +47,7 @@ package final class ServerProgram: Sendable {
     package init(_ program: String, _ arguments: [String], port: UInt16, log: String) async throws {
         process = try ChildProcess(program, arguments, log: log)
         // Nothing tells when a foreign program listens, so it is asked.
-        for _ in 0..<500 where !Loopback.accepts(port) {
+        for _ in 0..<6000 where !Loopback.accepts(port) {
             guard process.isRunning else {
                 throw ProgramFailure("\(program) ended: \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
             }

@@ -215,6 +215,35 @@ import TowlineWire
         await #expect(throws: TowlineError.self) { try await ServiceSite(root: site.root) }
     }
 
+    @Test(arguments: [0o755, 0o1777, 0o777] as [mode_t])
+    func row127ADirectoryThatWasThereStaysAsItIs(open: mode_t) async throws {
+        let root = FileManager.default.temporaryDirectory.appendingPathComponent("towd-" + UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: root) }
+        let run = root.appendingPathComponent("run").path
+        try FileManager.default.createDirectory(atPath: run, withIntermediateDirectories: true)
+        chmod(run, open)
+        func mode(_ path: String) -> mode_t {
+            var status = stat()
+            return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : 0
+        }
+        guard open != 0o777 else {
+            // Whoever may write there could put a socket of his own in its place.
+            await #expect(throws: TowlineError.self) { try await ServiceSite(root: root) }
+            #expect(mode(run) == open)
+            return
+        }
+        // A kill may have come between the socket's making and its move.
+        mkdir(run + "/.towd.sock", 0o777)
+        let site = try await ServiceSite(root: root)
+        #expect(mode(run) == open)
+        #expect(mode(run + "/towd.sock") == 0o600)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: run) == ["towd.sock"])
+        #expect(try await site.ask("GET", "/health").status == 200)
+        try await site.stop()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: run).isEmpty)
+        withExtendedLifetime(site) {}
+    }
+
     @Test func slowClientsAreSentAwayAndOthersServed() async throws {
         let site = try await ServiceSite {
             $0.headTimeout = .milliseconds(300)

@@ -15,6 +15,8 @@ KEYS = {
     "Control": "\ue009", "Alt": "\ue00a", "ArrowUp": "\ue013", "ArrowDown": "\ue015", "ArrowLeft": "\ue012",
     "ArrowRight": "\ue014", "Home": "\ue011", "End": "\ue010", "PageUp": "\ue00e", "PageDown": "\ue00f",
 }
+# Seconds. A wait ends with what it waits for; this is for what never comes, on a machine that others keep busy.
+PATIENCE = 180
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
@@ -60,11 +62,11 @@ class Browser:
         }
         answer = self._call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
         self.session = f"/session/{answer['sessionId']}"
-        self.call("POST", "/timeouts", {"script": 120_000, "pageLoad": 60_000})
+        self.call("POST", "/timeouts", {"script": 1000 * PATIENCE + 60_000, "pageLoad": 1000 * PATIENCE})
         self.size(width, height)
 
     def _call(self, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=150)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE + 120)
         try:
             connection.request(method, path, None if body is None else json.dumps(body))
             value = json.loads(connection.getresponse().read())["value"]
@@ -147,8 +149,8 @@ class Browser:
         """Runs a function's body in the page; a promise is waited for."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
-    def wait(self, what, script, *arguments, seconds=30):
-        """Waits until the script gives something true, looking at each frame; gives it."""
+    def wait(self, what, script, *arguments):
+        """Waits until the script gives something true, and gives it."""
         waiting = """
             const [body, values, limit] = arguments;
             const look = new Function(...values.map((_, index) => `a${index}`), body);
@@ -159,9 +161,9 @@ class Browser:
                 await new Promise((resolve) => setTimeout(resolve, 25));
             }
         """
-        found = self.run(f"return (async function () {{ {waiting} }})(...arguments)", script, arguments, seconds * 1000)
+        found = self.run(f"return (async function () {{ {waiting} }})(...arguments)", script, arguments, PATIENCE * 1000)
         if not found:
-            raise AssertionError(f"waited {seconds} s for {what}")
+            raise AssertionError(f"waited {PATIENCE} s for {what}; the page says: {self.texts('body')[0][:600]!r}")
         return found
 
     def texts(self, selector):

@@ -75,7 +75,7 @@ class Downloading(PageTestCase):
         self.browser.press("Enter")
         self.no_dialog()
         self.browser.wait("50 rows", "return document.querySelector('[role=grid]').getAttribute('aria-rowcount') === '50'")
-        self.browser.wait("all to finish", "return document.querySelector('[data-filter=finished] .number').textContent === '50'", seconds=90)
+        self.browser.wait("all to finish", "return document.querySelector('[data-filter=finished] .number').textContent === '50'")
         self.assertEqual({each["url"] for each in self.service.downloads()}, set(links))
 
     def test_links_of_a_dropped_page_are_its_anchors(self):
@@ -105,7 +105,8 @@ class Downloading(PageTestCase):
         self.row("refused.bin")
 
     def test_the_segment_map_says_and_shows_what_is_there(self):
-        self.service.add(f"{FILES}/slow/mapped.bin")
+        # A hundredth of it takes seconds, all of it minutes.
+        self.service.add(f"{FILES}/mapped/mapped.bin", rateLimit=1_000_000)
         row = self.row("mapped.bin")
         self.wait_held(row, 0.004)
         self.browser.click(f"{row} .name")
@@ -169,7 +170,9 @@ class Downloading(PageTestCase):
             self.wait_state(row, "downloading")
 
     def test_ends_are_announced(self):
-        self.service.add(f"{FILES}/small/done.bin")
+        # One that the page knows: whose end is news, however late it is heard.
+        self.service.add(f"{FILES}/small/done.bin", startsPaused=True)
+        self.browser.click(f"{self.row('done.bin')} [data-do=primary]")
         self.browser.wait("the words", "return document.querySelector('#said').textContent.includes('done.bin has finished')")
 
     def test_search_and_filters(self):
@@ -228,7 +231,9 @@ class Downloading(PageTestCase):
 class Page(PageTestCase):
     def test_languages_switch_and_stay(self):
         self.service.add(f"{FILES}/small/word.bin", startsPaused=True)
-        row = self.row("word.bin")
+        self.service.add("http://127.0.0.1:1/waits.bin")
+        row, waiting = self.row("word.bin"), self.row("waits.bin")
+        self.wait_state(waiting, "waiting")
         self.browser.press("s")
         self.dialog()
         self.browser.run("const s = document.querySelector('[name=language]'); s.value = 'zh-Hans'; s.dispatchEvent(new Event('change'))")
@@ -236,6 +241,9 @@ class Page(PageTestCase):
         self.assertEqual(self.dialog(), "设置")
         self.browser.press("Escape")
         self.assertEqual(self.browser.texts(f"{row} .state"), ["已暂停"])
+        self.browser.wait(
+            "the reason, in Chinese", "return /^等待中 · (稍后重试|暂时无法从服务器获取)/.test(document.querySelector(a0).innerText)",
+            f"{waiting} .state")
         self.browser.reload()
         self.listed()
         self.assertEqual(self.browser.run("return document.documentElement.lang"), "zh-Hans")
@@ -309,6 +317,16 @@ class Page(PageTestCase):
         """, code)
         self.assertEqual(opened, f"{ADDRESS}#add={ADDRESS.replace(':', '%3A').replace('/', '%2F')}")
 
+    def test_a_page_that_was_left_holds_no_connection(self):
+        # A browser gives one host six of them, and keeps pages for the way back.
+        for _ in range(7):
+            self.visit("")
+        self.browser.call("POST", "/back")
+        self.browser.call("POST", "/back")
+        self.listed()
+        self.service.add(f"{FILES}/small/back.bin", startsPaused=True)
+        self.row("back.bin")
+
     def test_a_lost_service_is_said_and_found_again(self):
         self.expected_complaints = ("ERR_BLOCKED_BY_CLIENT",)
         self.service.add(f"{FILES}/small/there.bin", startsPaused=True)
@@ -320,7 +338,7 @@ class Page(PageTestCase):
             self.row("there.bin")
         finally:
             self.browser.devtools("Network.setBlockedURLs", urls=[])
-        self.browser.wait("the stream", "return document.querySelector('#banner').hidden", seconds=60)
+        self.browser.wait("the stream", "return document.querySelector('#banner').hidden")
         self.service.add(f"{FILES}/small/heard.bin", startsPaused=True)
         self.row("heard.bin")
 

@@ -3,27 +3,40 @@
 The environment names what was started for them (`WebPageTests.swift` does that):
 
     TOWLINE_PAGE       the page's address with its token, as towd prints it
-    TOWLINE_FILES      the file server: /slow/… is 1 GiB at a rate, /small/… 64 KiB
+    TOWLINE_FILES      the file server: /slow/… is 1 GiB, /mapped/… 256 MiB, at a rate; /small/… is 64 KiB
     TOWLINE_LOG        the file server's log
     TOWLINE_AXE        axe.min.js
     TOWLINE_PICTURES   where to leave pictures of the page (optional)
 """
 
+import atexit
 import concurrent.futures
+import functools
 import http.client
 import json
 import os
+import signal
 import time
 import unittest
 import urllib.parse
 
-from browser import Browser, settled
+from browser import PATIENCE, Browser, settled
 
 PAGE = os.environ["TOWLINE_PAGE"]
 FILES = os.environ["TOWLINE_FILES"].rstrip("/")
 LOG = os.environ["TOWLINE_LOG"]
 PICTURES = os.environ.get("TOWLINE_PICTURES")
 ADDRESS, TOKEN = PAGE.split("#token=")
+
+
+@functools.cache
+def the_browser():
+    """One for all tests: to start it takes longer than most of them."""
+    browser = Browser()
+    atexit.register(browser.close)
+    # Whoever gives up on the tests is not left with a browser.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    return browser
 
 
 class Service:
@@ -34,7 +47,7 @@ class Service:
 
     def call(self, method, path, body=None, connection=None):
         """One request; over `connection`, which is kept, or over one of its own."""
-        kept, connection = connection, connection or http.client.HTTPConnection(self.host, timeout=60)
+        kept, connection = connection, connection or http.client.HTTPConnection(self.host, timeout=PATIENCE)
         headers = {"Authorization": f"Bearer {TOKEN}"}
         if method != "GET":
             headers["Content-Type"] = "application/json"
@@ -77,7 +90,7 @@ class Service:
 
     def remove(self, downloads):
         """Removes those, with their files, over one connection."""
-        connection = http.client.HTTPConnection(self.host, timeout=60)
+        connection = http.client.HTTPConnection(self.host, timeout=PATIENCE)
         for download in downloads:
             self.call("DELETE", f"downloads/{download['id']}?files=true", connection=connection)
         connection.close()
@@ -105,16 +118,16 @@ class PageTestCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.browser = Browser()
-        cls.addClassCleanup(cls.browser.close)
+        cls.browser = the_browser()
         cls.service = Service()
 
     def setUp(self):
+        self.browser.open("about:blank")
         self.service.clear()
         self.browser.size(1280, 860)
         self.browser.prefer(color_scheme="light", reduced_motion="reduce")
-        self.browser.open(ADDRESS + "page/icon.svg")
-        self.browser.run("localStorage.clear()")
+        # What an earlier test left: the session, theme, language.
+        self.browser.devtools("Storage.clearDataForOrigin", origin=ADDRESS.rstrip("/"), storageTypes="cookies,local_storage")
         self.visit()
         self.browser.complaints()
         self.expected_complaints = ()
@@ -155,10 +168,10 @@ class PageTestCase(unittest.TestCase):
     def state(self, row):
         return self.browser.run("return document.querySelector(arguments[0])?.dataset.state", row)
 
-    def wait_state(self, row, *states, seconds=30):
+    def wait_state(self, row, *states):
         self.browser.wait(
             f"{row} to be {' or '.join(states)}", "return a1.includes(document.querySelector(a0)?.dataset.state)",
-            row, list(states), seconds=seconds)
+            row, list(states))
 
     def held(self, row):
         """How far the row's bar is, 0 … 1."""
@@ -172,13 +185,15 @@ class PageTestCase(unittest.TestCase):
 
     def assert_still(self, row, path, seconds=1.5):
         """The row's bar, its words and the file server's log stand still."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while requests_to(path)[1] and time.monotonic() < deadline:
             time.sleep(0.05)
         asked, open_requests = requests_to(path)
         self.assertEqual(open_requests, 0, "the file server still answers")
-        before = settled(lambda: (self.held(row), self.browser.texts(f"{row} .size")), seconds)
-        self.assertEqual(settled(lambda: (self.held(row), self.browser.texts(f"{row} .size")), seconds), before)
+        read = lambda: (self.held(row), self.browser.texts(f"{row} .size"))
+        before = settled(read, seconds)
+        time.sleep(seconds)
+        self.assertEqual(read(), before)
         self.assertEqual(requests_to(path), (asked, 0), "the file server was asked while paused")
         return before
 

@@ -87,12 +87,13 @@ export class Keyboard {
     if (row) this.list.handlers.menu(row.id, row.more);
   }
 
-  async reorder(event) {
+  reorder(event) {
     const where = { ArrowUp: "up", ArrowDown: "down", Home: "top", End: "bottom" }[event.key];
     if (!where || !this.list.active) return;
     event.preventDefault();
     const id = this.list.active;
-    await this.actions.shift(id, where);
+    this.actions.shift(id, where);
+    // At once: when the service has answered, somebody may be elsewhere.
     this.list.focus(id);
   }
 }

@@ -15,6 +15,9 @@ export class Live {
     this.state = state;
     this.wait = 1000;
     document.addEventListener("visibilitychange", () => this.visibilityChanged());
+    // A page that was left and is kept for the way back would keep its connection, too: after six of them none is left.
+    addEventListener("pagehide", () => this.sleep());
+    addEventListener("pageshow", () => this.wake());
   }
 
   start() {
@@ -67,13 +70,19 @@ export class Live {
     clearTimeout(this.hiding);
     if (document.hidden) {
       if (!this.source) return;
-      this.hiding = setTimeout(() => {
-        this.stop();
-        this.asleep = true;
-      }, hiddenAfter);
-    } else if (this.asleep) {
-      this.asleep = false;
-      this.start();
-    }
+      this.hiding = setTimeout(() => this.sleep(), hiddenAfter);
+    } else this.wake();
+  }
+
+  sleep() {
+    if (!this.source) return;
+    this.stop();
+    this.asleep = true;
+  }
+
+  wake() {
+    if (!this.asleep) return;
+    this.asleep = false;
+    this.start();
   }
 }

@@ -74,7 +74,10 @@ function rowMenu(id, anchor, point) {
   });
   const shift = (where) => ({
     label: t(`move.${where}`), icon: where,
-    act: () => actions.shift(id, where).then(() => list.focus(id)),
+    act: () => {
+      actions.shift(id, where);
+      list.focus(id);
+    },
   });
   const items = ["resume", "pause", "retry", "cancel"].filter((name) => can(name, download)).map(action);
   if (download.state === "finished") {

@@ -4,7 +4,7 @@ import { actionLabel, primary } from "./actions.js";
 import { element, setAttribute, setText } from "./dom.js";
 import { bytes, duration, fraction, nameOf, percent, rate, sizes, when } from "./format.js";
 import { swapIcon } from "./icons.js";
-import { has, t } from "./language.js";
+import { has, language, t } from "./language.js";
 
 let serial = 0;
 
@@ -17,7 +17,7 @@ export function stateText(download) {
     case "downloading":
       return download.connections > 1 ? `${state} · ${t("connectionCount", { n: download.connections })}` : state;
     case "waiting":
-      return [state, download.reason, wait(download)].filter(Boolean).join(" · ");
+      return [state, waitsFor(download), wait(download)].filter(Boolean).join(" · ");
     case "failed":
       return `${state} · ${errorText(download)}`;
     case "finished":
@@ -29,6 +29,13 @@ export function stateText(download) {
     default:
       return state;
   }
+}
+
+/** The service's own sentence says more, in English alone; in the details it is in any language. */
+function waitsFor(download) {
+  const key = `waits.${download.waitsFor}`;
+  const inWords = has(key) ? t(key) : undefined;
+  return language() === "en" ? download.reason ?? inWords : inWords ?? download.reason;
 }
 
 function wait(download) {

@@ -33,9 +33,7 @@ export class Settings {
   }
 
   async change(changes) {
-    this.values = { ...this.values, ...(await api.changeSettings(changes)) };
-    // An answer leaves out what is unknown or none, so that clearing has to be done here, too.
-    for (const [key, value] of Object.entries(changes)) if (value === null) delete this.values[key];
+    this.values = await api.changeSettings(changes);
     this.showLimit();
   }
 

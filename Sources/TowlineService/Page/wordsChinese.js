@@ -25,6 +25,10 @@ export const chinese = {
   connectionCount: "{n} 个连接",
   goesOnIn: "{time}后继续", goesOnNow: "即将继续", followUpRunning: "正在解压或移动", followUpFailed: "后续处理失败",
 
+  // 等待的原因
+  "waits.retry": "稍后重试", "waits.server": "服务器要求稍后再试", "waits.network": "暂时无法从服务器获取",
+  "waits.diskSpace": "磁盘空间不足",
+
   // 错误
   "error.unusableURL": "地址无法使用", "error.unusableDestination": "无法保存到该位置",
   "error.destinationExists": "已有同名文件", "error.destinationBusy": "另一个进程正在使用它",

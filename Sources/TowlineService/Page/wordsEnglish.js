@@ -27,6 +27,10 @@ export const english = {
   goesOnIn: "goes on in {time}", goesOnNow: "goes on now", followUpRunning: "unpacking or moving",
   followUpFailed: "what follows has failed",
 
+  // What it waits for, where the service's own sentence is not shown
+  "waits.retry": "for the next try", "waits.server": "the server says to come back later",
+  "waits.network": "the server cannot be reached", "waits.diskSpace": "for room on the disk",
+
   // What went wrong, in short; the service's own sentence is in the details
   "error.unusableURL": "The address cannot be used", "error.unusableDestination": "It cannot be put there",
   "error.destinationExists": "There is a file of that name already", "error.destinationBusy": "Another process has it",

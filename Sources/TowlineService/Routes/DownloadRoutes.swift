@@ -99,7 +99,7 @@ struct DownloadRoutes: Sendable {
     private func apply(
         _ change: Wire.Change, to download: Download, _ context: ServiceContext
     ) async throws {
-        if let priority = change.priority { try await download.setPriority(priority) }
+        if let priority = change.priority { try await download.setPriority(try DownloadRequest.priority(priority)) }
         switch change.rateLimit {
         case .keep: break
         case .clear: try await download.setRateLimit(nil)

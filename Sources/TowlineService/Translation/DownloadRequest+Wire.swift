@@ -22,7 +22,7 @@ extension DownloadRequest {
         connections = wire.connections
         rateLimit = try wire.rateLimit.map { limit throws(TowlineError) in try Self.limit(limit) }
         checksum = wire.checksum
-        priority = wire.priority ?? 0
+        priority = try wire.priority.map { priority throws(TowlineError) in try Self.priority(priority) } ?? 0
         group = wire.group
         metadata = wire.metadata ?? [:]
         if let existing = wire.existing {
@@ -56,6 +56,12 @@ extension DownloadRequest {
     static func limit(_ limit: Int64) throws(TowlineError) -> Int64 {
         guard limit >= 0 else { throw TowlineError(.unusableOption, "a rate limit is not negative") }
         return limit
+    }
+
+    /// A priority whose opposite is a number, too: the order of the queue turns it round.
+    static func priority(_ priority: Int) throws(TowlineError) -> Int {
+        guard priority > Int.min else { throw TowlineError(.unusableOption, "the priority is too low") }
+        return priority
     }
 
     private static func followUps(_ wire: Wire.NewDownload, _ directory: URL, _ roots: DownloadRoots)

@@ -9,6 +9,7 @@ extension Wire.Download {
             state: Wire.State(snapshot.state), addedAt: snapshot.addedAt.milliseconds)
         name = snapshot.name
         reason = snapshot.reason
+        if case .waiting(let reason) = snapshot.state { waitsFor = reason.name }
         waitsUntil = snapshot.waitsUntil?.milliseconds
         error = snapshot.error.map {
             Wire.Failure(code: $0.code.description, message: $0.message, httpStatus: $0.status)
@@ -42,6 +43,18 @@ extension Wire.State {
             case .failed: .failed
             case .cancelled: .cancelled
             }
+    }
+}
+
+extension DownloadState.WaitReason {
+    /// As the API has it.
+    fileprivate var name: String {
+        switch self {
+        case .retry: "retry"
+        case .server: "server"
+        case .network: "network"
+        case .diskSpace: "diskSpace"
+        }
     }
 }
 
