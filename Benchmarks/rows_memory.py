@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -91,6 +92,7 @@ def running(bench, count, limit):
     process = subprocess.Popen(
         [bench.tow, "get", "--json", "-x", "1", "-j", str(count), "-i", urls], cwd=directory, start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
+        preexec_fn=lambda: allow_descriptors(count),
         env={"PATH": os.environ["PATH"], "HOME": str(bench.home), "no_proxy": "*"})
     listener = Listener(process.stdout)
     listener.start()
@@ -116,12 +118,22 @@ def running(bench, count, limit):
     return result
 
 
+def allow_descriptors(count):
+    """A part file, its journal and a connection for each; beyond the hard limit only root gets."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 3 * count + 1000
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, max(wanted, hard)))
+    except (ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def observe(result, process, listener, count, limit):
     """Waits until all have bytes, then watches them for some seconds."""
     entry = Entry(f"tow -x1 -j{count}", lambda _: None)
     result.entries.append(entry)
     began = time.monotonic()
-    while len(listener.bytes) < count and time.monotonic() < began + 60 and process.poll() is None:
+    while len(listener.bytes) < count and time.monotonic() < began + 60 + count / 100 and process.poll() is None:
         time.sleep(0.1)
     if process.poll() is not None:
         entry.runs.append(Run(failure=f"status {process.returncode}"))

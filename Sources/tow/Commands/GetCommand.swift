@@ -83,7 +83,7 @@ struct GetCommand: AsyncParsableCommand {
         var batch = BatchOptions()
         do {
             if let concurrency = list.concurrency {
-                batch.concurrency = try OptionValue.integer(concurrency, in: 1...1000)
+                batch.concurrency = try OptionValue.integer(concurrency, in: 1...10_000)
             }
         } catch {
             throw ValidationError("--concurrency: \(error.message)")
