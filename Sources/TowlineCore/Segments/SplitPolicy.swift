@@ -38,6 +38,21 @@ package struct SplitPolicy: Hashable, Sendable {
     /// Makes a policy for a measured round trip in seconds.
     package init(roundTrip: Double) { self.roundTrip = roundTrip }
 
+    /// The window of a new connection: ten segments (RFC 6928).
+    static let firstWindow = 14_600.0
+
+    /// How many seconds of bytes at `rate` a new connection lacks: a round trip to connect, one to ask, and those in which
+    /// its window doubles (slow start, RFC 5681 §3.1) until it bears the rate, during which it brings one window's worth.
+    package func delay(until rate: Double) -> Double {
+        var window = Self.firstWindow
+        var doublings = 1.0
+        while window * 2 < rate * roundTrip, doublings < 20 {
+            window *= 2
+            doublings += 1
+        }
+        return (1 + doublings) * roundTrip
+    }
+
     /// The cut that ends the whole soonest: of the segment that would end last, so much that both end together.
     ///
     /// - Returns: `nil` if nothing is worth cutting.
@@ -51,12 +66,14 @@ package struct SplitPolicy: Hashable, Sendable {
         guard victim.remaining.count >= 2 * minimumSegment, known.isEmpty || left > 2 * max(roundTrip, 0.02) else {
             return nil
         }
-        // The newcomer starts a round trip late, at the average speed: after t seconds both are done when
-        // mine·t + theirs·(t − roundTrip) = remaining.
+        // The newcomer starts late, at the average speed: after t seconds both are done when
+        // mine·t + theirs·(t − late) = remaining.
         let mine = max(victim.rate ?? fallback, 1)
         let theirs = fallback
-        let seconds = (Double(victim.remaining.count) + theirs * roundTrip) / (mine + theirs)
-        let share = Int64(min(theirs * max(0, seconds - roundTrip), Double(victim.remaining.count)))
+        let late = known.isEmpty ? 0 : delay(until: theirs)
+        let seconds = (Double(victim.remaining.count) + theirs * late) / (mine + theirs)
+        let share = Int64(min(theirs * max(0, seconds - late), Double(victim.remaining.count)))
+        guard known.isEmpty || share >= minimumSegment else { return nil }
         let bounded = min(max(share, minimumSegment), victim.remaining.count - minimumSegment)
         return Cut(
             victim: victim.id,

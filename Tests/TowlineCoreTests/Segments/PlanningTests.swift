@@ -15,8 +15,19 @@ struct SplitPolicyTests {
         #expect(cut.victim == AttemptID(2))
         #expect(cut.segment.upperBound == 110 << 20)
         let left = Double(cut.segment.lowerBound - 100 << 20) / 1e6
-        let right = 0.1 + Double(cut.segment.count) / 5.5e6
+        let right = policy.delay(until: 5.5e6) + Double(cut.segment.count) / 5.5e6
         #expect(abs(left - right) < 0.5)
+    }
+
+    @Test("a new connection over a long way is slow at first, and gets less, or nothing")
+    func slowStart() throws {
+        #expect(SplitPolicy(roundTrip: 0.001).delay(until: 1e6) == 0.002)
+        let far = SplitPolicy(roundTrip: 0.2)
+        #expect(far.delay(until: 7.8e6) > 1.3 && far.delay(until: 7.8e6) < 1.8)
+        let runners = [runner(1, 0, 12 << 20, 7.8e6), runner(2, 100 << 20, 101 << 20, 7.8e6)]
+        #expect(far.cut(runners) == nil, "it would bring nothing before the other is done")
+        let near = try #require(SplitPolicy(roundTrip: 0.001).cut(runners))
+        #expect(near.segment.count > 5 << 20)
     }
 
     @Test("what is not worth a round trip stays whole")
