@@ -93,7 +93,7 @@ package struct SplitPolicy: Hashable, Sendable {
         guard let slowest = runners.max(by: { $0.secondsLeft(fallback: best) < $1.secondsLeft(fallback: best) }),
             slowest.remaining.count > 0, slowest.remaining.count <= budget
         else { return nil }
-        let fresh = roundTrip + Double(slowest.remaining.count) / best
+        let fresh = delay(until: best) + Double(slowest.remaining.count) / best
         return slowest.secondsLeft(fallback: best) > max(2 * fresh, 0.1) ? slowest : nil
     }
 }

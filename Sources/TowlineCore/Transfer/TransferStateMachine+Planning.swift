@@ -103,13 +103,15 @@ extension TransferStateMachine {
     /// None while a digest of each response is all that tells flipped bits: what is cut can no longer be checked.
     private var splittable: [SplitPolicy.Runner] {
         if carriesDigests, checksums.isEmpty { return [] }
+        // Before the first has ended, their rates tell how long each has been there: shares are equal then.
+        let isFirstRound = typicalRate == nil
         return live.compactMap { attempt in
             guard let lease = ledger.leases[attempt.plan.id], !lease.isRace, !lease.range.isEmpty,
                 lease.range.upperBound < .max
             else { return nil }
             return SplitPolicy.Runner(
                 id: attempt.plan.id, remaining: lease.range,
-                rate: attempt.isAccepted ? attempt.estimator.rate : nil)
+                rate: attempt.isAccepted && !isFirstRound ? attempt.recent.rate : nil)
         }
     }
 

@@ -52,6 +52,8 @@ package struct TransferStateMachine: Sendable {
         var received: Int64 = 0
         var lastProgressAt: Duration
         var estimator = ThroughputEstimator(timeConstant: .seconds(2))
+        /// The same of the last moments: a young connection becomes faster all the time, and is done sooner than its past says.
+        var recent = ThroughputEstimator(timeConstant: .milliseconds(600))
         /// The highest rate it had.
         var bestRate = 0.0
         /// Since when it is far below what may be expected.
@@ -212,6 +214,7 @@ package struct TransferStateMachine: Sendable {
                 tally.failures = 0
             }
             attempt.estimator.add(bytes, now: context.now)
+            attempt.recent.add(bytes, now: context.now)
             attempt.bestRate = max(attempt.bestRate, attempt.estimator.rate ?? 0)
             attempts[id] = attempt
             if isWriting, attempt.isAccepted, !attempt.isDisbelieved { ledger.advance(id, to: attempt.position) }
