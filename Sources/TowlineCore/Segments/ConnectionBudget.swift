@@ -13,7 +13,8 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// What a search that has ended found to pay off; `nil` until one has, and always where the user asked for a number.
     package private(set) var finding: Int?
     private let wanted: Int
-    private let isFixed: Bool
+    /// The user asked for this number.
+    package let isFixed: Bool
     private var recovery: Duration?
     private var recoverAt: Duration?
     private var mode: Mode

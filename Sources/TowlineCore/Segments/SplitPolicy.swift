@@ -32,6 +32,13 @@ package struct SplitPolicy: Hashable, Sendable {
 
     /// Smallest segment worth a request of its own.
     package var minimumSegment: Int64 = 256 << 10
+    /// The smallest where nobody asked for many connections: a quarter of a second's worth, 256 KiB at least and 1 MiB at
+    /// most. Each cut wastes what is on its way on the connection that is cut.
+    package static func thriftySegment(at rate: Double?) -> Int64 {
+        guard let rate else { return 1 << 20 }
+        return Int64(min(max(rate / 4, 262_144), 1_048_576))
+    }
+
     /// From a request to its first byte, measured; a new segment must be worth more than that.
     package var roundTrip: Double
 

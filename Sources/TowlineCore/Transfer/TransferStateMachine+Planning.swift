@@ -87,7 +87,8 @@ extension TransferStateMachine {
     /// A gap nobody has; else half of what would end last; else a race for the slowest remainder.
     private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
         if let gap = nextGap() { return start(atFront(gap), context) }
-        let policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
+        var policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
+        if !budget.isFixed { policy.minimumSegment = SplitPolicy.thriftySegment(at: typicalRate) }
         let runners = splittable
         if let cut = frontCut(runners) ?? policy.cut(runners) {
             ledger.shrink(cut.victim, to: cut.segment.lowerBound)

@@ -30,6 +30,14 @@ struct SplitPolicyTests {
         #expect(near.segment.count > 5 << 20)
     }
 
+    @Test("where nobody asked for many connections, a segment is worth a quarter of a second")
+    func thrift() {
+        #expect(SplitPolicy.thriftySegment(at: nil) == 1 << 20)
+        #expect(SplitPolicy.thriftySegment(at: 1e3) == 256 << 10)
+        #expect(SplitPolicy.thriftySegment(at: 2e6) == 500_000)
+        #expect(SplitPolicy.thriftySegment(at: 1e9) == 1 << 20)
+    }
+
     @Test("what is not worth a round trip stays whole")
     func small() {
         let policy = SplitPolicy(roundTrip: 1)
