@@ -94,7 +94,7 @@ deb: build build-service
 bench-smoke: build
 	@scripts/bench-smoke
 
-## bench        tow and its peers side by side, in at most three minutes: a table, and results.json in .build/bench
+## bench        tow and its peers side by side, in about four minutes: a table, and results.json in .build/bench
 bench: bench-programs
 	@Benchmarks/bench.py --quick $(BENCH)
 
