@@ -73,7 +73,7 @@ class Bench:
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="at most three minutes; the default")
+    parser.add_argument("--quick", action="store_true", help="about four minutes; the default")
     parser.add_argument("--full", action="store_true", help="every row at its full size, all peers; hours")
     parser.add_argument("--rows", default="*", metavar="PATTERN", help="rows by name: 'delay*,small*'")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often each program runs")

@@ -48,7 +48,7 @@ package struct ConnectionBudget: Hashable, Sendable {
     }
 
     /// Most connections that all downloads of one host have together, but for one that each has in any case.
-    package var hostCeiling: Int { max(wanted, 16) }
+    package var hostShare: Int { max(wanted, 16) }
 
     /// How long one step is measured, at least.
     static let window = Duration.milliseconds(60)
@@ -66,7 +66,7 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// there is.
     static let longRoundTrip = Duration.milliseconds(40)
     /// How long a search that brought nothing is believed at first; twice as long after each further one.
-    static let firstPause = Duration.seconds(15)
+    static let firstPause = Duration.seconds(15), longestPause = Duration.seconds(3600)
 
     /// When there is something to measure next; `nil`: not by time.
     package var wakeAt: Duration? {
@@ -118,12 +118,17 @@ package struct ConnectionBudget: Hashable, Sendable {
         _ now: Duration
     ) -> Bool {
         // The first bytes over a long way say nothing of those to come.
-        if sample.roundTrip >= Self.longRoundTrip, before == nil, target == 1 { return step(nil, sample, now) }
+        if sample.roundTrip >= Self.longRoundTrip, before == nil, target == 1 {
+            isUnsure = true
+            return step(nil, sample, now)
+        }
         guard reading.length >= Self.window,
             received >= Self.windowShare * Int64(sample.active) || reading.length >= Self.longestWindow
         else { return false }
-        guard let before, !before.isUneven, !reading.isUneven else {
-            isUnsure = isUnsure || target > 1
+        // What there is to compare with comes first.
+        guard let before else { return step(reading, sample, now) }
+        guard !before.isUneven, !reading.isUneven else {
+            isUnsure = true
             return step(reading, sample, now)
         }
         if reading.rate >= before.rate * 1.3 { return step(reading, sample, now) }
@@ -152,7 +157,7 @@ package struct ConnectionBudget: Hashable, Sendable {
         meter = ThroughputMeter()
         checkAt = now + .seconds(1)
         searchAgainAt = now + searchPause
-        searchPause = searchPause * 2
+        searchPause = min(searchPause * 2, Self.longestPause)
     }
 
     private mutating func settled(_ reading: ThroughputMeter.Reading, _ sample: Sample, _ now: Duration) -> Bool {

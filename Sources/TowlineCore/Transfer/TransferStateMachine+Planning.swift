@@ -44,7 +44,7 @@ extension TransferStateMachine {
         }
         let served = serveReaders(context) + shed() + tellFinding(context)
         // All downloads of a host share what one may have; each has one connection at least.
-        let room = budget.hostCeiling - context.otherConnections - live.count
+        let room = budget.hostShare - context.otherConnections - live.count
         return served + grow(by: min(budget.target - live.count, room), context)
     }
 
