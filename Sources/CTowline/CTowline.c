@@ -44,8 +44,10 @@ int towline_fstatfs(int descriptor, towline_space *space) {
     struct statfs raw;
     if (fstatfs(descriptor, &raw) < 0) return -errno;
     space->type = (int64_t)raw.f_type;
-    // Some network file systems report absurd sizes: an overflow means "plenty".
-    if (__builtin_mul_overflow((int64_t)raw.f_bavail, (int64_t)raw.f_bsize, &space->available))
+    // Some network file systems report absurd sizes: an overflow means "plenty". One without any blocks does not count
+    // them (proc, some of FUSE): it is not full, a write will tell.
+    if (raw.f_blocks == 0 ||
+        __builtin_mul_overflow((int64_t)raw.f_bavail, (int64_t)raw.f_bsize, &space->available))
         space->available = INT64_MAX;
     return 0;
 }

@@ -104,6 +104,11 @@ public actor Downloader {
         try await center.page(query).downloads.map { Download(id: $0.id, center: center, hub: hub) }
     }
 
+    /// Where several downloads stand now, in their order, read at once; those that were removed are left out.
+    public func snapshots(of downloads: [Download]) async throws(TowlineError) -> [DownloadSnapshot] {
+        try await center.snapshots(downloads.map(\.id))
+    }
+
     /// How many downloads there are in each state, and their bytes.
     public var totals: DownloadTotals {
         get async throws(TowlineError) { try await center.totals() }

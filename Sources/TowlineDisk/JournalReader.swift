@@ -50,12 +50,7 @@ package enum JournalReader {
             }
         }
         guard !name.isEmpty, let status = try folder.status(of: name) else {
-            throw TowlineError(
-                .unusableDestination,
-                name.isEmpty
-                    ? "\(path) is a directory; give a file in it"
-                    : "\(path): there is no such file, and no download of it in progress",
-                systemError: ENOENT)
+            throw TowlineError(.unusableDestination, try absence(of: path, names, in: folder), systemError: ENOENT)
         }
         guard status.kind == .regular else {
             throw TowlineError(.unusableDestination, "\(path) is no regular file, and no download of it in progress")
@@ -65,6 +60,14 @@ package enum JournalReader {
             return .ordinary(length: status.size)
         }
         return .finished(length: status.size)
+    }
+
+    private static func absence(of path: String, _ names: PlaceNames, in folder: Folder) throws(TowlineError) -> String
+    {
+        if names.final.isEmpty { return "\(path) is a directory; give a file in it" }
+        let absence = "\(path): there is no such file, and no download of it in progress"
+        guard try folder.status(of: names.bad) != nil else { return absence }
+        return "\(absence). What came before was not what its checksum says: it is kept as \(names.bad)"
     }
 
     /// - Parameter path: the download's final path.

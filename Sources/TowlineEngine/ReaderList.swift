@@ -27,9 +27,7 @@ struct ReaderList: Sendable {
     /// - Returns: whether that is news for the plan: the reader waits, or went on by a good deal.
     mutating func move(_ number: Int, to window: ByteRange, isWaiting: Bool) -> Bool {
         guard let old = readers[number]?.window, old != window else { return false }
-        let step: Int64 = 1 << 20
-        let isFar = abs(window.lowerBound - old.lowerBound) >= step || window.upperBound - old.upperBound >= step
-        guard isWaiting || isFar || old.isEmpty else { return false }
+        guard ReadWindow.isNews(window, after: old, isWaiting: isWaiting) else { return false }
         readers[number]?.window = window
         return true
     }

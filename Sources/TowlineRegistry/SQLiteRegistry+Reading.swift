@@ -4,11 +4,13 @@ package import TowlineCore
 package import TowlineEngine
 
 extension SQLiteRegistry {
-    package func download(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload? {
+    package func downloads(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload] {
         try await read { database in
-            try Row.fetchOne(
-                database, sql: "SELECT \(DownloadRow.columns) FROM downloads WHERE id = ?", arguments: [Data(id.bytes)]
-            ).map { try DownloadRow($0).download }
+            let statement = try database.cachedStatement(
+                sql: "SELECT \(DownloadRow.columns) FROM downloads WHERE id = ?")
+            return try ids.compactMap { id in
+                try Row.fetchOne(statement, arguments: [Data(id.bytes)]).map { try DownloadRow($0).download }
+            }
         }
     }
 

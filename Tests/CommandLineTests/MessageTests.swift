@@ -54,6 +54,15 @@ struct MessageTests {
         await server.stop()
     }
 
+    /// Not every file system counts its space: one that says "no blocks at all" is not full.
+    @Test func aDirectoryThatTakesNoFilesIsNotCalledFull() async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let result = try await CommandRun.run(["get", "-d", "/proc", server.url("/data.bin")])
+        #expect(result.status == 6)
+        #expect(!result.stderr.contains("are free") && result.stderr.contains("/proc"), "\(result.stderr)")
+        await server.stop()
+    }
+
     // MARK: status
 
     @Test func statusTellsWhatIsThere() async throws {
@@ -110,6 +119,8 @@ struct MessageTests {
             #expect(right.status == 0, "\(right.stderr)")
             try FileManager.default.removeItem(at: place.file("right"))
         }
+        let status = try await CommandRun.run(["status", "data.bin"], directory: place.url)
+        #expect(status.status == 6 && status.stderr.contains("kept as data.bin.tow-bad"), "\(status.stderr)")
         await server.stop()
     }
 

@@ -29,6 +29,15 @@ import TowlineEngine
         #expect(again.notices.isEmpty)
     }
 
+    @Test func severalAreReadInTheOrderAskedWithoutThoseThatAreNot() async throws {
+        let registry = try await state.open()
+        _ = try await registry.add((1...9).map { Sample.download($0) })
+        let asked = [7, 12, 3, 9].map { Sample.id($0) }
+        #expect(try await registry.downloads(asked) == [7, 3, 9].map { Sample.download($0) })
+        #expect(try await registry.downloads([]).isEmpty)
+        await registry.close()
+    }
+
     @Test func theSameIdentityIsTheSameDownload() async throws {
         let registry = try await state.open()
         var other = Sample.download(2)

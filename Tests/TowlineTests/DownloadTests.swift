@@ -118,7 +118,10 @@ import Towline
             let error = await #expect(throws: TowlineError.self) { try await act(download)() }
             #expect(error?.code == .illegalTransition)
         }
+        let other = try await downloader.add(try site.request("/other") { $0.startsPaused = true })
         try await download.remove()
+        #expect(try await downloader.snapshots(of: [download, other]).map(\.id) == [other.id])
+        try await other.remove()
         let gone = await #expect(throws: TowlineError.self) { try await download.snapshot }
         #expect(gone?.code == .unknownDownload)
         #expect(site.names == ["file"], "the file of a removed download stays")

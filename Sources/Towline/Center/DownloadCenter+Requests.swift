@@ -19,6 +19,12 @@ extension DownloadCenter {
         return snapshot(of: try await record(id))
     }
 
+    /// The same of several, without those that are not there.
+    func snapshots(_ ids: [DownloadID]) async throws(TowlineError) -> [DownloadSnapshot] {
+        try checkOpen()
+        return try await registry.downloads(ids).map { snapshot(of: $0) }
+    }
+
     func snapshot(of record: RegisteredDownload) -> DownloadSnapshot {
         if let download = live[record.id] { return download.snapshot }
         var snapshot = DownloadSnapshot(record)

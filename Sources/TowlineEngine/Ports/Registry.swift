@@ -15,8 +15,8 @@ package protocol Registry: AnyObject, Sendable {
     /// Adds downloads at the end of their priority, in order. One whose `identity` is there already is not added.
     func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition]
 
-    /// The download of that name, if there is one.
-    func download(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload?
+    /// The downloads of those names, in that order and from one state of the list, without those that are not there.
+    func downloads(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload]
 
     /// The downloads whose names begin or end so, at most `limit` of them.
     func names(matching short: ShortDownloadID, limit: Int) async throws(TowlineError) -> [DownloadID]
@@ -62,6 +62,13 @@ package protocol Registry: AnyObject, Sendable {
 
     /// Lets go of everything; calls that come later throw.
     func close() async
+}
+
+extension Registry {
+    /// The download of that name, if there is one.
+    package func download(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload? {
+        try await downloads([id]).first
+    }
 }
 
 /// A download as the registry keeps it.

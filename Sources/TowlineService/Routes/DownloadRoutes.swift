@@ -89,11 +89,8 @@ struct DownloadRoutes: Sendable {
             request.publicAddressesOnly = !privateAddresses.allow(isLocal: context.isLocal)
             requests.append(request)
         }
-        var added: [Wire.Download] = []
-        for download in try await downloader.add(contentsOf: requests) {
-            added.append(Wire.Download(try await download.snapshot))
-        }
-        return try Answer.json(Wire.Added(downloads: added), status: .created)
+        let added = try await downloader.snapshots(of: try await downloader.add(contentsOf: requests))
+        return try Answer.json(Wire.Added(downloads: added.map { Wire.Download($0) }), status: .created)
     }
 
     private func apply(

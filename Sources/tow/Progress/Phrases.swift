@@ -56,7 +56,7 @@ enum Phrases {
             let before = resumed > 0 ? " (\(ByteCountText.format(resumed)) was already there)" : ""
             return "\(path(file.path))  \(fetched)\(before)"
         case .alreadyThere(let file):
-            return "\(path(file.path))  \(ByteCountText.format(file.length)), already whole; nothing was fetched"
+            return "\(path(file.path))  \(ByteCountText.format(file.length)), already whole; not fetched again"
         case .skipped(let occupied):
             return "\(path(occupied))  exists and is left as it is"
         case .streamed(let length):

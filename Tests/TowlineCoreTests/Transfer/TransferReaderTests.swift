@@ -126,4 +126,13 @@ struct TransferReaderTests {
         script.endCancelled()
         #expect(script.machine.content.generation == 1)
     }
+
+    @Test func aShortMoveOfAReaderThatDoesNotWaitIsNoNews() {
+        let old = ByteRange(0, 8 << 20)
+        #expect(!ReadWindow.isNews(ByteRange(1 << 19, (8 << 20) + (1 << 19)), after: old, isWaiting: false))
+        #expect(ReadWindow.isNews(ByteRange(1 << 19, (8 << 20) + (1 << 19)), after: old, isWaiting: true))
+        #expect(ReadWindow.isNews(ByteRange(1 << 20, 8 << 20), after: old, isWaiting: false))
+        #expect(ReadWindow.isNews(ByteRange(0, 9 << 20), after: old, isWaiting: false))
+        #expect(ReadWindow.isNews(ByteRange(0, 1), after: ByteRange(5, 5), isWaiting: false))
+    }
 }
