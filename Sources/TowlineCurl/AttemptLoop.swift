@@ -206,7 +206,8 @@ enum BufferPolicy {
     /// Large buffers save system calls where few attempts run; small ones save memory where thousands do.
     static func size(upTo maximum: Int, running: Int) -> Int {
         switch running {
-        case ...32: maximum
+        case ...4: maximum
+        case ...32: min(maximum, 128 * 1024)
         case ...256: min(maximum, 64 * 1024)
         default: min(maximum, 16 * 1024)
         }

@@ -24,8 +24,8 @@ package final class CurlTransport: Transport {
     ///
     /// - Parameters:
     ///   - engineThreads: how many, at least 1; a second one pays off where one core is busy with one thread's work.
-    ///   - bufferSize: how many bytes an attempt reads at once, 16 KiB … 512 KiB; with over 32 attempts on a thread
-    ///     the new ones get 64 KiB at most, with over 256 they get 16 KiB.
+    ///   - bufferSize: how many bytes an attempt reads at once, 16 KiB … 512 KiB; with over 4 attempts on a thread
+    ///     the new ones get 128 KiB at most, with over 32 64 KiB, with over 256 16 KiB.
     ///
     /// If the system refuses threads or descriptors, every attempt ends with `failed(.local)`.
     package init(engineThreads: Int = 1, bufferSize: Int = 256 * 1024) {

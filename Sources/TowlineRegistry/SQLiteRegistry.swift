@@ -12,9 +12,9 @@ package final class SQLiteRegistry: Registry {
     let directory: StateDirectory
     private let opening: RegistryOpening
     private let commits = CommitQueue()
-    private let writing = DispatchQueue(label: "towline.registry.writing", qos: .userInitiated)
-    private let reading = DispatchQueue(label: "towline.registry.reading", qos: .userInitiated)
-    private let searching = DispatchQueue(label: "towline.registry.searching", qos: .userInitiated)
+    private let writing = DispatchQueue(label: "towline.registry.writing")
+    private let reading = DispatchQueue(label: "towline.registry.reading")
+    private let searching = DispatchQueue(label: "towline.registry.searching")
     private let state: Mutex<State>
 
     private struct State {
@@ -43,7 +43,7 @@ package final class SQLiteRegistry: Registry {
         async throws(TowlineError) -> SQLiteRegistry
     {
         let result: Result<SQLiteRegistry, TowlineError> = await withCheckedContinuation { continuation in
-            DispatchQueue.global(qos: .userInitiated).async {
+            DispatchQueue.global().async {
                 continuation.resume(
                     returning: Result { () throws(TowlineError) in
                         try SQLiteRegistry(stateDirectory: stateDirectory, rebuild: rebuild, migrator: migrator)

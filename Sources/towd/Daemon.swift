@@ -13,7 +13,9 @@ enum Daemon {
         for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
         raiseDescriptorLimit()
         let stop = StopSignal()
-        Task { await run(towd, stop) }
+        // Detached: from the first thread it would get a higher priority, and hand it on to every task of the service.
+        // On Linux that is a nice value that takes a privilege, and libdispatch complains of each thread in the log.
+        Task.detached { await run(towd, stop) }
         dispatchMain()
     }
 

@@ -76,7 +76,8 @@ struct DiskFaultTests {
             #expect(!site.hasFile || injection.row == 89 && isWhole)
             #expect(!result.stderr.isEmpty)
             let before = site.served
-            try site.law(try await site.tow(), status: 0)
+            // One connection: where a slow reader's answer is cut to share it out, the server has sent more than is taken.
+            try site.law(try await site.tow(["-x", "1"]), status: 0)
             if !injection.losesAll { #expect(site.served - before <= 4_000_000 + 300_000) }
         }
     }
@@ -92,7 +93,7 @@ struct DiskFaultTests {
                 "inject=fsync:error=EIO",
             ]
             for _ in 0..<2 {
-                let result = try await site.tow(prefix: failing)
+                let result = try await site.tow(["-x", "1"], prefix: failing)
                 #expect(result.status == 6, "\(result.stderr)")
                 #expect(
                     result.stderr.contains("is whole, but its name may not outlive a power loss"), "\(result.stderr)")

@@ -3,10 +3,17 @@ import Foundation
 /// The built `towd`, with a state directory and a downloads directory of its own.
 final class ServiceProcess {
     let directory: TestDirectory
+    private let prefix: [String]
+    private let errors: FileHandle
     private var process: Process?
 
-    init(_ directory: TestDirectory) throws {
+    /// - Parameters:
+    ///   - prefix: a program, with its arguments, that runs it.
+    ///   - errors: where its standard error goes.
+    init(_ directory: TestDirectory, prefix: [String] = [], errors: FileHandle = .nullDevice) throws {
         self.directory = directory
+        self.prefix = prefix
+        self.errors = errors
         try start()
     }
 
@@ -18,11 +25,13 @@ final class ServiceProcess {
     /// Starts it. It listens when somebody asks for long enough.
     func start() throws {
         let process = Process()
-        process.executableURL = CommandRun.products.appendingPathComponent("towd")
-        process.arguments = options + ["--downloads", directory.path("downloads"), "--listen", "none"]
+        let program = CommandRun.products.appendingPathComponent("towd").path
+        let words = prefix + [program] + options + ["--downloads", directory.path("downloads"), "--listen", "none"]
+        process.executableURL = URL(fileURLWithPath: words[0])
+        process.arguments = Array(words.dropFirst())
         process.environment = ["PATH": "/usr/bin:/bin", "HOME": directory.url.path]
         process.standardInput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
+        process.standardError = errors
         try process.run()
         self.process = process
     }
