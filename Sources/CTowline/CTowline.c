@@ -58,6 +58,10 @@ int towline_fallocate(int descriptor, int mode, int64_t offset, int64_t length) 
 
 int towline_syncfs(int descriptor) { return result(syncfs(descriptor)); }
 
+int towline_start_writeback(int descriptor) {
+    return result(sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE));
+}
+
 int towline_wait_for_writeback(int descriptor) {
     return result(sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE));
 }

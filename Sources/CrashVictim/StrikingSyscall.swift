@@ -69,6 +69,9 @@ final class StrikingSyscall: Syscall {
     func fdatasync(_ descriptor: Int32) -> Int32 { run(changes: true) { base.fdatasync(descriptor) } }
     func fsync(_ descriptor: Int32) -> Int32 { run(changes: true) { base.fsync(descriptor) } }
     func syncfs(_ descriptor: Int32) -> Int32 { run(changes: true) { base.syncfs(descriptor) } }
+    /// When it comes depends on time alone, and whether it comes makes no difference to what may be lost: no place to
+    /// strike at.
+    func startWriteback(_ descriptor: Int32) -> Int32 { base.startWriteback(descriptor) }
     func waitForWriteback(_ descriptor: Int32) -> Int32 {
         run(changes: false) { base.waitForWriteback(descriptor) }
     }

@@ -53,6 +53,8 @@ package final class PartFile: Sink {
 
     package func synchronize() async throws(TowlineError) { try await synchronize(.data) }
 
+    package func startWriteback() { queue.startWriteback(of: file, device: folder.identity.device) }
+
     /// A success that began before another sync failed is no success: the failure was reported to that one alone.
     func synchronize(_ extent: SyncQueue.Extent) async throws(TowlineError) {
         let before = failedSyncs.load(ordering: .acquiring)

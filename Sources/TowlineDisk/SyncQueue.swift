@@ -25,7 +25,15 @@ package final class SyncQueue: Sendable {
 
     private struct Lane {
         var waiting: [Request] = []
+        /// Files whose bytes may begin to go to the disk.
+        var early: [ObjectIdentifier: Descriptor] = [:]
         var isServed = false
+
+        /// Whether there is no thread for it yet; there will be.
+        mutating func needsThread() -> Bool {
+            defer { isServed = true }
+            return !isServed
+        }
     }
 
     /// From how many files on one `syncfs` is cheaper than a sync of each.
@@ -43,12 +51,23 @@ package final class SyncQueue: Sendable {
             let request = Request(file: file, extent: extent, continuation: continuation)
             let startsThread = lanes.withLock { lanes in
                 lanes[device, default: Lane()].waiting.append(request)
-                defer { lanes[device]?.isServed = true }
-                return lanes[device]?.isServed != true
+                return lanes[device]?.needsThread() ?? false
             }
             if startsThread { WorkThread.start { self.serve(device) } }
         }
         guard code >= 0 else { throw .synchronizing(file.path, -code) }
+    }
+
+    /// Lets the bytes of a file begin to go to the disk, so that its next sync is short; returns at once.
+    ///
+    /// A full queue of the device blocks `sync_file_range`, which therefore has the device's thread to itself: a sync
+    /// behind it waits for the same bytes anyway. An error is left to the sync, which is told of it again.
+    func startWriteback(of file: Descriptor, device: UInt64) {
+        let startsThread = lanes.withLock { lanes in
+            lanes[device, default: Lane()].early[ObjectIdentifier(file)] = file
+            return lanes[device]?.needsThread() ?? false
+        }
+        if startsThread { WorkThread.start { self.serve(device) } }
     }
 
     /// How many requests wait for a device, the ones being served not counted.
@@ -57,13 +76,15 @@ package final class SyncQueue: Sendable {
     /// Serves a device until nothing waits for it.
     private func serve(_ device: UInt64) {
         while true {
-            let batch = lanes.withLock { lanes -> [Request] in
-                let waiting = lanes[device]?.waiting ?? []
-                if waiting.isEmpty { lanes[device] = nil } else { lanes[device]?.waiting = [] }
-                return waiting
+            let (batch, early) = lanes.withLock { lanes -> ([Request], [Descriptor]) in
+                let lane = lanes[device] ?? Lane()
+                let isDone = lane.waiting.isEmpty && lane.early.isEmpty
+                lanes[device] = isDone ? nil : Lane(isServed: true)
+                return (lane.waiting, Array(lane.early.values))
             }
-            if batch.isEmpty { return }
-            serve(batch)
+            if batch.isEmpty && early.isEmpty { return }
+            if !batch.isEmpty { serve(batch) }
+            for file in early { _ = call(file) { syscall.startWriteback($0) } }
         }
     }
 

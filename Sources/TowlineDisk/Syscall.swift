@@ -22,6 +22,8 @@ package protocol Syscall: AnyObject, Sendable {
     func fsync(_ descriptor: Int32) -> Int32
     /// `syncfs(2)`.
     func syncfs(_ descriptor: Int32) -> Int32
+    /// `sync_file_range(2)`, WRITE alone: begins to write what is dirty, makes nothing durable, takes no error away.
+    func startWriteback(_ descriptor: Int32) -> Int32
     /// `sync_file_range(2)`, WAIT_BEFORE alone: writes nothing, reports the file's write-back errors.
     func waitForWriteback(_ descriptor: Int32) -> Int32
     /// `ftruncate(2)`.

@@ -35,6 +35,7 @@ package final class SystemCalls: Syscall {
     package func fdatasync(_ descriptor: Int32) -> Int32 { result(Glibc.fdatasync(descriptor)) }
     package func fsync(_ descriptor: Int32) -> Int32 { result(Glibc.fsync(descriptor)) }
     package func syncfs(_ descriptor: Int32) -> Int32 { towline_syncfs(descriptor) }
+    package func startWriteback(_ descriptor: Int32) -> Int32 { towline_start_writeback(descriptor) }
     package func waitForWriteback(_ descriptor: Int32) -> Int32 { towline_wait_for_writeback(descriptor) }
 
     package func ftruncate(_ descriptor: Int32, _ length: Int64) -> Int32 {

@@ -11,6 +11,9 @@ struct ReaderList: Sendable {
     private var nextNumber = 1
     private var isOver = false
 
+    /// Whether nobody reads.
+    var isEmpty: Bool { readers.isEmpty }
+
     /// Lets somebody read.
     ///
     /// - Returns: a number, and a stream that gives something whenever more may be there, and ends with the transfer.

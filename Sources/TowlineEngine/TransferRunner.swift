@@ -89,8 +89,12 @@ package actor TransferRunner {
             readers.end()
             throw error
         }
+        services.load.enter()
         let ticker = Task { await tick() }
-        defer { ticker.cancel() }
+        defer {
+            ticker.cancel()
+            services.load.leave()
+        }
         if ending == nil {
             for await event in events {
                 handle(event)
@@ -111,7 +115,7 @@ package actor TransferRunner {
     }
 
     private var sleepTime: Duration {
-        let regular = Duration.milliseconds(100)
+        let regular = TickPolicy.interval(running: readers.isEmpty ? services.load.running : 1)
         guard let wake = machine.wakeAt else { return regular }
         return min(regular, max(.milliseconds(10), wake - MonotonicClock.now))
     }
@@ -188,9 +192,11 @@ package actor TransferRunner {
     }
 
     private func checkpointIfDue() {
-        guard let part, let journal = part.journal, !isCheckpointing, ending == nil, options.durable else { return }
+        guard let part, let journal = part.journal, ending == nil, options.durable else { return }
         let start = MonotonicClock.now
         let bytes = machine.receivedBytes
+        if checkpoints.startsWriteback(bytes: bytes) { part.sink.startWriteback() }
+        guard !isCheckpointing else { return }
         guard checkpoints.isDue(now: start, bytes: bytes) else { return }
         isCheckpointing = true
         let continuation = continuation
@@ -257,6 +263,8 @@ package struct TransferServices: Sendable {
     package let limiter: RateLimiter
     /// Which places this process's transfers are at.
     let places = PlaceBoard()
+    /// How many of them run.
+    let load = TransferLoad()
 
     /// Assembles them.
     package init(transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter) {
@@ -265,6 +273,17 @@ package struct TransferServices: Sendable {
         self.board = board
         self.limiter = limiter
     }
+}
+
+/// How many transfers of one assembly run.
+final class TransferLoad: Sendable {
+    private let count = Atomic<Int>(0)
+
+    var running: Int { count.load(ordering: .relaxed) }
+
+    func enter() { count.wrappingAdd(1, ordering: .relaxed) }
+
+    func leave() { count.wrappingSubtract(1, ordering: .relaxed) }
 }
 
 extension TransferTerms {

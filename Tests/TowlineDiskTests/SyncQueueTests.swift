@@ -57,6 +57,33 @@ import TowlineEngine
         #expect(calls.count { $0 == .fsync } == 20)
     }
 
+    /// An early start is a hint: it returns at once, once per file however often it was asked for, and whatever becomes of
+    /// it is left to the sync.
+    @Test(arguments: [nil, EIO]) func anEarlyStartPromisesNothing(_ error: Int32?) async throws {
+        let gate = Gate()
+        let faulty = FaultySyscall { call, _ in
+            if call == .fdatasync { gate.pass() }
+            return call == .startWriteback ? error.map { .error($0) } : nil
+        }
+        let queue = SyncQueue(syscall: faulty)
+        let folder = try Folder(directory.path, syscall: faulty)
+        let file = try #require(try folder.create("early", mode: 0o600))
+        async let first: Void = queue.synchronize(file, .data, device: 1)
+        while !faulty.calls.contains(.fdatasync) { await Task.yield() }
+        for _ in 0..<3 { queue.startWriteback(of: file, device: 1) }
+        #expect(!faulty.calls.contains(.startWriteback), "the sync has the thread")
+        gate.open()
+        try await first
+        while !faulty.calls.contains(.startWriteback) { await Task.yield() }
+        try await queue.synchronize(file, .data, device: 1)
+        #expect(faulty.calls.count { $0 == .startWriteback } == 1)
+        file.close()
+        queue.startWriteback(of: file, device: 1)
+        let other = try #require(try folder.create("other", mode: 0o600))
+        try await queue.synchronize(other, .data, device: 1)
+        #expect(faulty.calls.count { $0 == .startWriteback } == 1, "of a closed file nothing is asked")
+    }
+
     @Test func aWaitThatWasCancelledStillEndsWithTheSync() async throws {
         let faulty = FaultySyscall()
         let folder = try Folder(directory.path, syscall: faulty)

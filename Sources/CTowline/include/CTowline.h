@@ -35,6 +35,7 @@ int towline_fstatfs(int descriptor, towline_space *space);
 int towline_fallocate(int descriptor, int mode, int64_t offset, int64_t length);
 int towline_syncfs(int descriptor);
 /// sync_file_range(2) with WAIT_BEFORE alone: starts no writing, reports the file's write-back errors.
+int towline_start_writeback(int descriptor);
 int towline_wait_for_writeback(int descriptor);
 /// renameat2(2) from one directory to another; `keeps` is RENAME_NOREPLACE.
 int towline_rename(int source, const char *from, int target, const char *to, int keeps);

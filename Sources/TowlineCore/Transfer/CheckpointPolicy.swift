@@ -4,6 +4,7 @@ package struct CheckpointPolicy: Hashable, Sendable {
     private var last: Duration
     private var lastBytes: Int64 = 0
     private var cost = Duration.zero
+    private var writebackBytes: Int64 = 0
 
     /// The first checkpoint is due a second after `now`.
     package init(now: Duration) { last = now }
@@ -14,6 +15,14 @@ package struct CheckpointPolicy: Hashable, Sendable {
         let since = now - last
         guard since >= min(cost * 50, .seconds(30)) else { return false }
         return since >= .seconds(1) || bytes - lastBytes >= 16 << 20
+    }
+
+    /// Whether what has come since this last said so is worth telling the disk of, `bytes` having been received in all:
+    /// from 8 MiB on. Between two checkpoints nothing else makes the kernel begin; the last sync would write it all.
+    package mutating func startsWriteback(bytes: Int64) -> Bool {
+        guard bytes - writebackBytes >= 8 << 20 else { return false }
+        writebackBytes = bytes
+        return true
     }
 
     /// A checkpoint that covers `bytes` began at `start` and is over.

@@ -17,6 +17,10 @@ package protocol Sink: AnyObject, Sendable {
     /// (Linux reports a write-back error once and may have dropped the pages).
     func synchronize() async throws(TowlineError)
 
+    /// What was written will be wanted on stable storage: it may begin to go there, so that `synchronize` has less to
+    /// wait for. Promises nothing and returns at once.
+    func startWriteback()
+
     /// Notices a sink that was deleted or replaced behind our back.
     func checkIntact() throws(TowlineError)
 
@@ -53,6 +57,8 @@ package protocol Sink: AnyObject, Sendable {
 }
 
 extension Sink {
+    /// Nothing goes anywhere before it must.
+    package func startWriteback() {}
     /// Nothing is computed ahead.
     package func hashAhead(_ algorithms: [Checksum.Algorithm], upTo end: Int64) {}
     /// Nothing was.

@@ -82,6 +82,20 @@ struct RateTests {
         #expect(policy.isDue(now: .seconds(50), bytes: 2 << 30))
     }
 
+    @Test("the disk is told of every 8 MiB, also between checkpoints")
+    func writeback() {
+        var policy = CheckpointPolicy(now: .zero)
+        let told = stride(from: Int64(0), through: 20 << 20, by: 1 << 20).filter { policy.startsWriteback(bytes: $0) }
+        #expect(told == [8 << 20, 16 << 20])
+    }
+
+    @Test("many transfers look at themselves more rarely, but each once a second")
+    func ticks() {
+        for (running, milliseconds) in [(0, 100), (1, 100), (100, 100), (250, 250), (1000, 1000), (10_000, 1000)] {
+            #expect(TickPolicy.interval(running: running) == .milliseconds(milliseconds))
+        }
+    }
+
     @Test("every kind of failure has its row, and the limits end loops")
     func retries() {
         for kind in TransportFailure.Kind.allCases {

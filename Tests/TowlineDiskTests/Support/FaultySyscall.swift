@@ -13,7 +13,8 @@ final class FaultySyscall: Syscall {
     }
 
     enum Call: String, Sendable {
-        case openat, pwrite, pread, write, fdatasync, fsync, syncfs, waitForWriteback, ftruncate, fallocate, status
+        case openat, pwrite, pread, write, fdatasync, fsync, syncfs, startWriteback, waitForWriteback, ftruncate,
+            fallocate, status
         case space, lock, rename, link, unlink, setAttribute, getAttribute, seek, setModified, names
     }
 
@@ -78,6 +79,7 @@ final class FaultySyscall: Syscall {
     func fdatasync(_ descriptor: Int32) -> Int32 { run(.fdatasync) { base.fdatasync(descriptor) } }
     func fsync(_ descriptor: Int32) -> Int32 { run(.fsync) { base.fsync(descriptor) } }
     func syncfs(_ descriptor: Int32) -> Int32 { run(.syncfs) { base.syncfs(descriptor) } }
+    func startWriteback(_ descriptor: Int32) -> Int32 { run(.startWriteback) { base.startWriteback(descriptor) } }
     func waitForWriteback(_ descriptor: Int32) -> Int32 { run(.waitForWriteback) { base.waitForWriteback(descriptor) } }
     func ftruncate(_ descriptor: Int32, _ length: Int64) -> Int32 {
         run(.ftruncate) { base.ftruncate(descriptor, length) }

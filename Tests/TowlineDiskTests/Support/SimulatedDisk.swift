@@ -196,6 +196,7 @@ final class SimulatedDisk: Syscall {
     }
 
     func syncfs(_ descriptor: Int32) -> Int32 { -ENOSYS }
+    func startWriteback(_ descriptor: Int32) -> Int32 { 0 }
     func waitForWriteback(_ descriptor: Int32) -> Int32 { -ENOSYS }
 
     func ftruncate(_ descriptor: Int32, _ length: Int64) -> Int32 {
