@@ -196,8 +196,7 @@ let package = Package(
             name: "TowlineTests",
             dependencies: [
                 "Towline", "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry",
-                "FaultServer",
-                "TestServers",
+                "FaultServer", "TestServers",
             ], swiftSettings: strict),
         .testTarget(
             name: "TowlineServiceTests", dependencies: ["Towline", "TowlineWire", "TowlineService", "FaultServer"],

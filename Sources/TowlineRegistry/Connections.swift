@@ -32,7 +32,7 @@ final class Connections: Sendable {
         configuration.label = writes ? "registry.writer" : "registry.reader"
         configuration.readonly = !writes
         // GRDB's own choice is a higher one, which on Linux is a nice value that takes a privilege: libdispatch would
-        // complain of each thread on standard error.
+        // complain of each thread in the system's log.
         configuration.qos = .default
         configuration.foreignKeysEnabled = false
         // SQLite sleeps and tries again, ever more slowly up to ten times a second.

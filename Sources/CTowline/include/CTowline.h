@@ -34,8 +34,9 @@ int towline_statx(int directory, const char *path, towline_status *status);
 int towline_fstatfs(int descriptor, towline_space *space);
 int towline_fallocate(int descriptor, int mode, int64_t offset, int64_t length);
 int towline_syncfs(int descriptor);
-/// sync_file_range(2) with WAIT_BEFORE alone: starts no writing, reports the file's write-back errors.
+/// sync_file_range(2) with WRITE alone: begins to write what is dirty, waits for nothing, reports no error of it.
 int towline_start_writeback(int descriptor);
+/// sync_file_range(2) with WAIT_BEFORE alone: starts no writing, reports the file's write-back errors.
 int towline_wait_for_writeback(int descriptor);
 /// renameat2(2) from one directory to another; `keeps` is RENAME_NOREPLACE.
 int towline_rename(int source, const char *from, int target, const char *to, int keeps);
