@@ -59,7 +59,8 @@ package actor TransferRunner {
         machine = TransferStateMachine(
             terms: TransferTerms(options), firstID: block << 32,
             hostCeiling: services.board.ceiling(options.url.origin),
-            hostUsual: services.board.usual(options.url.origin))
+            // Found where no limit held bytes back.
+            hostUsual: limiter.rate + services.limiter.rate > 0 ? nil : services.board.usual(options.url.origin))
         (events, continuation) = AsyncStream.makeStream()
     }
 

@@ -26,6 +26,11 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// When the next search begins, and how long after its end the one after that.
     private var searchAgainAt: Duration?
     private var searchPause = ConnectionBudget.firstPause
+    /// Since when the user's limit has held bytes back, in every sample.
+    private var heldBackSince: Duration?
+    /// The connections before some were taken back under a limit, and before when that is not tried again.
+    private var loweredFrom: Int?
+    private var lowerAgainAt = Duration.zero
 
     private enum Mode: Hashable, Sendable {
         /// One step after the other; the throughput before the last one, and the connections.
@@ -84,13 +89,18 @@ package struct ConnectionBudget: Hashable, Sendable {
         package var remaining: Int64?
         /// The least time from a request to its answer.
         package var roundTrip: Duration
+        /// More would come, but for a limit that the user set.
+        package var isHeldBack: Bool
 
         /// Makes one.
-        package init(bytes: Int64, active: Int, remaining: Int64? = nil, roundTrip: Duration = .zero) {
+        package init(
+            bytes: Int64, active: Int, remaining: Int64? = nil, roundTrip: Duration = .zero, isHeldBack: Bool = false
+        ) {
             self.bytes = bytes
             self.active = active
             self.remaining = remaining
             self.roundTrip = roundTrip
+            self.isHeldBack = isHeldBack
         }
     }
 
@@ -100,6 +110,8 @@ package struct ConnectionBudget: Hashable, Sendable {
     package mutating func measure(_ sample: Sample, now: Duration) -> Bool {
         if sample.bytes > 0 { recover(now) }
         received += sample.bytes
+        if sample.isHeldBack, !isFixed { return heldBack(now) }
+        heldBackSince = nil
         guard !isFixed, sample.active > 0, sample.active * 4 >= target * 3 else {
             // Connections that are still being opened would spoil the measurement; a quarter of them may never come.
             meter = ThroughputMeter()
@@ -111,6 +123,23 @@ package struct ConnectionBudget: Hashable, Sendable {
         case .checking(let before, let from): return check(reading, before, from, sample, now)
         case .settled: return settled(reading, sample, now)
         }
+    }
+
+    /// Where a limit of the user's decides how fast bytes come, more connections bring none; what waits in each of them
+    /// is lost with it. A second is enough to see that half may do; where it did not, that is not tried again soon.
+    private mutating func heldBack(_ now: Duration) -> Bool {
+        meter = ThroughputMeter()
+        guard target > 1, now >= lowerAgainAt else { return false }
+        guard let since = heldBackSince else {
+            heldBackSince = now
+            return false
+        }
+        guard now - since >= Self.longestWindow else { return false }
+        heldBackSince = now
+        loweredFrom = target
+        target /= 2
+        mode = .climbing(before: nil, previous: target)
+        return true
     }
 
     private mutating func climb(
@@ -139,7 +168,12 @@ package struct ConnectionBudget: Hashable, Sendable {
     }
 
     private mutating func step(_ reading: ThroughputMeter.Reading?, _ sample: Sample, _ now: Duration) -> Bool {
-        let next = min(target * (sample.roundTrip >= Self.longRoundTrip ? 4 : 2), ceiling)
+        let next = min(loweredFrom ?? target * (sample.roundTrip >= Self.longRoundTrip ? 4 : 2), ceiling)
+        if loweredFrom != nil {
+            loweredFrom = nil
+            lowerAgainAt = now + searchPause
+            searchPause = min(searchPause * 2, Self.longestPause)
+        }
         guard next > target else {
             settle(at: target, now)
             return false

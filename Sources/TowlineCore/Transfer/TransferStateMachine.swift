@@ -194,10 +194,12 @@ package struct TransferStateMachine: Sendable {
     /// Takes over how far each attempt is.
     private mutating func follow(_ context: TransferContext) {
         var fresh: Int64 = 0
+        var isHeldBack = false
         for (id, progress) in context.progress {
             guard var attempt = attempts[id], progress.received >= attempt.received else { continue }
             let bytes = progress.received - attempt.received
             if progress.isHeldBack {
+                isHeldBack = true
                 attempt.lastProgressAt = context.now
                 attempt.slowSince = nil
                 lastWrittenAt = context.now
@@ -225,7 +227,7 @@ package struct TransferStateMachine: Sendable {
         let sample = ConnectionBudget.Sample(
             bytes: fresh, active: working(context).count,
             remaining: ledger.completeLength.map { $0 - ledger.written.count },
-            roundTrip: .seconds(roundTrip ?? 0))
+            roundTrip: .seconds(roundTrip ?? 0), isHeldBack: isHeldBack)
         hasSurplus = budget.measure(sample, now: context.now)
     }
 

@@ -65,6 +65,8 @@ struct ConnectionBudgetTests {
         var limit: Int
         /// The bytes of each connection come in bursts that far apart, the first at once.
         var burst = Duration.milliseconds(20)
+        /// Bytes a second that the user allows.
+        var allowed = Double.infinity
         var now = Duration.zero
         var surplus = 0
         var most = 0
@@ -89,8 +91,10 @@ struct ConnectionBudgetTests {
                     bytes += 20e6 * burst.seconds * min(1, Double(limit) / Double(budget.target))
                     next[index] += burst
                 }
+                let taken = min(bytes, allowed * 0.02)
                 let sample = ConnectionBudget.Sample(
-                    bytes: Int64(bytes), active: budget.target, remaining: 1 << 40, roundTrip: roundTrip)
+                    bytes: Int64(taken), active: budget.target, remaining: 1 << 40, roundTrip: roundTrip,
+                    isHeldBack: taken < bytes)
                 if budget.measure(sample, now: now) { surplus += 1 }
                 most = max(most, budget.target)
             }
@@ -187,6 +191,41 @@ struct ConnectionBudgetTests {
         #expect(budget.target == 8)
         feed(10..<20, active: 6)
         #expect(budget.target == 16)
+    }
+
+    @Test(
+        "a limit of the user's needs no more connections than bring what it lets through",
+        arguments: [(10e6, 1), (30e6, 2), (70e6, 4), (1000e6, 16)])
+    func limited(_ allowed: Double, _ expected: Int) {
+        for roundTrip in [Duration.milliseconds(1), .milliseconds(100)] {
+            var network = network(99)
+            network.allowed = allowed
+            network.run(.seconds(10), roundTrip: roundTrip)
+            #expect(network.budget.target >= expected && network.budget.target < 2 * expected, "\(roundTrip)")
+        }
+    }
+
+    @Test("a limit that comes while many run takes them back, and one that goes brings them again")
+    func limitWhileRunning() {
+        var network = network(8)
+        network.run(.seconds(5))
+        #expect(network.budget.target == 8)
+        let surplus = network.surplus
+        network.allowed = 5e6
+        network.run(.seconds(5))
+        #expect(network.budget.target == 1 && network.surplus == surplus + 3)
+        #expect(network.budget.finding == 8, "what was found without a limit stays true")
+        network.allowed = .infinity
+        network.run(.seconds(20))
+        #expect(network.budget.target == 8)
+    }
+
+    @Test("a number that the user asked for is kept under a limit")
+    func limitedAndFixed() {
+        var network = network(8, requested: 4)
+        network.allowed = 5e6
+        network.run(.seconds(10))
+        #expect(network.budget.target == 4)
     }
 
     @Test("what the user asked for is used at once and kept")

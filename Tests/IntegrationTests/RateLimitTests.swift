@@ -1,0 +1,31 @@
+import FaultServer
+import Testing
+
+/// `--limit-rate` with the built command: the user's limit decides how fast bytes come, so nothing else needs more than
+/// one connection. What a server has sent and nobody took is lost with each of them.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct RateLimitTests {
+    @Test("no connections are opened that a limit would hold back, and no byte comes twice")
+    func oneConnection() async throws {
+        try await Site.with(try await Site(length: 12_000_000)) { site in
+            let start = ContinuousClock.now
+            let run = try ChildRun(site.command(["--limit-rate", "4M"]), directory: site.scratch.path)
+            try site.law(try await run.finish(), status: 0)
+            #expect(site.requests.count == 1)
+            #expect(site.served == 12_000_000)
+            #expect(ContinuousClock.now - start > .seconds(2), "the limit holds")
+        }
+    }
+
+    @Test("where each connection is slower than the limit, more of them come")
+    func severalWhereTheyPay() async throws {
+        let resource = Resource(length: 12_000_000, rate: 1_000_000)
+        try await Site.with(try await Site(resource)) { site in
+            let start = ContinuousClock.now
+            let run = try ChildRun(site.command(["--limit-rate", "6M"]), directory: site.scratch.path)
+            try site.law(try await run.finish(), status: 0)
+            #expect(site.requests.count > 2)
+            #expect(ContinuousClock.now - start < .seconds(8), "twelve over one connection")
+        }
+    }
+}
