@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Synchronization
 internal import TowlineCore
@@ -5,7 +6,8 @@ internal import TowlineThreads
 
 /// Makes files durable, off the cooperative threads and the engine's.
 ///
-/// Each device has one thread while something waits for it. Requests that arrive while a sync runs are served
+/// Each device has one thread while something waits for it and a moment longer: of many small files each would otherwise
+/// have two threads made for it. Requests that arrive while a sync runs are served
 /// together by the next one; eight files or more by a single `syncfs`. A request that was made is always answered:
 /// cancelling a task does not take it back.
 package final class SyncQueue: Sendable {
@@ -27,14 +29,29 @@ package final class SyncQueue: Sendable {
         var waiting: [Request] = []
         /// Files whose bytes may begin to go to the disk.
         var early: [ObjectIdentifier: Descriptor] = [:]
+        /// Wakes the thread that waits for more to do.
+        let bell = DispatchSemaphore(value: 0)
+        var isParked = false
         var isServed = false
 
-        /// Whether there is no thread for it yet; there will be.
+        /// Whether there is no thread for it yet; there will be. One that waits is woken.
         mutating func needsThread() -> Bool {
+            if isParked { bell.signal() }
+            isParked = false
             defer { isServed = true }
             return !isServed
         }
+
+        /// What there is to do; nothing: the thread waits for it now.
+        mutating func take() -> (batch: [Request], early: [Descriptor])? {
+            defer { (waiting, early) = ([], [:]) }
+            isParked = waiting.isEmpty && early.isEmpty
+            return isParked ? nil : (waiting, Array(early.values))
+        }
     }
+
+    /// So long a thread waits for more to do.
+    private static let patience = DispatchTimeInterval.milliseconds(200)
 
     /// From how many files on one `syncfs` is cheaper than a sync of each.
     private static let manyFiles = 8
@@ -73,18 +90,27 @@ package final class SyncQueue: Sendable {
     /// How many requests wait for a device, the ones being served not counted.
     func waiting(_ device: UInt64) -> Int { lanes.withLock { $0[device]?.waiting.count ?? 0 } }
 
-    /// Serves a device until nothing waits for it.
+    /// Serves a device until nothing has waited for it for a moment.
     private func serve(_ device: UInt64) {
         while true {
-            let (batch, early) = lanes.withLock { lanes -> ([Request], [Descriptor]) in
-                let lane = lanes[device] ?? Lane()
-                let isDone = lane.waiting.isEmpty && lane.early.isEmpty
-                lanes[device] = isDone ? nil : Lane(isServed: true)
-                return (lane.waiting, Array(lane.early.values))
+            if let (batch, early) = lanes.withLock({ $0[device]?.take() }) {
+                if !batch.isEmpty { serve(batch) }
+                for file in early { _ = call(file) { syscall.startWriteback($0) } }
+            } else if !waitsLonger(for: device) {
+                return
             }
-            if batch.isEmpty && early.isEmpty { return }
-            if !batch.isEmpty { serve(batch) }
-            for file in early { _ = call(file) { syscall.startWriteback($0) } }
+        }
+    }
+
+    /// Waits for the bell; `false` if it did not ring, and there is nothing to do either: the thread ends.
+    private func waitsLonger(for device: UInt64) -> Bool {
+        guard let bell = lanes.withLock({ $0[device]?.bell }) else { return false }
+        if bell.wait(timeout: .now() + Self.patience) == .success { return true }
+        return lanes.withLock { lanes in
+            // Not parked: it rang just now.
+            guard lanes[device]?.isParked == true else { return true }
+            lanes[device] = nil
+            return false
         }
     }
 

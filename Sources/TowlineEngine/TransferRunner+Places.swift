@@ -43,6 +43,7 @@ extension TransferRunner {
         switch survey {
         case .nothing(let notices):
             tell(notices)
+            vacancy = (candidate, MonotonicClock.now)
             return nil
         case .unfinished(let part):
             guard known != nil || part.journal?.record.source == source else {
@@ -180,6 +181,7 @@ extension TransferRunner {
     /// - Returns: `false` if the place belongs to another download and `mayYield` allows to leave it.
     @discardableResult
     private func open(_ place: Place, _ plan: PreparePlan, mayYield: Bool = false) throws(TowlineError) -> Bool {
+        if try fill(place, plan) { return true }
         switch try look(at: place) {
         case .nothing(let notices):
             tell(notices)
@@ -210,6 +212,25 @@ extension TransferRunner {
         }
         if let early { return leaveAlone(early) }
         try create(place, plan)
+        step(.prepared)
+        return true
+    }
+
+    /// Goes to a place where nothing was a moment ago without looking once more: nobody else's file is touched, since
+    /// one that came meanwhile is found by creating, and publishing takes nobody's name.
+    ///
+    /// - Returns: `false` if it has to be looked at.
+    private func fill(_ place: Place, _ plan: PreparePlan) throws(TowlineError) -> Bool {
+        guard let vacancy, vacancy.place == place, MonotonicClock.now - vacancy.seen < .seconds(1),
+            services.places.user(of: place) == nil
+        else { return false }
+        self.vacancy = nil
+        do throws(TowlineError) {
+            try create(place, plan)
+        } catch {
+            guard error.code == .destinationBusy else { throw error }
+            return false
+        }
         step(.prepared)
         return true
     }

@@ -29,6 +29,8 @@ package actor TransferRunner {
     var place: Place?
     /// This transfer created the part file: if nothing ever comes, it goes.
     var createdPart = false
+    /// Where nothing was a moment ago, and when that was.
+    var vacancy: (place: Place, seen: Duration)?
     var checkpoints = CheckpointPolicy(now: MonotonicClock.now)
     var isCheckpointing = false
     var storageTask: Task<Void, Never>?
@@ -91,9 +93,10 @@ package actor TransferRunner {
             throw error
         }
         services.load.enter()
-        let ticker = Task { await tick() }
+        let ticker = Ticker { [weak self] in await self?.tick() }
+        services.tickers.startSoon(ticker)
         defer {
-            ticker.cancel()
+            services.tickers.end(ticker)
             services.load.leave()
         }
         if ending == nil {
@@ -266,6 +269,8 @@ package struct TransferServices: Sendable {
     let places = PlaceBoard()
     /// How many of them run.
     let load = TransferLoad()
+    /// What makes those look at themselves that last for a moment.
+    let tickers = TickerBoard()
 
     /// Assembles them.
     package init(transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter) {

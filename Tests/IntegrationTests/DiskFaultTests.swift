@@ -289,6 +289,27 @@ struct DiskFaultTests {
         }
     }
 
+    /// Row 97: it appears between the look at the place and the first answer, be it a file or another's part file.
+    @Test(arguments: ["file.bin", "file.bin.tow"]) func row97AppearsBeforeTheFirstAnswer(_ name: String) async throws {
+        let gate = Gate()
+        let late = Fault("late") { Reply([.wait(gate)] + $0.correct.steps) }
+        try await Site.with(try await Site(.always(late))) { site in
+            let download = Download(try site.options { $0.existing = .fail })
+            async let running = download.run()
+            await site.server.log.wait { $0.requests(Site.path).count == 1 }
+            try site.scratch.write(name, "mine")
+            gate.open()
+            let outcome = await running
+            if name == Site.name {
+                #expect(outcome.code == .destinationExists, "\(outcome.result)")
+                #expect(site.scratch.read(Site.name) == "mine")
+            } else {
+                // Fewer bytes than are worth keeping, and nobody holds it.
+                try site.expectFile(outcome)
+            }
+        }
+    }
+
     /// Row 98: the directory is removed while the download runs.
     @Test func row98DirectoryRemoved() async throws {
         try await Site.with(try await Site(Resource(length: 3_000_000, rate: 1_500_000))) { site in

@@ -84,6 +84,31 @@ import TowlineEngine
         #expect(faulty.calls.count { $0 == .startWriteback } == 1, "of a closed file nothing is asked")
     }
 
+    /// One after the other they share a thread, which waits a moment for the next; after a longer pause it is another. (A busy
+    /// machine makes such a pause now and then.)
+    @Test func syncsInARowShareAThread() async throws {
+        let threads = Mutex<[String]>([])
+        let faulty = FaultySyscall { call, _ in
+            if call == .fsync { threads.withLock { $0.append(Self.threadName()) } }
+            return nil
+        }
+        let queue = SyncQueue(syscall: faulty)
+        let folder = try Folder(directory.path, syscall: faulty)
+        for _ in 0..<50 { try await queue.synchronize(folder.descriptor, .everything, device: 1) }
+        try await Task.sleep(for: .milliseconds(600))
+        try await queue.synchronize(folder.descriptor, .everything, device: 1)
+        let seen = threads.withLock(\.self)
+        #expect(seen.count == 51 && Set(seen[..<50]).count <= 10)
+        #expect(seen[50] != seen[0])
+    }
+
+    /// The kernel's name of the calling thread; `pthread_self` comes again with the next one's stack.
+    private static func threadName() -> String {
+        var name = [CChar](repeating: 0, count: 64)
+        let count = readlink("/proc/thread-self", &name, name.count)
+        return String(decoding: name.prefix(max(0, count)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
     @Test func aWaitThatWasCancelledStillEndsWithTheSync() async throws {
         let faulty = FaultySyscall()
         let folder = try Folder(directory.path, syscall: faulty)

@@ -50,10 +50,12 @@ package struct HTTPURL: Hashable, Sendable {
     /// The port, named or the scheme's own.
     package var port: Int { origin.port }
     /// The path alone, percent-encoded.
-    package var path: Substring { pathAndQuery.prefix { $0 != "?" } }
+    package var path: Substring {
+        pathAndQuery[..<(pathAndQuery.utf8.firstIndex(of: 0x3F) ?? pathAndQuery.endIndex)]
+    }
     /// The query alone without its `?`, `nil` if there is no `?`.
     package var query: Substring? {
-        pathAndQuery.firstIndex(of: "?").map { pathAndQuery[pathAndQuery.index(after: $0)...] }
+        pathAndQuery.utf8.firstIndex(of: 0x3F).map { pathAndQuery[pathAndQuery.utf8.index(after: $0)...] }
     }
 
     /// The full URL without user information and fragment: what the transport is given.
@@ -63,7 +65,7 @@ package struct HTTPURL: Hashable, Sendable {
     /// path ends in `/`. A hint for a name, and as hostile as any: see `SafeFileName`.
     package var lastPathComponent: String? {
         let path = path
-        let last = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path
+        let last = path.utf8.lastIndex(of: 0x2F).map { path[path.utf8.index(after: $0)...] } ?? path
         guard !last.isEmpty else { return nil }
         return PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) } ?? String(last)
     }

@@ -59,16 +59,18 @@ package struct ResponseFacts: Hashable, Sendable {
         let values = fields.values(named: "Accept-Ranges")
         guard !values.isEmpty else { return nil }
         return values.contains { value in
-            value.split(separator: ",").contains { unit in
-                HTTPFields.equalNames(String(unit.filter { $0 != " " && $0 != "\t" }), "bytes")
+            value.utf8.split(separator: 0x2C).contains { unit in
+                unit.filter { $0 != 0x20 && $0 != 0x09 }.elementsEqual("bytes".utf8) {
+                    ASCII.lowercased($0) == $1
+                }
             }
         }
     }
 
     private static func mediaType(_ fields: HTTPFields) -> String? {
         guard let value = fields.values(named: "Content-Type").first else { return nil }
-        let essence = value.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
-        let lowered = essence.utf8.map(ASCII.lowercased)
+        let essence = value.utf8.prefix { $0 != 0x3B }.filter { $0 != 0x20 && $0 != 0x09 }
+        let lowered = essence.map(ASCII.lowercased)
         return lowered.isEmpty || lowered.count > 127 ? nil : String(decoding: lowered, as: UTF8.self)
     }
 

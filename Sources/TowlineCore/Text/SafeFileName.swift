@@ -12,6 +12,11 @@ package enum SafeFileName {
     /// without `/ \ < > : " | ? *`, that begins with none of dot, dash and white space and ends in no dot or white
     /// space, that is no device name of Windows, and that is no name of a part file or journal.
     package static func make(_ suggestion: String) -> String? {
+        isPlain(suggestion.utf8) ? suggestion : cleaned(suggestion)
+    }
+
+    /// The same without a glance: for what is not plain.
+    package static func cleaned(_ suggestion: String) -> String? {
         let bytes = suggestion.utf8
         let lastSeparator = bytes.lastIndex { $0 == 0x2F || $0 == 0x5C }
         var scalars = Array(suggestion.unicodeScalars[(lastSeparator.map(bytes.index(after:)) ?? bytes.startIndex)...])
@@ -25,6 +30,29 @@ package enum SafeFileName {
         name = shortened(name)
         if isDeviceName(name) { name = shortened("_" + name) }
         return withoutOwnSuffix(name)
+    }
+
+    /// Most names are letters, digits and what joins them, with one extension or none: nothing below would change them.
+    private static func isPlain(_ bytes: String.UTF8View) -> Bool {
+        guard let first = bytes.first, ASCII.isLetter(first) || ASCII.isDigit(first), bytes.count <= 200 else {
+            return false
+        }
+        var stem = 0
+        var ending: [UInt8]?
+        for byte in bytes {
+            switch byte {
+            case 0x2E:
+                guard ending == nil else { return false }
+                ending = []
+            case 0x2D, 0x5F,
+                _ where ASCII.isLetter(byte) || ASCII.isDigit(byte):
+                if ending == nil { stem += 1 } else { ending?.append(ASCII.lowercased(byte)) }
+            default: return false
+            }
+        }
+        // The names of devices have three or four; our own endings begin with `tow`.
+        guard stem != 3, stem != 4 || ASCII.isDigit(first) else { return false }
+        return ending.map { !$0.isEmpty && !$0.starts(with: "tow".utf8) } ?? true
     }
 
     /// The name for a download: from `Content-Disposition`, else from the URL's last path component, else `download`.

@@ -36,6 +36,19 @@ struct SafeFileNameTests {
         #expect(name.map { $0.utf8.elementsEqual((expected ?? "").utf8) } ?? true)
     }
 
+    @Test("What is taken for plain at a glance is what the whole procedure would make of it")
+    func plain() {
+        let letters = Array("aCONonlpt19.-_tow.x")
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<100_000 {
+            let name = String((0..<Int.random(in: 1...9, using: &random)).map { _ in letters.randomElement() ?? "a" })
+            #expect(SafeFileName.make(name) == SafeFileName.cleaned(name), "\(name)")
+        }
+        for name in ["CON.tar", "nul.a", "lpt1.txt", "com9", "9com.tow", "a.tow-1", "aux", "prn.tar.gz"] {
+            #expect(SafeFileName.make(name) == SafeFileName.cleaned(name), "\(name)")
+        }
+    }
+
     @Test("At most 239 bytes, the extension kept, cut between characters")
     func length() throws {
         let long = String(repeating: "a", count: 5000)

@@ -1,0 +1,77 @@
+import Synchronization
+
+/// Makes one transfer look at itself now and then, from the moment it is started until it is ended.
+final class Ticker: Sendable {
+    private enum State {
+        case waiting
+        case running(Task<Void, Never>)
+        case over
+    }
+
+    private let state = Mutex(State.waiting)
+    private let body: @Sendable () async -> Void
+
+    init(_ body: @escaping @Sendable () async -> Void) { self.body = body }
+
+    /// Begins, unless it was ended before.
+    func start() {
+        state.withLock { state in
+            guard case .waiting = state else { return }
+            state = .running(Task { [body] in await body() })
+        }
+    }
+
+    /// Ends it, for good.
+    func end() {
+        state.withLock { state in
+            if case .running(let task) = state { task.cancel() }
+            state = .over
+        }
+    }
+}
+
+/// Starts the tickers of transfers that are still there after a moment.
+///
+/// A small file is done before: of ten thousand in a row none needs a task and a timer of its own.
+final class TickerBoard: Sendable {
+    private struct State {
+        var waiting: [ObjectIdentifier: (ticker: Ticker, since: Duration)] = [:]
+        var isWatched = false
+    }
+
+    static let moment = Duration.milliseconds(50)
+
+    private let state = Mutex(State())
+
+    /// Starts a ticker after one to two moments, unless it ends before.
+    func startSoon(_ ticker: Ticker) {
+        let needsWatch = state.withLock { state in
+            state.waiting[ObjectIdentifier(ticker)] = (ticker, MonotonicClock.now)
+            defer { state.isWatched = true }
+            return !state.isWatched
+        }
+        if needsWatch { Task { await watch() } }
+    }
+
+    /// Ends a ticker, started or not.
+    func end(_ ticker: Ticker) {
+        _ = state.withLock { $0.waiting.removeValue(forKey: ObjectIdentifier(ticker)) }
+        ticker.end()
+    }
+
+    private func watch() async {
+        while true {
+            // Nobody cancels this task: it ends by itself.
+            try? await Task.sleep(for: Self.moment)
+            let now = MonotonicClock.now
+            let (due, isOver) = state.withLock { state -> ([Ticker], Bool) in
+                let due = state.waiting.filter { now - $0.value.since >= Self.moment }
+                for id in due.keys { state.waiting[id] = nil }
+                if state.waiting.isEmpty { state.isWatched = false }
+                return (due.values.map(\.ticker), state.waiting.isEmpty)
+            }
+            for ticker in due { ticker.start() }
+            if isOver { return }
+        }
+    }
+}
