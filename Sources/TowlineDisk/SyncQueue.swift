@@ -1,4 +1,3 @@
-import Dispatch
 import Glibc
 import Synchronization
 internal import TowlineCore
@@ -30,13 +29,13 @@ package final class SyncQueue: Sendable {
         /// Files whose bytes may begin to go to the disk.
         var early: [ObjectIdentifier: Descriptor] = [:]
         /// Wakes the thread that waits for more to do.
-        let bell = DispatchSemaphore(value: 0)
+        let bell = Bell()
         var isParked = false
         var isServed = false
 
         /// Whether there is no thread for it yet; there will be. One that waits is woken.
         mutating func needsThread() -> Bool {
-            if isParked { bell.signal() }
+            if isParked { bell.ring() }
             isParked = false
             defer { isServed = true }
             return !isServed
@@ -50,8 +49,8 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// So long a thread waits for more to do.
-    private static let patience = DispatchTimeInterval.milliseconds(200)
+    /// So many milliseconds a thread waits for more to do.
+    private static let patience = 200
 
     /// From how many files on one `syncfs` is cheaper than a sync of each.
     private static let manyFiles = 8
@@ -105,7 +104,7 @@ package final class SyncQueue: Sendable {
     /// Waits for the bell; `false` if it did not ring, and there is nothing to do either: the thread ends.
     private func waitsLonger(for device: UInt64) -> Bool {
         guard let bell = lanes.withLock({ $0[device]?.bell }) else { return false }
-        if bell.wait(timeout: .now() + Self.patience) == .success { return true }
+        if bell.wait(milliseconds: Self.patience) { return true }
         return lanes.withLock { lanes in
             // Not parked: it rang just now.
             guard lanes[device]?.isParked == true else { return true }

@@ -1,0 +1,50 @@
+import Glibc
+
+/// Wakes a thread that waits for something to do.
+///
+/// `@unchecked Sendable`: the flag is read and written under the lock alone.
+package final class Bell: @unchecked Sendable {
+    private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var hasRung = false
+
+    /// A bell that has not rung.
+    package init() {
+        pthread_mutex_init(lock, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(lock)
+        condition.deallocate()
+        lock.deallocate()
+    }
+
+    /// Ends a wait, or the next one.
+    package func ring() {
+        pthread_mutex_lock(lock)
+        hasRung = true
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(lock)
+    }
+
+    /// Waits until it rings, about that long at most by the wall clock (`pthread_cond_timedwait`): a clock that is set
+    /// meanwhile makes it shorter or longer.
+    ///
+    /// - Returns: whether it has rung since the last wait.
+    package func wait(milliseconds: Int) -> Bool {
+        var end = timespec()
+        clock_gettime(CLOCK_REALTIME, &end)
+        let nanoseconds = end.tv_nsec + milliseconds * 1_000_000
+        end.tv_sec += nanoseconds / 1_000_000_000
+        end.tv_nsec = nanoseconds % 1_000_000_000
+        pthread_mutex_lock(lock)
+        defer {
+            hasRung = false
+            pthread_mutex_unlock(lock)
+        }
+        while !hasRung, pthread_cond_timedwait(condition, lock, &end) == 0 {}
+        return hasRung
+    }
+}
