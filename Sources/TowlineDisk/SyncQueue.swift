@@ -50,7 +50,7 @@ package final class SyncQueue: Sendable {
     }
 
     /// So many milliseconds a thread waits for more to do.
-    private static let patience = 200
+    private let patience: Int
 
     /// From how many files on one `syncfs` is cheaper than a sync of each.
     private static let manyFiles = 8
@@ -59,7 +59,12 @@ package final class SyncQueue: Sendable {
     private let lanes = Mutex<[UInt64: Lane]>([:])
 
     /// Makes a queue.
-    package init(syscall: any Syscall) { self.syscall = syscall }
+    package convenience init(syscall: any Syscall) { self.init(syscall: syscall, patience: 200) }
+
+    init(syscall: any Syscall, patience: Int) {
+        self.syscall = syscall
+        self.patience = patience
+    }
 
     /// Returns when what was written to the file before the call is durable.
     func synchronize(_ file: Descriptor, _ extent: Extent, device: UInt64) async throws(TowlineError) {
@@ -86,6 +91,9 @@ package final class SyncQueue: Sendable {
         if startsThread { WorkThread.start { self.serve(device) } }
     }
 
+    /// Whether a device has a thread.
+    func isServed(_ device: UInt64) -> Bool { lanes.withLock { $0[device] != nil } }
+
     /// How many requests wait for a device, the ones being served not counted.
     func waiting(_ device: UInt64) -> Int { lanes.withLock { $0[device]?.waiting.count ?? 0 } }
 
@@ -104,7 +112,7 @@ package final class SyncQueue: Sendable {
     /// Waits for the bell; `false` if it did not ring, and there is nothing to do either: the thread ends.
     private func waitsLonger(for device: UInt64) -> Bool {
         guard let bell = lanes.withLock({ $0[device]?.bell }) else { return false }
-        if bell.wait(milliseconds: Self.patience) { return true }
+        if bell.wait(milliseconds: patience) { return true }
         return lanes.withLock { lanes in
             // Not parked: it rang just now.
             guard lanes[device]?.isParked == true else { return true }

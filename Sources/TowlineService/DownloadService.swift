@@ -27,6 +27,14 @@ package final class DownloadService: Sendable {
         package let port: Int?
     }
 
+    /// Where the page is, once something listens there.
+    private final class Pages: Sendable {
+        private let known = Mutex<[String]>([])
+
+        var addresses: [String] { known.withLock(\.self) }
+        func add(_ address: String) { known.withLock { $0.append(address) } }
+    }
+
     /// Tells those who wait when something listens.
     private final class Readiness: Sendable {
         let places: AsyncStream<Result<Place, TowlineError>>
@@ -75,7 +83,8 @@ package final class DownloadService: Sendable {
         self.readiness = readiness
         let feed = EventFeed(downloader, interval: configuration.eventInterval)
         self.feed = feed
-        let responder = Self.table(downloader, token, roots, feed, configuration)
+        let pages = Pages()
+        let responder = Self.table(downloader, token, roots, feed, configuration) { pages.addresses }
             .router([ProblemMiddleware(), Gate(token: token, hosts: HostList(configuration))])
             .buildResponder()
         let path = configuration.socket.path
@@ -94,6 +103,7 @@ package final class DownloadService: Sendable {
                     configuration, logger,
                     onReady: { channel in
                         let port = channel.localAddress?.port ?? address.port
+                        pages.add("http://\(address.hostText):\(port)/")
                         readiness.tell(.success(Place(address: address, port: port)))
                     },
                     onFailure: { readiness.tell(.failure(Self.failure("\(address.hostText):\(address.port)", $0))) }))
@@ -106,13 +116,13 @@ package final class DownloadService: Sendable {
     /// All that can be asked.
     static func table(
         _ downloader: Downloader, _ token: AccessToken, _ roots: DownloadRoots, _ feed: EventFeed,
-        _ configuration: ServiceConfiguration
+        _ configuration: ServiceConfiguration, pages: @escaping @Sendable () -> [String] = { [] }
     ) -> RouteTable {
         var table = RouteTable()
         DownloadRoutes(downloader: downloader, roots: roots, privateAddresses: configuration.privateAddresses)
             .add(to: &table)
         ContentRoutes(downloader: downloader, roots: roots, patience: configuration.contentPatience).add(to: &table)
-        StatusRoutes(downloader: downloader, roots: roots, token: token).add(to: &table)
+        StatusRoutes(downloader: downloader, roots: roots, token: token, feed: feed, pages: pages).add(to: &table)
         EventRoutes(feed: feed).add(to: &table)
         MetricRoutes(downloader: downloader, feed: feed).add(to: &table)
         PageRoutes().add(to: &table)

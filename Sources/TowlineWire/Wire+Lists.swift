@@ -28,14 +28,20 @@ extension Wire {
         package var rate: Int64
         /// How many run now.
         package var running: Int
+        /// The limit of all together, in bytes per second; `nil`: none.
+        package var rateLimit: Int64?
 
         /// Makes one.
-        package init(counts: [String: Int], heldBytes: Int64, completeLength: Int64, rate: Int64, running: Int) {
+        package init(
+            counts: [String: Int], heldBytes: Int64, completeLength: Int64, rate: Int64, running: Int,
+            rateLimit: Int64? = nil
+        ) {
             self.counts = counts
             self.heldBytes = heldBytes
             self.completeLength = completeLength
             self.rate = rate
             self.running = running
+            self.rateLimit = rateLimit
         }
     }
 

@@ -11,24 +11,27 @@ extension Wire {
         package var groups: [String: Int]
         /// Where downloads go, and nowhere else.
         package var downloadsDirectory: String
+        /// Where the page is, as addresses for a browser; it may be nowhere.
+        package var pages: [String]
         /// The version of `towd`.
         package var version: String
 
         /// Makes one.
         package init(
             maximumRunning: Int, maximumRunningPerHost: Int, rateLimit: Int64, groups: [String: Int],
-            downloadsDirectory: String, version: String
+            downloadsDirectory: String, pages: [String], version: String
         ) {
             self.maximumRunning = maximumRunning
             self.maximumRunningPerHost = maximumRunningPerHost
             self.rateLimit = rateLimit
             self.groups = groups
             self.downloadsDirectory = downloadsDirectory
+            self.pages = pages
             self.version = version
         }
 
         private enum CodingKeys: String, CodingKey {
-            case maximumRunning, maximumRunningPerHost, rateLimit, groups, downloadsDirectory, version
+            case maximumRunning, maximumRunningPerHost, rateLimit, groups, downloadsDirectory, pages, version
         }
 
         /// Reads one.
@@ -39,6 +42,7 @@ extension Wire {
             rateLimit = try members.decodeIfPresent(Int64.self, forKey: .rateLimit) ?? 0
             groups = try members.decode([String: Int].self, forKey: .groups)
             downloadsDirectory = try members.decode(String.self, forKey: .downloadsDirectory)
+            pages = try members.decodeIfPresent([String].self, forKey: .pages) ?? []
             version = try members.decode(String.self, forKey: .version)
         }
 
@@ -50,6 +54,7 @@ extension Wire {
             try members.encodeIfPresent(rateLimit == 0 ? nil : rateLimit, forKey: .rateLimit)
             try members.encode(groups, forKey: .groups)
             try members.encode(downloadsDirectory, forKey: .downloadsDirectory)
+            try members.encode(pages, forKey: .pages)
             try members.encode(version, forKey: .version)
         }
     }

@@ -77,11 +77,13 @@ import Testing
         let before = try await home.tow("service", "status")
         #expect(before.status == 1)
         #expect(before.text.contains("unit      none") && before.text.contains("answers   nobody"))
+        #expect(before.text.contains("at boot   no: it is not enabled"))
 
         let installed = try await home.tow(
             "service", "install", "--listen", "none", "--downloads", home.directory.path("to here"))
         #expect(installed.status == 0, "\(installed.stderr)")
-        #expect(installed.text.contains("loginctl enable-linger"))
+        #expect(installed.text.contains("sudo loginctl enable-linger $USER"))
+        #expect(!installed.text.contains("The page:"), "there is none")
         #expect(
             home.asked.suffix(4) == [
                 "--user daemon-reload", "--user is-active towd.service", "--user enable --now towd.service",
@@ -89,6 +91,9 @@ import Testing
             ])
         let program = CommandRun.products.appendingPathComponent("towd").path
         let place = home.directory.path("to here")
+        #expect(
+            home.unitText.contains("\nConditionFileIsExecutable=\(program)\n"),
+            "without it a removed program is tried for ever")
         #expect(
             home.unitText.contains("\nExecStart=\"\(program)\" \"--downloads\" \"\(place)\" \"--listen\" \"none\"\n"))
 
@@ -102,7 +107,8 @@ import Testing
         let removed = try await home.tow("service", "remove")
         #expect(removed.status == 0, "\(removed.stderr)")
         #expect(home.unitText == "")
-        #expect(try await home.tow("service", "remove").status == 8)
+        let again = try await home.tow("service", "remove")
+        #expect(again.status == 1 && again.stderr.contains("nothing is installed"))
     }
 
     /// What `tow add` started is handed over, with its list; and once it is systemd's, `tow add` starts it there.
@@ -113,7 +119,11 @@ import Testing
         try Data("listen: none\n".utf8).write(to: home.directory.file(".config/towline/towd.yaml"))
         #expect(try await home.tow("add", "--paused", "http://127.0.0.1:9/file").status == 0)
         let first = try home.owner
-        #expect(try await home.tow("service", "install").status == 0)
+        let installed = try await home.tow("service", "install", "--listen", "127.0.0.1:0")
+        #expect(installed.status == 0)
+        let token = home.directory.path(".local/state/towline/token")
+        #expect(installed.text.contains("The page: http://127.0.0.1:"))
+        #expect(installed.text.contains("/; it asks for the token in \(token).\n"))
         let second = try home.owner
         #expect(second != first)
         #expect(try await home.tow("list").text.contains("paused"))

@@ -84,22 +84,23 @@ import TowlineEngine
         #expect(faulty.calls.count { $0 == .startWriteback } == 1, "of a closed file nothing is asked")
     }
 
-    /// One after the other they share a thread, which waits a moment for the next; after a longer pause it is another. (A busy
-    /// machine makes such a pause now and then.)
+    /// One after the other they share a thread, which waits for the next as long as it has patience, and then ends.
     @Test func syncsInARowShareAThread() async throws {
         let threads = Mutex<[String]>([])
         let faulty = FaultySyscall { call, _ in
             if call == .fsync { threads.withLock { $0.append(Self.threadName()) } }
             return nil
         }
-        let queue = SyncQueue(syscall: faulty)
         let folder = try Folder(directory.path, syscall: faulty)
-        for _ in 0..<50 { try await queue.synchronize(folder.descriptor, .everything, device: 1) }
-        try await Task.sleep(for: .milliseconds(600))
-        try await queue.synchronize(folder.descriptor, .everything, device: 1)
-        let seen = threads.withLock(\.self)
-        #expect(seen.count == 51 && Set(seen[..<50]).count <= 10)
-        #expect(seen[50] != seen[0])
+        let patient = SyncQueue(syscall: faulty, patience: 60_000)
+        for _ in 0..<50 { try await patient.synchronize(folder.descriptor, .everything, device: 1) }
+        #expect(threads.withLock { $0.count == 50 && Set($0).count == 1 })
+        let hasty = SyncQueue(syscall: faulty, patience: 1)
+        for _ in 0..<2 {
+            try await hasty.synchronize(folder.descriptor, .everything, device: 1)
+            while hasty.isServed(1) { await Task.yield() }
+        }
+        #expect(threads.withLock { Set($0).count == 3 })
     }
 
     /// The kernel's name of the calling thread; `pthread_self` comes again with the next one's stack.

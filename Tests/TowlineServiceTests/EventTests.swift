@@ -91,6 +91,19 @@ import TowlineWire
         return events
     }
 
+    @Test func aLimitThatSomebodyElseSetsIsHeard() async throws {
+        let site = try await ServiceSite([:])
+        async let heard = read(site) { $0.contains { $0.data.contains(#""rateLimit":400000"#) } }
+        _ = try await read(site) { !$0.isEmpty }
+        _ = try await site.ask("PATCH", "/settings", ["rateLimit": 400_000])
+        #expect(try await heard.first?.data.contains("rateLimit") == false)
+        async let lifted = read(site) { $0.count > 1 && !($0.last?.data.contains("rateLimit") ?? true) }
+        _ = try await read(site) { !$0.isEmpty }
+        _ = try await site.ask("PATCH", "/settings", ["rateLimit": NSNull()])
+        #expect(try await lifted.last?.name == "totals")
+        try await site.stop()
+    }
+
     @Test func aClientHearsOfEverythingAndGoesOnWhereItWas() async throws {
         let version = Version(seed: 5, length: 2_000_000)
         let site = try await ServiceSite(["/a.bin": Resource(version)], rate: 2_000_000)

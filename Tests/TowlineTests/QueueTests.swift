@@ -97,6 +97,20 @@ import Towline
         await site.server.stop()
     }
 
+    /// The list itself hears of bytes every few seconds.
+    @Test func totalsKeepUpWithWhatRuns() async throws {
+        let site = try await Site(resources(2, length: 2_000_000), rate: 400_000)
+        let downloader = try await site.downloader()
+        let downloads = try await downloader.add(contentsOf: (0..<2).map { try site.request("/f\($0)") })
+        for download in downloads { try await download.reaches { $0.heldBytes > 150_000 } }
+        let before = try await downloads.held
+        let totals = try await downloader.totals
+        #expect(totals.heldBytes >= before && totals.completeLength == 4_000_000, "\(totals), \(before)")
+        #expect(totals.heldBytes <= (try await downloads.held))
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func limitsAreKeptAndChangedWhileItRuns() async throws {
         let site = try await Site(resources(1, length: 4_000_000))
         var downloader = try await site.downloader()
@@ -138,5 +152,16 @@ import Towline
         #expect(try await downloader.downloads(query).downloads.isEmpty)
         await downloader.close()
         await site.server.stop()
+    }
+}
+
+extension [Download] {
+    /// Bytes that are there of all.
+    fileprivate var held: Int64 {
+        get async throws {
+            var sum: Int64 = 0
+            for download in self { sum += try await download.snapshot.heldBytes }
+            return sum
+        }
     }
 }

@@ -156,6 +156,12 @@ class Downloading(PageTestCase):
         self.browser.wait("no limit", "return document.querySelector('#limit-label').textContent === 'No limit'")
         self.assertFalse(self.service.call("GET", "settings").get("rateLimit"))
 
+    def test_a_limit_that_was_set_elsewhere_is_shown(self):
+        self.service.call("PATCH", "settings", {"rateLimit": 400 << 10})
+        self.browser.wait("the limit", "return document.querySelector('#limit-label').textContent.includes('400')")
+        self.service.call("PATCH", "settings", {"rateLimit": None})
+        self.browser.wait("no limit", "return document.querySelector('#limit-label').textContent === 'No limit'")
+
     def test_all_pause_and_all_resume(self):
         self.service.add(f"{FILES}/slow/1.bin", f"{FILES}/slow/2.bin")
         rows = [self.row("1.bin"), self.row("2.bin")]

@@ -18,7 +18,14 @@ extension DownloadCenter {
 
     func totals() async throws(TowlineError) -> DownloadTotals {
         try checkOpen()
-        return DownloadTotals(try await registry.totals())
+        var totals = try await registry.totals()
+        // The list hears of bytes every few seconds; sums that lag behind their parts would look wrong.
+        for download in live.values {
+            let new = download.newBytes
+            totals.heldBytes = max(0, totals.heldBytes + new.held)
+            totals.completeLength = max(0, totals.completeLength + new.complete)
+        }
+        return DownloadTotals(totals)
     }
 
     func timeline(_ id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineNote] {

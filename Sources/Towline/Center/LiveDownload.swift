@@ -92,6 +92,15 @@ final class LiveDownload: TransferObserver {
         }
     }
 
+    /// The bytes that are there, and those there are in all, less what the list knows of them.
+    var newBytes: (held: Int64, complete: Int64) {
+        fields.withLock { fields in
+            guard !fields.isOver else { return (0, 0) }
+            let complete = (fields.transfer.completeLength ?? 0) - (fields.record.completeLength ?? 0)
+            return (fields.transfer.heldBytes - fields.record.heldBytes, complete)
+        }
+    }
+
     /// What the list should know and does not yet: the name and the length as soon as they are known, notes, and
     /// with `progress` how much is there.
     func takeChange(progress: Bool) -> RegistryChange? {

@@ -77,7 +77,7 @@ public struct DownloadPage: Hashable, Sendable {
 public struct DownloadTotals: Hashable, Sendable {
     /// How many there are.
     public let counts: [DownloadQuery.Filter: Int]
-    /// Bytes that are there, as last heard.
+    /// Bytes that are there now.
     public let heldBytes: Int64
     /// Bytes in all, of those whose length is known.
     public let completeLength: Int64

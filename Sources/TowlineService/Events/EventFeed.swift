@@ -131,6 +131,13 @@ actor EventFeed {
         case .noted(let id, let entry): notes.append(Wire.Note(entry, of: id))
         case .troubled, .missed: return
         }
+        flushSoon()
+    }
+
+    /// Something changed that no download tells of: what is told of all together is told again.
+    func settingsChanged() { if collector != nil { flushSoon() } }
+
+    private func flushSoon() {
         guard !isFlushing else { return }
         isFlushing = true
         Task {

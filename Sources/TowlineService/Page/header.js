@@ -114,7 +114,7 @@ export class Header {
   }
 
   sentence({ counts, heldBytes, completeLength }) {
-    const numbers = { active: counts.active ?? 0, waiting: (counts.queued ?? 0) + (counts.waiting ?? 0), paused: counts.paused ?? 0 };
+    const numbers = { active: counts.active ?? 0, waiting: (counts.queued ?? 0) + (counts.waiting ?? 0), paused: counts.paused ?? 0, failed: counts.failed ?? 0 };
     const parts = Object.keys(numbers).filter((name) => numbers[name]).map((name) => t(`sum.${name}`, { n: numbers[name] }));
     if (parts.length === 0) return t(counts.finished ? "allDone" : "nothingYet");
     if (completeLength > heldBytes) parts.push(sizes(heldBytes, completeLength));

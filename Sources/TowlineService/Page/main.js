@@ -146,12 +146,14 @@ function streamState(isOpen, fresh) {
   const banner = byId("banner");
   if (isOpen) {
     banner.hidden = true;
+    document.body.classList.remove("unheard");
     if (fresh) store.reload();
     return;
   }
   streamState.timer = setTimeout(() => {
     banner.textContent = t("connectionLost");
     banner.hidden = false;
+    document.body.classList.add("unheard");
   }, streamPatience);
 }
 
@@ -159,6 +161,7 @@ const live = new Live(heard, streamState);
 store.on("list", showEmpty);
 store.on("moved", (download) => ends.note(download));
 store.on("failed", complain);
+store.on("totals", (totals) => settings.hearLimit(totals.rateLimit));
 
 /** Words that tell of time grow old. */
 setInterval(() => {

@@ -134,7 +134,9 @@ export class SegmentMap {
     const connections = [...attempts].sort((left, right) => left.connection - right.connection).map((each) => {
       const at = t("attemptAt", { position: bytes(each.position), to: bytes(each.to ?? this.length) });
       const speed = each.rate === undefined ? "" : ` · ${rate(each.rate)}`;
-      const colour = `var(--connection-${(each.connection - 1) % hues})`;
+      const hue = `var(--connection-${(each.connection - 1) % hues})`;
+      // As in the picture: where it is, and, paler, what it is to bring.
+      const colour = `linear-gradient(90deg, ${hue} 50%, color-mix(in srgb, ${hue} 30%, var(--track)) 50%)`;
       return entry("key", `${t("connectionNumber", { n: each.connection })} · ${at}${speed}`, colour);
     });
     const missing = (completeLength ?? held) - held;

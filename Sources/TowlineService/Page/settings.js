@@ -25,6 +25,13 @@ export class Settings {
     }
   }
 
+  /** What somebody else set, as the totals tell it. */
+  hearLimit(rateLimit) {
+    if (this.values.rateLimit === rateLimit) return;
+    this.values.rateLimit = rateLimit;
+    this.showLimit();
+  }
+
   showLimit() {
     const { rateLimit } = this.values;
     setText(byId("limit-label"), rateLimit ? t("limitedTo", { rate: rate(rateLimit) }) : t("noLimit"));

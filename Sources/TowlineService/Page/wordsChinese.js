@@ -15,7 +15,7 @@ export const chinese = {
   "filter.finished": "已完成", "filter.failed": "失败",
   "order.queue": "队列", "order.added": "添加时间", "order.name": "名称", "order.size": "大小", "order.state": "状态",
   "order.ended": "结束时间",
-  "sum.active": "{n} 个进行中", "sum.waiting": "{n} 个等待", "sum.paused": "{n} 个已暂停",
+  "sum.active": "{n} 个进行中", "sum.waiting": "{n} 个等待", "sum.paused": "{n} 个已暂停", "sum.failed": "{n} 个失败",
   allDone: "全部完成", nothingYet: "暂无任务",
 
   // 状态
@@ -89,7 +89,7 @@ export const chinese = {
   "add.connections": "连接数", "add.checksum": "校验和", "add.existing": "文件已存在时", "add.user": "用户名和密码",
   "add.headers": "请求头，每行一个", "add.startsPaused": "添加后暂停", "add.unpack": "完成后解压",
   downloadsFolder: "下载文件夹", fromServer: "由服务器决定", userHint: "用户名:密码",
-  "existing.fail": "提示并停止", "existing.rename": "换一个名称", "existing.overwrite": "替换", "existing.skip": "保留原文件并视为完成",
+  "existing.fail": "停止；服务器给的名称则加编号", "existing.rename": "换一个名称", "existing.overwrite": "替换", "existing.skip": "保留原文件并视为完成",
 
   // 设置
   noLimit: "不限速", limitedTo: "限速 {rate}", limitNow: "全局限速：{limit}", limitTitle: "全局限速", limitField: "所有下载合计的上限",
@@ -103,7 +103,7 @@ export const chinese = {
 
   // 登录
   signInTitle: "登录", signIn: "登录", token: "令牌", wrongToken: "令牌不正确。",
-  signInText: "此页面需要服务的令牌。towd 启动时会显示带令牌的地址。",
+  signInText: "此页面需要服务的令牌。令牌在运行 towd 的用户的文件 ~/.local/state/towline/token 中。",
 
   // 按键
   keyMove: "在下载之间移动", keySelect: "选择多个", keySelectAll: "全选", keyOpen: "打开详情",

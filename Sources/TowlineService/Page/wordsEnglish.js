@@ -17,7 +17,7 @@ export const english = {
   "order.ended": "Ended",
   "sum.active": { one: "{n} running", other: "{n} running" },
   "sum.waiting": { one: "{n} waiting", other: "{n} waiting" }, "sum.paused": { one: "{n} paused", other: "{n} paused" },
-  allDone: "All done", nothingYet: "Nothing to do",
+  "sum.failed": { one: "{n} failed", other: "{n} failed" }, allDone: "All done", nothingYet: "Nothing to do",
 
   // States
   "state.queued": "Queued", "state.connecting": "Connecting", "state.downloading": "Downloading",
@@ -96,7 +96,7 @@ export const english = {
   "add.connections": "Connections", "add.checksum": "Checksum", "add.existing": "If the file exists", "add.user": "User and password",
   "add.headers": "Headers, one a line", "add.startsPaused": "Begin paused", "add.unpack": "Unpack archives when finished",
   downloadsFolder: "the downloads folder", fromServer: "as the server names it", userHint: "user:password",
-  "existing.fail": "say so and stop", "existing.rename": "take another name", "existing.overwrite": "replace it", "existing.skip": "leave it, call it done",
+  "existing.fail": "stop; a name from the server gets a number", "existing.rename": "take another name", "existing.overwrite": "replace it", "existing.skip": "leave it, call it done",
 
   // Settings
   noLimit: "No limit", limitedTo: "Limit {rate}", limitNow: "Rate limit for all: {limit}", limitTitle: "Rate limit for all", limitField: "Limit for all downloads together",
@@ -110,7 +110,7 @@ export const english = {
 
   // Signing in
   signInTitle: "Sign in", signIn: "Sign in", token: "Token", wrongToken: "That is not the token.",
-  signInText: "This page needs the service's token. towd prints an address with it when it starts.",
+  signInText: "This page needs the service's token. It is in the file ~/.local/state/towline/token of the user who runs towd.",
 
   // Keys
   keyMove: "Move between downloads", keySelect: "Select several", keySelectAll: "Select all", keyOpen: "Open the details",

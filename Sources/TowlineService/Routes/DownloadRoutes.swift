@@ -156,6 +156,8 @@ extension Downloader {
 
     /// Sums over the list and over what runs.
     var wireTotals: Wire.Totals {
-        get async throws { Wire.Totals(try await totals, running: try await running) }
+        get async throws {
+            Wire.Totals(try await totals, running: try await running, rateLimit: try await limits.rateLimit)
+        }
     }
 }

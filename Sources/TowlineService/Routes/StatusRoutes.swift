@@ -9,6 +9,8 @@ struct StatusRoutes: Sendable {
     let downloader: Downloader
     let roots: DownloadRoots
     let token: AccessToken
+    let feed: EventFeed
+    let pages: @Sendable () -> [String]
 
     func add(to table: inout RouteTable) {
         table.add(.get, Wire.base + "/health") { _, _ in
@@ -18,6 +20,7 @@ struct StatusRoutes: Sendable {
         table.add(.get, Wire.base + "/settings") { _, _ in try await settings() }
         table.add(.patch, Wire.base + "/settings") { request, _ in
             try await apply(try await Answer.read(Wire.SettingsChange.self, from: request))
+            await feed.settingsChanged()
             return try await settings()
         }
         table.add(.get, Wire.base + "/hosts") { _, _ in
@@ -44,7 +47,7 @@ struct StatusRoutes: Sendable {
             Wire.Settings(
                 maximumRunning: limits.maximumRunning, maximumRunningPerHost: limits.maximumRunningPerHost,
                 rateLimit: limits.rateLimit, groups: limits.groups, downloadsDirectory: roots.standard,
-                version: TowlineVersion.text))
+                pages: pages(), version: TowlineVersion.text))
     }
 
     private func apply(_ change: Wire.SettingsChange) async throws {

@@ -71,12 +71,13 @@ extension Wire.FollowUp {
 }
 
 extension Wire.Totals {
-    init(_ totals: DownloadTotals, running: [DownloadSnapshot]) {
+    init(_ totals: DownloadTotals, running: [DownloadSnapshot], rateLimit: Int64) {
         var counts: [String: Int] = [:]
         for (filter, count) in totals.counts { counts[filter.rawValue] = count }
         self.init(
             counts: counts, heldBytes: totals.heldBytes, completeLength: totals.completeLength,
-            rate: running.reduce(0) { $0 + (Int64(exactly: ($1.rate ?? 0).rounded()) ?? 0) }, running: running.count)
+            rate: running.reduce(0) { $0 + (Int64(exactly: ($1.rate ?? 0).rounded()) ?? 0) }, running: running.count,
+            rateLimit: rateLimit == 0 ? nil : rateLimit)
     }
 }
 

@@ -12,7 +12,7 @@ struct TowCommand: AsyncParsableCommand {
 
               tow get https://example.org/image.iso
 
-            'tow help get' lists the options. Full reference: docs/command-line.md.
+            'tow help get' lists the options. Full reference: man tow.
             """,
         version: "tow " + TowlineVersion.text,
         groupedSubcommands: [

@@ -20,7 +20,9 @@ struct DownloadLines {
             Self.short(download.id), Self.padded(download.state.rawValue, 11), Self.right(percent, 4),
             Self.right(Self.sizes(download), 20), Self.right(download.rate.map { Phrases.rate(Double($0)) } ?? "", 11),
         ]
-        return paint(cells.joined(separator: "  "), download) + "  " + Self.name(download)
+        // What failed says why; in what waits `tow show` and `tow watch` say more.
+        let why = download.error.map { "  (" + TerminalSafeText.make($0.message) + ")" } ?? ""
+        return paint(cells.joined(separator: "  "), download) + "  " + Self.name(download) + why
     }
 
     private func paint(_ text: String, _ download: Wire.Download) -> String {
@@ -95,7 +97,7 @@ struct DownloadLines {
     }
 
     static func path(_ download: Wire.Download) -> String {
-        download.directory + "/" + (download.name ?? "")
+        download.name.map { download.directory + "/" + $0 } ?? "not named yet, in " + download.directory
     }
 
     static func padded(_ text: String, _ width: Int) -> String {

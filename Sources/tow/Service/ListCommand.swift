@@ -74,13 +74,18 @@ struct ListCommand: AsyncParsableCommand {
     func run() async throws {
         var left = number ?? Int.max
         var cursor: String?
+        var isEmpty = true
         repeat {
             let part = selection.query(limit: min(left, 1000), cursor: cursor)
             let page = try await service.ask { try await $0.page(part) }
             try ServiceReport(json: json).write(page.downloads)
+            isEmpty = isEmpty && page.downloads.isEmpty
             left -= page.downloads.count
             cursor = page.next
         } while cursor != nil && left > 0
+        guard isEmpty, !json, isatty(STDERR_FILENO) == 1 else { return }
+        var errors = OutputDescriptor(STDERR_FILENO)
+        errors.write(selection.isFilter ? "None of the downloads is such a one.\n" : "The list is empty.\n")
     }
 }
 

@@ -62,8 +62,7 @@ struct Installation {
     static func remove() throws {
         let file = file
         switch file.state {
-        case .absent:
-            throw TowlineError(.notFound, "there is no \(TerminalSafeText.make(file.path)): nothing was installed")
+        case .absent: return try removePackaged(file)
         case .foreign:
             throw TowlineError(
                 .destinationExists,
@@ -82,6 +81,21 @@ struct Installation {
         }
         try file.remove()
         try? manager.reload()
+    }
+
+    /// The unit of a package stays; what is taken back is that it was enabled.
+    private static func removePackaged(_ file: UnitFile) throws {
+        let manager = UserManager()
+        guard file.isEnabled || manager.isActive else {
+            throw TowlineError(
+                .commandFailed,
+                "nothing is installed: there is no \(TerminalSafeText.make(file.path)), nor runs towd by systemd")
+        }
+        do {
+            try manager.disable()
+        } catch {
+            throw TowlineError(.commandFailed, "systemd did not stop towd: \(error.reason)")
+        }
     }
 
     /// Ends a `towd` that something else started; it keeps everything.

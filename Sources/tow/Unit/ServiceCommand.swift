@@ -61,9 +61,28 @@ struct ServiceInstallCommand: AsyncParsableCommand {
             throw TowlineError(.commandFailed, "\(TerminalSafeText.make(program)) is no program that can be run")
         }
         try await Installation(service: service).install(unit)
-        let page = "towd runs, and starts with your session (\(TerminalSafeText.make(Installation.file.path))).\n"
-        let hint = "So that it runs from boot on, without a login: loginctl enable-linger\n"
-        output.write(page + (UserManager.lingers ? "" : hint))
+        let file = TerminalSafeText.make(Installation.file.path)
+        let when = UserManager.lingers ? "at boot" : "with your session"
+        output.write("towd runs, and starts \(when) (\(file)).\n")
+        if !UserManager.lingers {
+            output.write("So that it starts at boot, without a login: \(UserManager.lingerCommand)\n")
+        }
+        if !listen.contains("none"), let page = try await page {
+            // The key itself is not printed: terminals keep what they show.
+            let token = TerminalSafeText.make(service.places.stateDirectory + "/token")
+            output.write("The page: \(page); it asks for the token in \(token).\n")
+        }
+    }
+
+    /// Where the page is, which `towd` serves a moment after the socket.
+    private var page: String? {
+        get async throws {
+            for _ in 0..<20 {
+                if let page = try? await service.client.settings.pages.first { return TerminalSafeText.make(page) }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            return nil
+        }
     }
 
     /// What `towd` is told. systemd's manager does not see the environment of this shell, so that what that says of
@@ -112,13 +131,19 @@ struct ServiceStatusCommand: AsyncParsableCommand {
             }
         let settings = try? await service.client.settings
         let socket = service.places.socket
+        let enabled = manager.word("is-enabled")
         let lines = [
-            ("unit", unit), ("enabled", manager.word("is-enabled")), ("state", manager.word("is-active")),
+            ("unit", unit), ("enabled", enabled), ("state", manager.word("is-active")),
             ("answers", settings.map { "towd \($0.version) at \(socket)" } ?? "nobody at \(socket)"),
-            ("at boot", UserManager.lingers ? "yes" : "no, at login: loginctl enable-linger changes that"),
+            ("page", settings?.pages.joined(separator: ", ") ?? ""), ("at boot", atBoot(enabled: enabled)),
         ]
         var output = OutputDescriptor(STDOUT_FILENO)
         output.write(lines.map { DownloadLines.padded($0, 8) + "  " + TerminalSafeText.make($1) + "\n" }.joined())
         if settings == nil { throw ExitCode(ExitStatus.failed.rawValue) }
+    }
+
+    private func atBoot(enabled: String) -> String {
+        guard enabled == "enabled" else { return "no: it is not enabled" }
+        return UserManager.lingers ? "yes" : "no, at login: \(UserManager.lingerCommand) changes that"
     }
 }

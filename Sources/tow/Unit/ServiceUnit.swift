@@ -20,6 +20,8 @@ struct ServiceUnit: Hashable {
         [Unit]
         Description=Towline, downloads in the background
         Documentation=man:towd(1)
+        # Where the program was taken away, nothing is tried again and again.
+        ConditionFileIsExecutable=\(Self.path(program))
 
         [Service]
         Type=exec
@@ -45,6 +47,9 @@ struct ServiceUnit: Hashable {
 
         """
     }
+
+    /// A path of its own: no quotes, with what systemd would replace doubled (systemd.unit(5), "Specifiers").
+    static func path(_ text: String) -> String { String(text.flatMap { $0 == "%" ? "%%" : String($0) }) }
 
     /// One word of a command line: in quotes, with what systemd would replace doubled (systemd.service(5), "Command
     /// lines"; systemd.unit(5), "Specifiers").

@@ -48,6 +48,9 @@ struct UserManager {
 
     // MARK: Lingering
 
+    /// What has it run. Users may ask for it themselves where polkit lets them, which small servers do not have.
+    static let lingerCommand = "sudo loginctl enable-linger $USER"
+
     /// Whether the manager runs without the user being logged in (loginctl(1), `enable-linger`).
     static var lingers: Bool {
         guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else { return false }

@@ -107,7 +107,7 @@ struct WatchScreen {
             case (false, true): "more below"
             case (false, false): ""
             }
-        let keys = "q quit  p pause/resume  c cancel  r retry  x remove  j/k PgUp/PgDn Home/End select"
+        let keys = "q quit  p pause/resume  c cancel  r retry  x remove  arrows, PgUp/PgDn select"
         return cut(more.isEmpty ? keys : more + style.separator + keys, width, .quiet)
     }
 

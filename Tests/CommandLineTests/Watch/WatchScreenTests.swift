@@ -46,7 +46,7 @@ struct WatchScreenTests {
                 "  f4           finished     500 B",
                 "", "",
                 "1  http://a.test/f1 > /d/f1",
-                "q quit  p pause/resume  c cancel  r retry  x remove  j/k PgUp/PgDn Home/End select",
+                "q quit  p pause/resume  c cancel  r retry  x remove  arrows, PgUp/PgDn select",
             ])
     }
 
