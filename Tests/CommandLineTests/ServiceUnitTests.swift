@@ -14,9 +14,13 @@ import Testing
             directory = try TestDirectory()
             try FileManager.default.createDirectory(at: directory.file("bin"), withIntermediateDirectories: true)
             guard let control else { return }
-            try Data(control.utf8).write(to: directory.file("bin/systemctl"))
-            try FileManager.default.setAttributes(
-                [.posixPermissions: 0o755], ofItemAtPath: directory.path("bin/systemctl"))
+            try Data(control.utf8).write(to: directory.file("control"))
+            // Written by another process: a program that this one has open, and with it for a moment whatever other tests
+            // start just then, cannot be run (execve(2), ETXTBSY).
+            let copying = try Process.run(
+                URL(fileURLWithPath: "/usr/bin/install"),
+                arguments: ["-m", "0755", directory.path("control"), directory.path("bin/systemctl")])
+            copying.waitUntilExit()
         }
 
         deinit { if let process = try? owner { kill(process, SIGKILL) } }

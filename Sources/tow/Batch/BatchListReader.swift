@@ -9,6 +9,8 @@ final class BatchListReader: Sendable {
 
     private struct State {
         var waiter: Waiter?
+        /// Entries that came with one that was asked for, the next one last.
+        var ready: [BatchEntry] = []
         var isStopped = false
         var hasEnded = false
     }
@@ -39,12 +41,14 @@ final class BatchListReader: Sendable {
     /// The next entry; `nil` at the end, after a read that failed, and once stopped. One call at a time.
     func next() async -> BatchEntry? {
         await withCheckedContinuation { waiter in
-            let isOver = state.withLock { state in
-                if state.isStopped || state.hasEnded { return true }
+            let known = state.withLock { state -> BatchEntry?? in
+                if state.isStopped { return .some(nil) }
+                if let entry = state.ready.popLast() { return entry }
+                if state.hasEnded { return .some(nil) }
                 state.waiter = waiter
-                return false
+                return nil
             }
-            if isOver { return waiter.resume(returning: nil) }
+            if let known { return waiter.resume(returning: known) }
             var byte: UInt8 = 0
             _ = write(requestWriter, &byte, 1)
         }
@@ -68,8 +72,15 @@ final class BatchListReader: Sendable {
             while entry == nil, let line = lines.next() { entry = parser.take(line) }
             if entry == nil { entry = parser.finish() }
             let answer = entry
+            // What was read with it costs no second way here and back.
+            var others: [BatchEntry] = []
+            while answer != nil, let line = lines.nextRead() {
+                if let entry = parser.take(line) { others.append(entry) }
+            }
+            let ready = Array(others.reversed())
             let waiter = state.withLock { state in
                 state.hasEnded = answer == nil
+                state.ready = ready
                 return state.waiter.take()
             }
             waiter?.resume(returning: answer)
@@ -95,6 +106,9 @@ private struct DescriptorLines {
             if hasEnded { return splitter.finish() }
         }
     }
+
+    /// The next line of what was read already.
+    mutating func nextRead() -> BatchLineSplitter.Line? { splitter.take(from: &bytes) }
 
     private mutating func fill() {
         var buffer = [UInt8](repeating: 0, count: 16 * 1024)
