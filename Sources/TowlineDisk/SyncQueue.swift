@@ -29,13 +29,13 @@ package final class SyncQueue: Sendable {
         /// Files whose bytes may begin to go to the disk.
         var early: [ObjectIdentifier: Descriptor] = [:]
         /// Wakes the thread that waits for more to do.
-        let bell = Bell()
+        let wakeup = AutoResetEvent()
         var isParked = false
         var isServed = false
 
         /// Whether there is no thread for it yet; there will be. One that waits is woken.
         mutating func needsThread() -> Bool {
-            if isParked { bell.ring() }
+            if isParked { wakeup.set() }
             isParked = false
             defer { isServed = true }
             return !isServed
@@ -109,12 +109,12 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// Waits for the bell; `false` if it did not ring, and there is nothing to do either: the thread ends.
+    /// Waits to be woken; `false` if nobody did, and there is nothing to do either: the thread ends.
     private func waitsLonger(for device: UInt64) -> Bool {
-        guard let bell = lanes.withLock({ $0[device]?.bell }) else { return false }
-        if bell.wait(milliseconds: patience) { return true }
+        guard let wakeup = lanes.withLock({ $0[device]?.wakeup }) else { return false }
+        if wakeup.wait(milliseconds: patience) { return true }
         return lanes.withLock { lanes in
-            // Not parked: it rang just now.
+            // Not parked: it was woken just now.
             guard lanes[device]?.isParked == true else { return true }
             lanes[device] = nil
             return false

@@ -1,14 +1,14 @@
 import Glibc
 
-/// Wakes a thread that waits for something to do.
+/// Wakes a thread that waits for something to do: an event that one wait takes back.
 ///
 /// `@unchecked Sendable`: the flag is read and written under the lock alone.
-package final class Bell: @unchecked Sendable {
+package final class AutoResetEvent: @unchecked Sendable {
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var hasRung = false
+    private var isSet = false
 
-    /// A bell that has not rung.
+    /// An event that is not set.
     package init() {
         pthread_mutex_init(lock, nil)
         pthread_cond_init(condition, nil)
@@ -22,17 +22,17 @@ package final class Bell: @unchecked Sendable {
     }
 
     /// Ends a wait, or the next one.
-    package func ring() {
+    package func set() {
         pthread_mutex_lock(lock)
-        hasRung = true
+        isSet = true
         pthread_cond_signal(condition)
         pthread_mutex_unlock(lock)
     }
 
-    /// Waits until it rings, about that long at most by the wall clock (`pthread_cond_timedwait`): a clock that is set
+    /// Waits until it is set, about that long at most by the wall clock (`pthread_cond_timedwait`): a clock that is set
     /// meanwhile makes it shorter or longer.
     ///
-    /// - Returns: whether it has rung since the last wait.
+    /// - Returns: whether it was set since the last wait.
     package func wait(milliseconds: Int) -> Bool {
         var end = timespec()
         clock_gettime(CLOCK_REALTIME, &end)
@@ -41,10 +41,10 @@ package final class Bell: @unchecked Sendable {
         end.tv_nsec = nanoseconds % 1_000_000_000
         pthread_mutex_lock(lock)
         defer {
-            hasRung = false
+            isSet = false
             pthread_mutex_unlock(lock)
         }
-        while !hasRung, pthread_cond_timedwait(condition, lock, &end) == 0 {}
-        return hasRung
+        while !isSet, pthread_cond_timedwait(condition, lock, &end) == 0 {}
+        return isSet
     }
 }
