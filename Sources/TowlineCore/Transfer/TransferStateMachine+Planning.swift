@@ -18,9 +18,16 @@ extension TransferStateMachine {
         return live.filter { $0.isAccepted && context.now - $0.lastProgressAt < .seconds(3) }
     }
 
+    /// Everything is written, and some of it under a digest of its response alone (RFC 9530 §2), which is compared when
+    /// that has ended. It ends by itself, or is given up as one that stands still.
+    private var awaitsDigests: Bool {
+        carriesDigests && checksums.isEmpty
+            && live.contains { $0.isAccepted && $0.position > $0.plan.lease.lowerBound }
+    }
+
     /// Starts what should run now. Idempotent.
     mutating func plan(_ context: TransferContext) -> [TransferAction] {
-        if hasStorage, !replacesPart, ledger.isWhole { return drain(.finish) }
+        if hasStorage, !replacesPart, ledger.isWhole { return awaitsDigests ? [] : drain(.finish) }
         if let ceiling = context.hostCeiling, ceiling < budget.ceiling {
             budget.lower(to: ceiling, now: context.now, recovery: nil)
         }

@@ -316,8 +316,9 @@ package struct TransferStateMachine: Sendable {
             guard attempts.isEmpty else { return [] }
         }
         switch goal {
-        case .finish: return finish()
-        case .resume, .restart: phase = .running
+        case .finish where ledger.isWhole: return finish()
+        // A response that ended meanwhile was not what its digest says.
+        case .finish, .resume, .restart: phase = .running
         case .end(let ending): return end(ending)
         }
         return []
