@@ -1,3 +1,4 @@
+internal import TowlineCore
 import Synchronization
 
 /// Makes one transfer look at itself now and then, from the moment it is started until it is ended.
@@ -39,11 +40,9 @@ final class TickerBoard: Sendable {
         var isWatched = false
     }
 
-    static let moment = Duration.milliseconds(50)
-
     private let state = Mutex(State())
 
-    /// Starts a ticker after one to two moments, unless it ends before.
+    /// Starts a ticker after `TickPolicy.grace`, or twice that, unless it ends before.
     func startSoon(_ ticker: Ticker) {
         let needsWatch = state.withLock { state in
             state.waiting[ObjectIdentifier(ticker)] = (ticker, MonotonicClock.now)
@@ -62,10 +61,10 @@ final class TickerBoard: Sendable {
     private func watch() async {
         while true {
             // Nobody cancels this task: it ends by itself.
-            try? await Task.sleep(for: Self.moment)
+            try? await Task.sleep(for: TickPolicy.grace)
             let now = MonotonicClock.now
             let (due, isOver) = state.withLock { state -> ([Ticker], Bool) in
-                let due = state.waiting.filter { now - $0.value.since >= Self.moment }
+                let due = state.waiting.filter { now - $0.value.since >= TickPolicy.grace }
                 for id in due.keys { state.waiting[id] = nil }
                 if state.waiting.isEmpty { state.isWatched = false }
                 return (due.values.map(\.ticker), state.waiting.isEmpty)

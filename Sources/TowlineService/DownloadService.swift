@@ -25,6 +25,8 @@ package final class DownloadService: Sendable {
         package let address: ListenAddress?
         /// The port over TCP.
         package let port: Int?
+        /// Where a browser finds the page; `nil`: the socket.
+        package var page: String? { address.map { "http://\($0.hostText):\(port ?? $0.port)/" } }
     }
 
     /// Where the page is, once something listens there.
@@ -103,8 +105,9 @@ package final class DownloadService: Sendable {
                     configuration, logger,
                     onReady: { channel in
                         let port = channel.localAddress?.port ?? address.port
-                        pages.add("http://\(address.hostText):\(port)/")
-                        readiness.tell(.success(Place(address: address, port: port)))
+                        let place = Place(address: address, port: port)
+                        if let page = place.page { pages.add(page) }
+                        readiness.tell(.success(place))
                     },
                     onFailure: { readiness.tell(.failure(Self.failure("\(address.hostText):\(address.port)", $0))) }))
         }

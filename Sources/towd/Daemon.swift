@@ -49,11 +49,10 @@ enum Daemon {
             switch place {
             case .failure(let error): say(error.message)
             case .success(let place):
-                guard let address = place.address, let port = place.port else {
+                guard let url = place.page else {
                     say("listening at \(configuration.socket.path)")
                     continue
                 }
-                let url = "http://\(address.host):\(port)/"
                 // Into no log: whoever reads it could do everything.
                 if isatty(STDERR_FILENO) == 1 {
                     say("the page: \(url)#token=\(service.token.text)")

@@ -1,5 +1,8 @@
 /// How often a transfer looks at itself while nothing happens to it: for its rate, its stalls, its checkpoints.
 package enum TickPolicy {
+    /// A transfer begins to look at itself after one to two of these: most small files are done before.
+    package static let grace = Duration.milliseconds(50)
+
     /// Ten times a second while a hundred run at most; with more, all of them together a thousand times a second, each at
     /// least once. What a transfer waits for by the clock wakes it by itself.
     package static func interval(running: Int) -> Duration { .milliseconds(min(max(running, 100), 1000)) }

@@ -135,7 +135,7 @@ struct ServiceStatusCommand: AsyncParsableCommand {
         let lines = [
             ("unit", unit), ("enabled", enabled), ("state", manager.word("is-active")),
             ("answers", settings.map { "towd \($0.version) at \(socket)" } ?? "nobody at \(socket)"),
-            ("page", settings?.pages.joined(separator: ", ") ?? ""), ("at boot", atBoot(enabled: enabled)),
+            ("page", settings?.pages.first ?? "nowhere"), ("at boot", atBoot(enabled: enabled)),
         ]
         var output = OutputDescriptor(STDOUT_FILENO)
         output.write(lines.map { DownloadLines.padded($0, 8) + "  " + TerminalSafeText.make($1) + "\n" }.joined())
