@@ -32,7 +32,8 @@ package actor TransferRunner {
     /// Where nothing was a moment ago, and when that was.
     var vacancy: (place: Place, seen: Duration)?
     var checkpoints = CheckpointPolicy(now: MonotonicClock.now)
-    var isCheckpointing = false
+    /// The checkpoint under way.
+    var checkpoint: Task<Void, Never>?
     var storageTask: Task<Void, Never>?
     var published: PublishedFile?
     /// Where whole and wrong bytes were kept.
@@ -106,6 +107,7 @@ package actor TransferRunner {
             }
         }
         continuation.finish()
+        await lastCheckpoint()
         return try finished()
     }
 
@@ -130,7 +132,7 @@ package actor TransferRunner {
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
         case .storage(let event): step(event)
         case .checkpoint(let event, let sink, let start, let bytes):
-            isCheckpointing = false
+            checkpoint = nil
             checkpoints.completed(start: start, now: MonotonicClock.now, bytes: bytes)
             // What is durable of an older part file says nothing of the one that took its place.
             guard let part, ObjectIdentifier(part.sink) == sink else { break }
@@ -200,11 +202,10 @@ package actor TransferRunner {
         let start = MonotonicClock.now
         let bytes = machine.receivedBytes
         if checkpoints.startsWriteback(bytes: bytes) { part.sink.startWriteback() }
-        guard !isCheckpointing else { return }
+        guard checkpoint == nil else { return }
         guard checkpoints.isDue(now: start, bytes: bytes) else { return }
-        isCheckpointing = true
         let continuation = continuation
-        Task {
+        checkpoint = Task {
             let event: TransferEvent
             do throws(TowlineError) {
                 try await journal.checkpoint(part.sink)
@@ -214,6 +215,28 @@ package actor TransferRunner {
             }
             continuation.yield(.checkpoint(event, of: ObjectIdentifier(part.sink), start: start, bytes: bytes))
         }
+    }
+
+    /// What came since the last checkpoint is made durable too, if the disk is quick enough: then not even a reboot
+    /// costs a byte of a transfer that was stopped or gave up.
+    private func lastCheckpoint() async {
+        guard let part, let journal = part.journal, options.durable, ending != .finished, !machine.holdsNothing,
+            checkpoints.isBehind(bytes: machine.receivedBytes)
+        else { return }
+        let (isOver, over) = AsyncStream<Void>.makeStream()
+        let running = checkpoint
+        Task {
+            await running?.value
+            // One that fails unmarks what it could not sync; the transfer ends the way it ends.
+            try? await journal.checkpoint(part.sink)
+            over.finish()
+        }
+        let patience = Task {
+            try? await Task.sleep(for: CheckpointPolicy.patienceAtEnd)
+            over.finish()
+        }
+        for await _ in isOver {}
+        patience.cancel()
     }
 
     private func finished() throws(TowlineError) -> CompletedTransfer {

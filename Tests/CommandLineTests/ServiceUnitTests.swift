@@ -139,6 +139,24 @@ import Testing
         #expect(try await home.tow("list").text.split(separator: "\n").count == 2)
     }
 
+    /// What `tow add` started is ended by a command too.
+    @Test func whatRunsIsStopped() async throws {
+        let home = try Home(control: nil)
+        try FileManager.default.createDirectory(
+            at: home.directory.file(".config/towline"), withIntermediateDirectories: true)
+        try Data("listen: none\n".utf8).write(to: home.directory.file(".config/towline/towd.yaml"))
+        #expect(try await home.tow("service", "stop").text == "towd does not run.\n")
+        #expect(try await home.tow("add", "--paused", "http://127.0.0.1:9/file").status == 0)
+        let process = try home.owner
+        let stopped = try await home.tow("service", "stop")
+        #expect(stopped.status == 0 && stopped.text.hasPrefix("towd stopped"), "\(stopped.stderr)")
+        while kill(process, 0) == 0 { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(try await home.tow("list").status == 1)
+        #expect(try await home.tow("add", "--paused", "http://127.0.0.1:9/other").status == 0)
+        #expect(try await home.tow("list").text.split(separator: "\n").count == 2)
+        #expect(try await home.tow("service", "stop").status == 0)
+    }
+
     @Test func withoutAManagerItSaysWhatIsLeftToDo() async throws {
         let home = try Home(
             control: """

@@ -141,6 +141,17 @@ struct ProcessFaultTests {
         }
     }
 
+    /// Row 83, after an orderly stop: it makes all durable that came, so the reboot costs nothing.
+    @Test func row83OtherBootAfterAStop() async throws {
+        try await Site.with(try await Site()) { site in
+            try await site.interrupt(after: Scenario.held, storage: FileStorage(boot: BootIdentity(high: 1, low: 2)))
+            let before = site.served
+            let second = FileStorage(boot: BootIdentity(high: 3, low: 4))
+            try site.expectFile(try await site.download(storage: second))
+            #expect(site.served - before < site.length - Scenario.held + 500_000)
+        }
+    }
+
     /// Row 79: 64 MB for the program and the pages of its files: it neither grows nor is killed.
     @Test(arguments: [1, 16]) func row79LittleMemory(connections: Int) async throws {
         try await MemoryGroup.with(megabytes: 64) { group in

@@ -78,6 +78,13 @@ class Downloading(PageTestCase):
         self.browser.wait("all to finish", "return document.querySelector('[data-filter=finished] .number').textContent === '50'")
         self.assertEqual({each["url"] for each in self.service.downloads()}, set(links))
 
+    def test_two_of_one_name_are_told_apart_by_their_hosts(self):
+        hosts = ["127.0.0.1:9", "localhost:9"]
+        for host in hosts:
+            self.service.add(f"http://{host}/same.bin", paused=True)
+        self.browser.wait("both rows", "return document.querySelectorAll('.row .name').length === 2")
+        self.assertEqual(sorted(self.browser.texts(".row .host")), sorted(hosts))
+
     def test_links_of_a_dropped_page_are_its_anchors(self):
         page = f"<p>see <a href='{FILES}/small/a.bin?x=1&amp;y=2'>this</a> and <a href='{FILES}/small/b.bin'>that</a><img src=x onerror=alert(1)>"
         self.browser.drop({"text/html": page, "text/plain": "see this and that"})

@@ -11,11 +11,18 @@ package struct CheckpointPolicy: Hashable, Sendable {
 
     /// Whether a checkpoint is due, `bytes` having been received in all.
     package func isDue(now: Duration, bytes: Int64) -> Bool {
-        guard bytes > lastBytes else { return false }
+        guard isBehind(bytes: bytes) else { return false }
         let since = now - last
         guard since >= min(cost * 50, .seconds(30)) else { return false }
         return since >= .seconds(1) || bytes - lastBytes >= 16 << 20
     }
+
+    /// So long a transfer that ends unfinished waits for its last checkpoint: a stop is over within two seconds, also on
+    /// a slow disk, and what is left undone costs a byte only if the machine goes down as well.
+    package static let patienceAtEnd = Duration.milliseconds(800)
+
+    /// Whether anything came since the last checkpoint, `bytes` having been received in all.
+    package func isBehind(bytes: Int64) -> Bool { bytes > lastBytes }
 
     /// Whether what has come since this last said so is worth telling the disk of, `bytes` having been received in all:
     /// from 8 MiB on. Between two checkpoints nothing else makes the kernel begin; the last sync would write it all.

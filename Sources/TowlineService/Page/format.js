@@ -122,6 +122,15 @@ function lastPart(url) {
   }
 }
 
+/** Where it comes from: two downloads of one name are told apart by it. */
+export function hostOf(download) {
+  try {
+    return new URL(download.url).host;
+  } catch {
+    return "";
+  }
+}
+
 /** 0 … 1, or undefined while the length is unknown. */
 export function fraction(download) {
   if (download.state === "finished") return 1;

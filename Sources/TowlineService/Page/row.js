@@ -2,7 +2,7 @@
 
 import { actionLabel, primary } from "./actions.js";
 import { element, setAttribute, setText } from "./dom.js";
-import { bytes, duration, fraction, nameOf, percent, rate, sizes, when } from "./format.js";
+import { bytes, duration, fraction, hostOf, nameOf, percent, rate, sizes, when } from "./format.js";
 import { swapIcon } from "./icons.js";
 import { has, language, t } from "./language.js";
 
@@ -80,6 +80,7 @@ export class Row {
     this.action = element("button", { type: "button", class: "round", tabindex: -1, "data-do": "primary" });
     this.name = element("bdi", { class: "name", id: `name-${key}` });
     this.state = element("span", { class: "state", id: `state-${key}`, dir: "auto" });
+    this.host = element("bdi", { class: "host" });
     // Where there is no room for columns, this stands in for the state while bytes arrive.
     this.moving = element("span", { class: "moving", "aria-hidden": "true" });
     this.bar = makeBar();
@@ -95,7 +96,7 @@ export class Row {
       element("div", { role: "gridcell", class: "cell-action" }, this.action),
       element(
         "div", { role: "gridcell", class: "cell-main" },
-        this.name, element("div", { class: "cell-line" }, this.state, this.moving), this.bar),
+        this.name, element("div", { class: "cell-line" }, this.state, this.moving, this.host), this.bar),
       element("div", { role: "gridcell", class: "cell-size" }, this.size),
       element("div", { role: "gridcell", class: "cell-rate" }, this.rate, this.remaining),
       element("div", { role: "gridcell", class: "cell-more" }, this.more),
@@ -135,6 +136,8 @@ export class Row {
     const state = stateText(download);
     setText(this.state, state);
     setAttribute(this.state, "title", state);
+    setText(this.host, hostOf(download));
+    setAttribute(this.host, "title", download.url);
     setAttribute(this.bar, "aria-label", t("progressOf", { name }));
     setAttribute(this.more, "aria-label", t("moreFor", { name }));
     const action = primary(download);

@@ -47,7 +47,7 @@ struct Installation {
                 """)
         }
         // What runs otherwise has the list, and a second one would not get it.
-        if !manager.isActive { try await stopOther() }
+        if !manager.isActive { try await stop() }
         do {
             try manager.enable()
             try manager.restartIfRunning()
@@ -98,14 +98,19 @@ struct Installation {
         }
     }
 
-    /// Ends a `towd` that something else started; it keeps everything.
-    private func stopOther() async throws {
-        guard await service.client.isRunning else { return }
+    /// Ends the `towd` that runs, whatever started it; it keeps everything. The unit has systemd start it anew after a
+    /// failure alone, which this is not.
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    func stop() async throws -> Bool {
+        guard await service.client.isRunning else { return false }
         guard let process = Self.owner(of: service.places.stateDirectory) else {
-            throw TowlineError(.commandFailed, "a towd runs already that cannot be stopped from here; end it first")
+            throw TowlineError(.commandFailed, "a towd runs that cannot be stopped from here; end it there")
         }
         kill(process, SIGTERM)
-        try await waitUntil(isRunning: false, "the towd that runs already (process \(process)) does not end")
+        try await waitUntil(isRunning: false, "the towd that runs (process \(process)) does not end")
+        return true
     }
 
     /// The `towd` that has the list, from the registry's lock file.

@@ -12,7 +12,9 @@ struct ServiceCommand: AsyncParsableCommand {
             Without it, 'tow add' starts towd where it does not run, and after a reboot it runs again with the next \
             'tow add'.
             """,
-        subcommands: [ServiceInstallCommand.self, ServiceRemoveCommand.self, ServiceStatusCommand.self])
+        subcommands: [
+            ServiceInstallCommand.self, ServiceRemoveCommand.self, ServiceStatusCommand.self, ServiceStopCommand.self,
+        ])
 }
 
 /// `tow service install`.
@@ -145,5 +147,22 @@ struct ServiceStatusCommand: AsyncParsableCommand {
     private func atBoot(enabled: String) -> String {
         guard enabled == "enabled" else { return "no: it is not enabled" }
         return UserManager.lingers ? "yes" : "no, at login: \(UserManager.lingerCommand) changes that"
+    }
+}
+
+/// `tow service stop`.
+struct ServiceStopCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stop",
+        abstract: "Stops towd, whatever started it; the list and all files stay.",
+        discussion: "The next 'tow add' starts it again, and so does systemd where it is to, with the next session.")
+
+    @OptionGroup(title: "Service")
+    var service: ServiceOptions
+
+    func run() async throws {
+        let wasRunning = try await Installation(service: service).stop()
+        var output = OutputDescriptor(STDOUT_FILENO)
+        output.write(wasRunning ? "towd stopped; what it was at goes on when it runs again.\n" : "towd does not run.\n")
     }
 }
