@@ -91,7 +91,7 @@ import TowlineWire
         return events
     }
 
-    @Test func aLimitThatSomebodyElseSetsIsHeard() async throws {
+    @Test(.timeLimit(.minutes(1))) func aLimitThatSomebodyElseSetsIsHeard() async throws {
         let site = try await ServiceSite([:])
         async let heard = read(site) { $0.contains { $0.data.contains(#""rateLimit":400000"#) } }
         _ = try await read(site) { !$0.isEmpty }
