@@ -109,6 +109,10 @@ package final class FileStorage: Storage {
         // Between creation and lock another process may have taken the file for a leftover, and removed it.
         guard try file.lock(), try folder.names(file, names.part) else { throw LockOwner.busy(file) }
         do throws(TowlineError) {
+            // Not before the lock: until then another download may finish here and take the name.
+            if terms.requiresFreeName, try folder.status(of: names.final) != nil {
+                throw .occupied(folder.path(of: names.final))
+            }
             try retireStray(folder, names)
             return try equip(file, folder, names, record, terms)
         } catch {

@@ -216,8 +216,8 @@ extension TransferRunner {
         return true
     }
 
-    /// Goes to a place where nothing was a moment ago without looking once more: nobody else's file is touched, since
-    /// one that came meanwhile is found by creating, and publishing takes nobody's name.
+    /// Goes to a place where nothing was a moment ago without looking once more: what came meanwhile, a part file or a
+    /// finished one, is found by creating.
     ///
     /// - Returns: `false` if it has to be looked at.
     private func fill(_ place: Place, _ plan: PreparePlan) throws(TowlineError) -> Bool {
@@ -226,9 +226,9 @@ extension TransferRunner {
         else { return false }
         self.vacancy = nil
         do throws(TowlineError) {
-            try create(place, plan)
+            try create(place, plan, requiresFreeName: true)
         } catch {
-            guard error.code == .destinationBusy else { throw error }
+            guard error.code == .destinationBusy || error.code == .destinationExists else { throw error }
             return false
         }
         step(.prepared)
@@ -241,7 +241,9 @@ extension TransferRunner {
         return true
     }
 
-    private func create(_ place: Place, _ plan: PreparePlan) throws(TowlineError) {
+    private func create(
+        _ place: Place, _ plan: PreparePlan, requiresFreeName: Bool = false
+    ) throws(TowlineError) {
         let fresh = DownloadRecord(
             source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
             representation: plan.representation, checksums: plan.checksums, generation: 1, lacksRanges: plan.lacksRanges
@@ -249,7 +251,9 @@ extension TransferRunner {
         // Taken before there is a file to lock: two transfers of this process may come here at once.
         guard services.places.take(place, by: source) else { throw Self.askedForTwice(place) }
         do throws(TowlineError) {
-            occupy(place, try services.storage.create(place, record: fresh, terms: terms(plan)))
+            var terms = terms(plan)
+            terms.requiresFreeName = requiresFreeName
+            occupy(place, try services.storage.create(place, record: fresh, terms: terms))
         } catch {
             services.places.leave(place)
             throw error

@@ -124,6 +124,36 @@ struct InputFaultTests {
         }
     }
 
+    /// Row 120, where the other's file is whole and has its name between this one's look and its first answer.
+    @Test(arguments: ["rename", "fail"]) func row120TheOtherIsDoneMeanwhile(_ policy: String) async throws {
+        let gates = [Gate(), Gate()]
+        let resources = (0..<2).map { number in
+            Resource(
+                length: 100_000 + Int64(number) * 20_000, seed: UInt64(number + 1),
+                behaviour: .always(Fault("late") { Reply([.wait(gates[number])] + $0.correct.steps) }))
+        }
+        try await Site.with(
+            try await Site(more: ["/one/same.bin": resources[0], "/two/same.bin": resources[1]])
+        ) { site in
+            let urls = ["/one/same.bin", "/two/same.bin"].map(site.server.url)
+            let run = try ChildRun(
+                [ChildRun.tow, "get", "-j", "2", "--if-exists", policy] + urls, directory: site.scratch.path)
+            await site.server.log.wait { log in
+                ["/one", "/two"].allSatisfy { log.requests($0 + "/same.bin").count == 1 }
+            }
+            gates[0].open()
+            while !site.scratch.isThere("same.bin") { try await Task.sleep(for: .milliseconds(5)) }
+            gates[1].open()
+            let result = try await run.finish()
+            #expect(result.status == 0, "\(result.stderr)")
+            #expect(site.scratch.names.count == 2, "\(site.scratch.names)")
+            for number in 0..<2 {
+                let version = Version(seed: UInt64(number + 1), length: 100_000 + Int64(number) * 20_000)
+                #expect(try site.scratch.names.contains { try site.published([version], name: $0) != nil })
+            }
+        }
+    }
+
     // MARK: Security
 
     /// Row 121: links in the place of what is created are not followed.

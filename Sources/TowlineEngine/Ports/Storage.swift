@@ -104,10 +104,13 @@ package struct CreateTerms: Sendable {
     package var journaled: Bool
     /// Reserve space, and refuse at once where it cannot fit.
     package var reservesSpace: Bool
+    /// Refuse with `destinationExists` if something is under the final name once the place is locked.
+    package var requiresFreeName: Bool
 
     /// Makes terms.
-    package init(journaled: Bool, reservesSpace: Bool = true) {
+    package init(journaled: Bool, reservesSpace: Bool = true, requiresFreeName: Bool = false) {
         self.journaled = journaled
         self.reservesSpace = reservesSpace
+        self.requiresFreeName = requiresFreeName
     }
 }
