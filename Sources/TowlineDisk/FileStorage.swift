@@ -108,15 +108,21 @@ package final class FileStorage: Storage {
         }
         // Between creation and lock another process may have taken the file for a leftover, and removed it.
         guard try file.lock(), try folder.names(file, names.part) else { throw LockOwner.busy(file) }
+        // Nothing is in the file yet: nothing is left behind.
         do throws(TowlineError) {
             // Not before the lock: until then another download may finish here and take the name.
             if terms.requiresFreeName, try folder.status(of: names.final) != nil {
                 throw .occupied(folder.path(of: names.final))
             }
             try retireStray(folder, names)
+        } catch {
+            // What journal there is may be another's, who has just published.
+            try? folder.remove(names.part)
+            throw error
+        }
+        do throws(TowlineError) {
             return try equip(file, folder, names, record, terms)
         } catch {
-            // Nothing is in the file yet: nothing is left behind.
             try? folder.remove(names.newJournal)
             if terms.journaled { try? folder.remove(names.journal) }
             try? folder.remove(names.part)

@@ -122,7 +122,9 @@ package final class PartFile: Sink {
 
     package func close() {
         hasher.cancel()
-        file.close()
+        // The journal first: a sync that finds the part file closed is no failed one, and must not unmark anything. Until
+        // the part file's lock is gone nobody else comes.
         journal?.file.close()
+        file.close()
     }
 }

@@ -45,6 +45,8 @@ package final class StandardOutputSink: Sink {
         tail = Mutex(Tail(digests: algorithms.map { ($0, MessageDigest($0)) }))
     }
 
+    package var waitsForReaders: Bool { true }
+
     /// Only the next byte can be written; any other offset is an error.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
         try tail.withLock { (tail) throws(TowlineError) in

@@ -56,14 +56,20 @@ package final class SyncQueue: Sendable {
     private static let manyFiles = 8
 
     private let syscall: any Syscall
+    /// Starts a thread, if one can be had.
+    private let tryStart: @Sendable (@escaping @Sendable () -> Void) -> Bool
     private let lanes = Mutex<[UInt64: Lane]>([:])
 
     /// Makes a queue.
     package convenience init(syscall: any Syscall) { self.init(syscall: syscall, patience: 200) }
 
-    init(syscall: any Syscall, patience: Int) {
+    init(
+        syscall: any Syscall, patience: Int,
+        tryStart: @escaping @Sendable (@escaping @Sendable () -> Void) -> Bool = { WorkThread.tryStart($0) }
+    ) {
         self.syscall = syscall
         self.patience = patience
+        self.tryStart = tryStart
     }
 
     /// Returns when what was written to the file before the call is durable.
@@ -74,7 +80,7 @@ package final class SyncQueue: Sendable {
                 lanes[device, default: Lane()].waiting.append(request)
                 return lanes[device]?.needsThread() ?? false
             }
-            if startsThread { WorkThread.start { self.serve(device) } }
+            if startsThread { startServing(device) }
         }
         guard code >= 0 else { throw .synchronizing(file.path, -code) }
     }
@@ -88,7 +94,7 @@ package final class SyncQueue: Sendable {
             lanes[device, default: Lane()].early[ObjectIdentifier(file)] = file
             return lanes[device]?.needsThread() ?? false
         }
-        if startsThread { WorkThread.start { self.serve(device) } }
+        if startsThread { startServing(device) }
     }
 
     /// Whether a device has a thread.
@@ -97,22 +103,27 @@ package final class SyncQueue: Sendable {
     /// How many requests wait for a device, the ones being served not counted.
     func waiting(_ device: UInt64) -> Int { lanes.withLock { $0[device]?.waiting.count ?? 0 } }
 
-    /// Serves a device until nothing has waited for it for a moment.
-    private func serve(_ device: UInt64) {
+    /// Without a thread the caller serves what waits, and goes its way: it has other things to do.
+    private func startServing(_ device: UInt64) {
+        if !tryStart({ self.serve(device, stays: true) }) { serve(device, stays: false) }
+    }
+
+    /// Serves a device until nothing waits for it, or has waited for a moment.
+    private func serve(_ device: UInt64, stays: Bool) {
         while true {
             if let (batch, early) = lanes.withLock({ $0[device]?.take() }) {
                 if !batch.isEmpty { serve(batch) }
                 for file in early { _ = call(file) { syscall.startWriteback($0) } }
-            } else if !waitsLonger(for: device) {
+            } else if !waitsLonger(for: device, stays: stays) {
                 return
             }
         }
     }
 
     /// Waits to be woken; `false` if nobody did, and there is nothing to do either: the thread ends.
-    private func waitsLonger(for device: UInt64) -> Bool {
+    private func waitsLonger(for device: UInt64, stays: Bool) -> Bool {
         guard let wakeup = lanes.withLock({ $0[device]?.wakeup }) else { return false }
-        if wakeup.wait(milliseconds: patience) { return true }
+        if stays, wakeup.wait(milliseconds: patience) { return true }
         return lanes.withLock { lanes in
             // Not parked: it was woken just now.
             guard lanes[device]?.isParked == true else { return true }

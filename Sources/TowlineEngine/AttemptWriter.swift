@@ -180,7 +180,10 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             let end = limit.load(ordering: .relaxed)
             let count = Int(min(Int64(rest.count), max(0, end - cursor)))
             if count > 0 {
+                let waits = sink.waitsForReaders
+                if waits { isHeldBack.store(true, ordering: .relaxed) }
                 try sink.write(UnsafeRawBufferPointer(rebasing: rest[..<count]), at: cursor)
+                if waits { isHeldBack.store(false, ordering: .relaxed) }
                 cursor += Int64(count)
                 position.store(cursor, ordering: .releasing)
                 try mark()

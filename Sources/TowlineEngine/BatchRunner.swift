@@ -50,7 +50,7 @@ package actor BatchRunner {
         let relay = BatchRelay(number: number, observer: observer)
         let runner = TransferRunner(options: download, services: services, observer: relay)
         running.withLock { $0[number] = runner }
-        if isStopped.load(ordering: .relaxed) { runner.stop() }
+        if isStopped.load(ordering: .relaxed) { runner.stop(.close) }
         observer.started(number, download)
         do throws(TowlineError) {
             let completed = try await runner.run()
@@ -66,7 +66,7 @@ package actor BatchRunner {
     /// Ends every transfer soon, with everything kept; `run` returns when they have ended.
     package nonisolated func stop() {
         isStopped.store(true, ordering: .relaxed)
-        for runner in running.withLock({ Array($0.values) }) { runner.stop() }
+        for runner in running.withLock({ Array($0.values) }) { runner.stop(.close) }
     }
 }
 

@@ -27,7 +27,7 @@ extension TransferRunner {
     }
 
     private func storing(_ body: () throws(TowlineError) -> Void) {
-        do throws(TowlineError) { try body() } catch { continuation.yield(.storage(.storageFailed(error))) }
+        do throws(TowlineError) { try body() } catch { continuation.yield(.storage(.storageFailed(error), of: nil)) }
     }
 
     // MARK: Attempts
@@ -69,9 +69,9 @@ extension TransferRunner {
         storageTask = Task {
             do throws(TowlineError) {
                 let mismatches = try await sink.verify(checksums, length: length)
-                continuation.yield(.storage(.verified(mismatches: mismatches)))
+                continuation.yield(.storage(.verified(mismatches: mismatches), of: ObjectIdentifier(sink)))
             } catch {
-                continuation.yield(.storage(.storageFailed(error)))
+                continuation.yield(.storage(.storageFailed(error), of: ObjectIdentifier(sink)))
             }
         }
     }
@@ -85,9 +85,9 @@ extension TransferRunner {
             do throws(TowlineError) {
                 let file = try await sink.publish(terms)
                 self.published = file
-                continuation.yield(.storage(.published))
+                continuation.yield(.storage(.published, of: ObjectIdentifier(sink)))
             } catch {
-                continuation.yield(.storage(.storageFailed(error)))
+                continuation.yield(.storage(.storageFailed(error), of: ObjectIdentifier(sink)))
             }
         }
     }

@@ -8,12 +8,13 @@ package actor TransferRunner {
     /// What the runner waits for.
     enum Event: Sendable {
         case attempt(AttemptWriter.Report)
-        case storage(TransferEvent)
+        /// Of that sink; `nil`: of the place, whatever is there.
+        case storage(TransferEvent, of: ObjectIdentifier?)
         case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
         case tick
         case nudge
         case wanted
-        case stop
+        case stop(StopPurpose)
     }
 
     let options: DownloadOptions
@@ -39,6 +40,8 @@ package actor TransferRunner {
     /// Where whole and wrong bytes were kept.
     var badPath: String?
     var ending: TransferEnding?
+    /// What it was stopped for; `nil`: it ends by itself.
+    private var stopPurpose: StopPurpose?
     /// Ends the transfer well without publishing: the file was there.
     var early: CompletedTransfer.Outcome?
     var lastIntact = MonotonicClock.now
@@ -63,12 +66,12 @@ package actor TransferRunner {
             terms: TransferTerms(options), firstID: block << 32,
             hostCeiling: services.board.ceiling(options.url.origin),
             // Found where no limit held bytes back.
-            hostUsual: limiter.rate + services.limiter.rate > 0 ? nil : services.board.usual(options.url.origin))
+            hostUsual: limiter.rate > 0 || services.limiter.rate > 0 ? nil : services.board.usual(options.url.origin))
         (events, continuation) = AsyncStream.makeStream()
     }
 
     /// Ends the transfer soon, with everything kept; `run` then throws `cancelled`.
-    package nonisolated func stop() { continuation.yield(.stop) }
+    package nonisolated func stop(_ purpose: StopPurpose) { continuation.yield(.stop(purpose)) }
 
     /// Changes this transfer's own rate limit, in bytes per second; 0: none.
     package nonisolated func setRateLimit(_ rate: Int64) { limiter.setRate(rate) }
@@ -130,7 +133,10 @@ package actor TransferRunner {
         switch event {
         case .attempt(.answered(let id, let verdict)): step(.answered(id, verdict))
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
-        case .storage(let event): step(event)
+        case .storage(let event, let sink):
+            // What came of an older part file is nothing to the one that took its place.
+            guard sink == nil || sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
+            step(event)
         case .checkpoint(let event, let sink, let start, let bytes):
             checkpoint = nil
             checkpoints.completed(start: start, now: MonotonicClock.now, bytes: bytes)
@@ -147,7 +153,9 @@ package actor TransferRunner {
             checkpointIfDue()
         case .nudge: step(.networkChanged)
         case .wanted: step(.wanted(readers.wanted))
-        case .stop: step(.stop)
+        case .stop(let purpose):
+            stopPurpose = purpose
+            step(.stop)
         }
         tellProgress()
         readers.wake()
@@ -217,22 +225,26 @@ package actor TransferRunner {
         }
     }
 
-    /// What came since the last checkpoint is made durable too, if the disk is quick enough: then not even a reboot
-    /// costs a byte of a transfer that was stopped or gave up.
+    /// What came since the last checkpoint is made durable too, unless that takes long: then not even a reboot costs a
+    /// byte of a transfer that was stopped or gave up. Nothing is synced any more when this returns in time: whoever is
+    /// at the place next finds it free.
     private func lastCheckpoint() async {
-        guard let part, let journal = part.journal, options.durable, ending != .finished, !machine.holdsNothing,
-            checkpoints.isBehind(bytes: machine.receivedBytes)
-        else { return }
-        let (isOver, over) = AsyncStream<Void>.makeStream()
+        guard let part, let journal = part.journal, ending != .finished else { return }
         let running = checkpoint
+        let isWanted = options.durable && stopPurpose != .discard && !machine.holdsNothing
+        let isBehind = checkpoints.isBehind(bytes: machine.receivedBytes) || journal.written != journal.durable
+        let makesOne = isWanted && isBehind && checkpoints.isQuick
+        guard running != nil || makesOne else { return }
+        let (isOver, over) = AsyncStream<Void>.makeStream()
         Task {
             await running?.value
             // One that fails unmarks what it could not sync; the transfer ends the way it ends.
-            try? await journal.checkpoint(part.sink)
+            if makesOne { try? await journal.checkpoint(part.sink) }
             over.finish()
         }
+        let most = stopPurpose == .close ? CheckpointPolicy.patienceAtExit : CheckpointPolicy.patienceAtEnd
         let patience = Task {
-            try? await Task.sleep(for: CheckpointPolicy.patienceAtEnd)
+            try? await Task.sleep(for: most)
             over.finish()
         }
         for await _ in isOver {}
@@ -276,6 +288,16 @@ package actor TransferRunner {
             part.sink.close()
         }
     }
+}
+
+/// What a transfer is stopped for.
+package enum StopPurpose: Sendable {
+    /// The process is about to end: nothing may take long.
+    case close
+    /// It goes on another time.
+    case pause
+    /// It begins again at once, or what it has is to go: nothing need be durable.
+    case discard
 }
 
 /// What transfers of one assembly share.

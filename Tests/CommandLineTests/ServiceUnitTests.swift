@@ -1,3 +1,4 @@
+import FaultServer
 import Foundation
 import Testing
 
@@ -137,6 +138,24 @@ import Testing
         #expect(try await home.tow("add", "--paused", "http://127.0.0.1:9/other").status == 0)
         #expect(home.asked.last == "--user start towd.service")
         #expect(try await home.tow("list").text.split(separator: "\n").count == 2)
+    }
+
+    /// It is ended when the command says so, and not merely silent: what starts at once has the list.
+    @Test func whatIsAtWorkIsStopped() async throws {
+        let home = try Home(control: nil)
+        try FileManager.default.createDirectory(
+            at: home.directory.file(".config/towline"), withIntermediateDirectories: true)
+        try Data("listen: none\n".utf8).write(to: home.directory.file(".config/towline/towd.yaml"))
+        let server = try await FaultServer.start(["/file": Resource(length: 8 << 20, rate: 1 << 20)])
+        #expect(try await home.tow("add", server.url("/file")).status == 0)
+        await server.log.wait { $0.bodyBytesServed("/file") > 300_000 }
+        for round in 0..<3 {
+            #expect(try await home.tow("service", "stop").status == 0)
+            let again = try await home.tow("add", "--paused", server.url("/other\(round)"))
+            #expect(again.status == 0, "\(again.stderr)")
+        }
+        #expect(try await home.tow("service", "stop").status == 0)
+        await server.stop()
     }
 
     /// What `tow add` started is ended by a command too.

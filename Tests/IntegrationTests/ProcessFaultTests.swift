@@ -152,6 +152,47 @@ struct ProcessFaultTests {
         }
     }
 
+    /// Row 83, where the run before the reboot brought nothing of its own: what it found is made durable too.
+    @Test func row83OtherBootAfterARunThatBroughtNothing() async throws {
+        try await Site.with(try await Site()) { site in
+            let first = FileStorage(boot: BootIdentity(high: 1, low: 2))
+            try await site.interrupt(after: Scenario.held, storage: first) { $0.durable = false }
+            site.server.set(.always(.resetBeforeHead), for: Site.path)
+            let idle = Download(try site.options { $0.maxTries = 1 }, storage: first)
+            #expect(await idle.run().code == .transient)
+            site.server.set(.correct, for: Site.path)
+            let before = site.served
+            let second = FileStorage(boot: BootIdentity(high: 3, low: 4))
+            try site.expectFile(try await site.download(storage: second))
+            #expect(site.served - before < site.length - Scenario.held + 500_000)
+        }
+    }
+
+    /// A disk whose syncs take seconds: what goes on at once or is to go waits for none, a pause for all of it, so that
+    /// the place is free afterwards, and the end of the process for as long as it may.
+    @Test(arguments: [StopPurpose.discard, .pause, .close]) func stopOnASlowDisk(_ purpose: StopPurpose) async throws {
+        try await Site.with(try await Site()) { site in
+            let storage = SlowStorage(.seconds(3))
+            let start = ContinuousClock.now
+            try await site.interrupt(after: 200_000, storage: storage, for: purpose)
+            let time = ContinuousClock.now - start
+            #expect(storage.checkpoints == (purpose == .discard ? 0 : 1))
+            switch purpose {
+            case .discard: #expect(time < .seconds(2))
+            case .pause:
+                #expect(time > .seconds(3))
+                let place = Place(directory: site.scratch.path, name: Site.name)
+                guard case .unfinished(let part) = try FileStorage().survey(place) else {
+                    Issue.record("nothing is there")
+                    return
+                }
+                #expect(part.journal?.durable.count == 200_000)
+                part.sink.close()
+            case .close: #expect(time < .seconds(2))
+            }
+        }
+    }
+
     /// Row 79: 64 MB for the program and the pages of its files: it neither grows nor is killed.
     @Test(arguments: [1, 16]) func row79LittleMemory(connections: Int) async throws {
         try await MemoryGroup.with(megabytes: 64) { group in

@@ -30,4 +30,13 @@ struct RateLimitTests {
             #expect(ContinuousClock.now - start < most, "twelve over one connection")
         }
     }
+
+    @Test("limits as high as numbers go are limits")
+    func asHighAsNumbersGo() async throws {
+        try await Site.with(try await Site()) { site in
+            let arguments = ["--limit-rate", "9223372036854775807", "--limit-rate-total", "9223372036854775807"]
+            let run = try ChildRun(site.command(arguments), directory: site.scratch.path)
+            try site.law(try await run.finish(), status: 0)
+        }
+    }
 }

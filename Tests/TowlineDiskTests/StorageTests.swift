@@ -111,6 +111,27 @@ import TowlineEngine
         #expect(again?.claims.isEmpty == true)
     }
 
+    /// Another download has just published here, and has not yet retired its journal: it is not ours to remove.
+    @Test func aNameThatWasTakenMeanwhileCostsNobodyAJournal() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<5000)
+        #expect(rename(directory.path + "/file.tow", directory.path + "/file") == 0)
+        let error = #expect(throws: TowlineError.self) {
+            try storage.create(
+                directory.place(), record: .sample(length: 4 << 20, name: "file"),
+                terms: CreateTerms(journaled: true, requiresFreeName: true))
+        }
+        #expect(error?.code == .destinationExists)
+        #expect(directory.names == ["file", "file.tow-journal"])
+        let busy = #expect(throws: TowlineError.self) {
+            try storage.create(
+                directory.place(), record: .sample(length: 4 << 20, name: "file"), terms: CreateTerms(journaled: true))
+        }
+        #expect(busy?.code == .destinationBusy)
+        #expect(directory.names == ["file", "file.tow-journal"])
+        part.sink.close()
+    }
+
     @Test func aPartFileIsNotCreatedTwice() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<5000)

@@ -103,6 +103,17 @@ import TowlineEngine
         #expect(threads.withLock { Set($0).count == 3 })
     }
 
+    /// Where no thread can be had the caller serves what waits, and is not kept for what may come.
+    @Test(.timeLimit(.minutes(1))) func withoutAThreadNobodyIsKept() async throws {
+        let faulty = FaultySyscall()
+        let folder = try Folder(directory.path, syscall: faulty)
+        let queue = SyncQueue(syscall: faulty, patience: 120_000, tryStart: { _ in false })
+        for _ in 0..<3 { try await queue.synchronize(folder.descriptor, .everything, device: 1) }
+        queue.startWriteback(of: folder.descriptor, device: 1)
+        #expect(faulty.calls.count { $0 == .fsync } == 3 && faulty.calls.last == .startWriteback)
+        #expect(!queue.isServed(1))
+    }
+
     /// The kernel's name of the calling thread; `pthread_self` comes again with the next one's stack.
     private static func threadName() -> String {
         var name = [CChar](repeating: 0, count: 64)

@@ -22,10 +22,16 @@ extension DownloadCenter {
         // The list hears of bytes every few seconds; sums that lag behind their parts would look wrong.
         for download in live.values {
             let new = download.newBytes
-            totals.heldBytes = max(0, totals.heldBytes + new.held)
-            totals.completeLength = max(0, totals.completeLength + new.complete)
+            totals.heldBytes = Self.clippedSum(totals.heldBytes, new.held)
+            totals.completeLength = Self.clippedSum(totals.completeLength, new.complete)
         }
         return DownloadTotals(totals)
+    }
+
+    /// Lengths are what servers claim.
+    private static func clippedSum(_ sum: Int64, _ more: Int64) -> Int64 {
+        let (result, overflow) = sum.addingReportingOverflow(more)
+        return max(0, overflow ? (more > 0 ? .max : 0) : result)
     }
 
     func timeline(_ id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineNote] {

@@ -132,7 +132,7 @@ final class LiveDownload: TransferObserver {
             if case .none = fields.intent { return true }
             return false
         }
-        if !isWanted { runner.stop() }
+        if !isWanted { runner.stop(intent.purpose) }
     }
 
     /// Ends the transfer soon. What ends a download for good is not taken back by what does less.
@@ -141,7 +141,7 @@ final class LiveDownload: TransferObserver {
             if intent.rank >= fields.intent.rank { fields.intent = intent }
             return fields.runner
         }
-        runner?.stop()
+        runner?.stop(intent.purpose)
     }
 
     /// Takes a pause back that has not happened yet: the transfer ends and begins again.
@@ -185,6 +185,15 @@ final class LiveDownload: TransferObserver {
 }
 
 extension LiveDownload.Intent {
+    /// What a transfer that ends for it is told.
+    var purpose: StopPurpose {
+        switch self {
+        case .close: .close
+        case .none, .pause: .pause
+        case .restart, .cancel, .remove: .discard
+        }
+    }
+
     /// How much is given up.
     var rank: Int {
         switch self {

@@ -135,7 +135,13 @@ package enum ResponseEvaluator {
             return length == 0 ? .empty(facts) : .askWithoutRange(reason: "the server refuses ranges (416)")
         }
         let isEnd = question.asked.lowerBound == length && question.holdsAllBeforeAsked
-        if isEnd, known.completeLength ?? length == length { return .complete(length: length) }
+        if isEnd, known.completeLength ?? length == length {
+            // A server that looks at the range first refuses it for another file of that length, too.
+            if let reason = known.contradiction(with: facts.representation) {
+                return .changed(reason: reason, whole: nil)
+            }
+            return .complete(length: length)
+        }
         if known.completeLength == length { return .rangeRefused(reason: "416 for a range inside the file") }
         return .changed(reason: "its length is \(length)", whole: nil)
     }

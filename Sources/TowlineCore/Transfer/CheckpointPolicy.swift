@@ -17,9 +17,15 @@ package struct CheckpointPolicy: Hashable, Sendable {
         return since >= .seconds(1) || bytes - lastBytes >= 16 << 20
     }
 
-    /// So long a transfer that ends unfinished waits for its last checkpoint: a stop is over within two seconds, also on
-    /// a slow disk, and what is left undone costs a byte only if the machine goes down as well.
-    package static let patienceAtEnd = Duration.milliseconds(800)
+    /// So long a transfer waits for its last checkpoint where the process is about to end, which is to be over within
+    /// two seconds. What is left undone costs a byte only if the machine goes down as well.
+    package static let patienceAtExit = Duration.milliseconds(800)
+
+    /// So long otherwise: a disk that answers no more must not hold a pause for ever.
+    package static let patienceAtEnd = Duration.seconds(30)
+
+    /// Whether one more checkpoint at the end is likely to be over soon, as far as those before tell.
+    package var isQuick: Bool { cost < Self.patienceAtExit }
 
     /// Whether anything came since the last checkpoint, `bytes` having been received in all.
     package func isBehind(bytes: Int64) -> Bool { bytes > lastBytes }

@@ -79,7 +79,10 @@ extension TransferStateMachine {
     mutating func adoptWhole(_ id: AttemptID, _ facts: ResponseFacts, hasBody: Bool = true) -> [TransferAction] {
         attempts[id]?.isAccepted = true
         var facts = facts
-        if facts.representation.completeLength == nil { facts.representation.completeLength = lengthGivenUp(facts) }
+        if facts.representation.completeLength == nil {
+            facts.representation.completeLength = lengthGivenUp(facts, weakly: false)
+            lengthOnceKnown = lengthGivenUp(facts, weakly: true)
+        }
         adopt(id, facts)
         if let length = facts.representation.completeLength { ledger.learn(completeLength: length) }
         if facts.contentCoding != nil {
@@ -102,15 +105,24 @@ extension TransferStateMachine {
     }
 
     /// The length of what was given up, if this is the same: a body that ends before it is not whole, however it is
-    /// framed (RFC 9112 §8).
-    private func lengthGivenUp(_ facts: ResponseFacts) -> Int64? {
+    /// framed (RFC 9112 §8). Of a weak validator's representations the bytes, and with them the length, may differ
+    /// (RFC 9110 §8.8.1).
+    private func lengthGivenUp(_ facts: ResponseFacts, weakly: Bool) -> Int64? {
         guard let givenUp, facts.contentCoding == nil,
-            givenUp.repeatsValidator(of: facts.representation, weakly: true)
+            givenUp.repeatsValidator(of: facts.representation, weakly: weakly)
         else { return nil }
         return givenUp.completeLength
     }
 
     private mutating func adopt(_ id: AttemptID, _ facts: ResponseFacts) {
+        // A reader may have been told of the last one already, though not a byte of it came.
+        if let last = lastAdopted,
+            last.strongValidator == nil || last.strongValidator != facts.representation.strongValidator
+                || last.completeLength != facts.representation.completeLength
+        {
+            contentGeneration += 1
+        }
+        lastAdopted = facts.representation
         representation = facts.representation
         contentCoding = facts.contentCoding
         carriesDigests = carriesDigests || !facts.contentDigests.isEmpty
@@ -137,6 +149,8 @@ extension TransferStateMachine {
     private mutating func withoutRange(
         _ id: AttemptID, _ reason: String, _ context: TransferContext
     ) -> [TransferAction] {
+        // While others bring ranges it is that connection's fault.
+        guard working(context).isEmpty else { return rangeRefused(id, reason, context) }
         ranges = .broken
         isSingle = true
         let actions = dismiss(id)
@@ -151,13 +165,20 @@ extension TransferStateMachine {
         tally.refusals += 1
         let actions = dismiss(id)
         let others = working(context).count
-        if others > 0 { budget.lower(to: others, now: context.now) }
-        guard tally.refusals >= (others > 0 ? 4 : 2) else { return actions }
+        guard others == 0 else { return actions + goOnWith(others, context) }
+        guard tally.refusals >= 2 else { return actions }
         ranges = .broken
         isSingle = true
         tally.announcements += 1
         let notice = TransferNotice(.warning, .singleStream, "ranges do not work at this server: \(reason)")
         return actions + [.notice(notice)] + startOver(because: reason, isChange: false)
+    }
+
+    /// Those that bring bytes go on; after a few refusals no other is tried beside them.
+    mutating func goOnWith(_ others: Int, _ context: TransferContext) -> [TransferAction] {
+        budget.lower(to: others, now: context.now)
+        if tally.refusals >= 4 { isSingle = true }
+        return []
     }
 
     // MARK: Elsewhere
@@ -174,11 +195,13 @@ extension TransferStateMachine {
                 + fail(TowlineError(.redirectRefused, "\(terms.source): redirected wrongly: \(error.message)"))
         }
         if let refusal = refusedRedirect(plan, target) { return dismiss(id) + fail(refusal) }
+        // It may have been cut since it was asked for.
+        let lease = ledger.leases[id]?.range ?? plan.lease
         var actions = dismiss(id)
         if plan.url.origin != target.origin, !isConfirmed {
             actions.append(.notice(TransferNotice(.info, .redirected, "redirected to \(target)")))
         }
-        return actions + start(plan.lease, isRace: plan.isRace, at: target, chain: plan.chain + [plan.url], context)
+        return actions + start(lease, isRace: plan.isRace, at: target, chain: plan.chain + [plan.url], context)
     }
 
     private func refusedRedirect(_ plan: AttemptPlan, _ target: HTTPURL) -> TowlineError? {

@@ -31,8 +31,10 @@ extension TransferStateMachine {
             guard isShort, framing == .closed || isEmpty else { return [] }
             return failed(attempt, TransportFailure(.bodyCut, "the body ended early"), context)
         }
+        let cut = TransportFailure(.bodyCut, "the body ended early")
         // A 206 with `*` for the length ends where it said; what follows is asked for next.
-        guard ranges != .works else { return [] }
+        guard ranges != .works else { return attempt.received == 0 ? failed(attempt, cut, context) : [] }
+        if framing == .closed, attempt.position < lengthOnceKnown ?? 0 { return failed(attempt, cut, context) }
         ledger.learn(completeLength: attempt.position)
         representation?.completeLength = attempt.position
         guard framing == .closed else { return [learnAction()] }

@@ -41,6 +41,8 @@ extension TransferStateMachine {
             return []
         }
         if running == 0 {
+            // One that is given up may still write to a stream.
+            if terms.isStream, !attempts.isEmpty { return [] }
             notBefore = nil
             return startSole(context)
         }

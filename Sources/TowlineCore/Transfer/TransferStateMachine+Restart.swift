@@ -30,6 +30,7 @@ extension TransferStateMachine {
                     "\(terms.source): gave up after \(Self.restartLimit) restarts, the last because \(reason)"))
         }
         tally.isConfirming = false
+        isAnother = isChange
         guard !ledger.written.isEmpty || isChange else { return drain(.restart(keeper: keeper)) }
         let lost = ByteCountText.format(ledger.written.count)
         let notice = TransferNotice(.warning, .restarted, "starting over because \(reason) (\(lost) given up)")
@@ -41,11 +42,8 @@ extension TransferStateMachine {
         giveUpContent()
         ledger = RangeLedger()
         forgetRepresentation()
-        contentCoding = nil
-        checksums = terms.checksum.map { [$0] } ?? []
         isConfirmed = false
         isDoubtful = false
-        joinedWeakly = false
         resumedBytes = 0
         replacesPart = hasStorage
         phase = .running
@@ -68,7 +66,13 @@ extension TransferStateMachine {
     /// The next answer says anew what the file is.
     mutating func forgetRepresentation() {
         if representation?.completeLength != nil { givenUp = representation }
+        if isAnother { givenUp = nil }
+        isAnother = false
+        lengthOnceKnown = nil
         representation = nil
+        contentCoding = nil
+        checksums = terms.checksum.map { [$0] } ?? []
+        joinedWeakly = false
     }
 
     /// A claim that the file changed. It is asked about once more before anything is thrown away: captive portals,
@@ -106,10 +110,9 @@ extension TransferStateMachine {
             return dismiss(id)
         }
         let others = working(context).count { $0.plan.id != id }
-        if others > 0, tally.refusals < 3 {
+        if others > 0 {
             tally.refusals += 1
-            budget.lower(to: others, now: context.now)
-            return dismiss(id)
+            return dismiss(id) + goOnWith(others, context)
         }
         ranges = .broken
         isSingle = true
@@ -119,11 +122,12 @@ extension TransferStateMachine {
             + startOver(because: "the server cannot go on in the middle", isChange: false, keeper: id)
     }
 
-    /// Closes an attempt whose answer is of no use; its lease is free at once.
+    /// Closes an attempt whose answer is of no use; its lease is free at once, but for a stream: what is written there
+    /// cannot be written again, and until it has ended it may write.
     mutating func dismiss(_ id: AttemptID) -> [TransferAction] {
         guard attempts[id]?.isDismissed == false else { return [] }
         attempts[id]?.isDismissed = true
-        ledger.release(id)
+        if !terms.isStream { ledger.release(id) }
         return [.cancel(id)]
     }
 }

@@ -76,6 +76,13 @@ package struct TransferStateMachine: Sendable {
     var keptAnswer: ResponseFacts?
     /// What was given up by a restart: the same representation has the same length, whether an answer says so or not.
     var givenUp: Representation?
+    /// Why the file is given up: it is another one now.
+    var isAnother = false
+    /// The length of what was given up, where a weak validator says that this is the same: no connection that merely
+    /// closes ends it earlier.
+    var lengthOnceKnown: Int64?
+    /// What the last answer that said what the file is said of it.
+    var lastAdopted: Representation?
     var isDoubtful = false
     /// An earlier transfer found that the server gives no ranges of what is held.
     var heldLacksRanges = false
@@ -214,6 +221,7 @@ package struct TransferStateMachine: Sendable {
                 attempt.position = position
                 lastWrittenAt = context.now
                 tally.failures = 0
+                tally.expirations = 0
             }
             attempt.estimator.add(bytes, now: context.now)
             attempt.recent.add(bytes, now: context.now)
@@ -241,18 +249,31 @@ package struct TransferStateMachine: Sendable {
         isConfirmed = false
         giveUpContent()
         representation = held.representation
-        ledger = RangeLedger(completeLength: held.representation.completeLength, written: held.written)
+        for checksum in held.checksums where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
+            checksums.append(checksum)
+        }
+        ledger = RangeLedger(completeLength: held.representation.completeLength, written: believed(held))
         ledger.markDurable(held.durable)
         isDoubtful = held.isDoubtful
         heldLacksRanges = held.lacksRanges
         hasStorage = true
-        for checksum in held.checksums where !checksums.contains(checksum) { checksums.append(checksum) }
         resumedBytes = ledger.written.count
         if resumedBytes > 0 {
             let size = ByteCountText.format(resumedBytes)
             actions.append(.notice(TransferNotice(.info, .resumed, "\(size) already there")))
         }
         return actions
+    }
+
+    /// What is taken for written. A part file that is not the very one its journal was made with, a copy, is compared at
+    /// the end of each of its runs, unless a checksum speaks for the whole: their last bytes are asked for once more.
+    private func believed(_ held: HeldDownload) -> ByteRangeSet {
+        var believed = held.written
+        guard held.isDoubtful, checksums.isEmpty else { return believed }
+        for run in held.written.ranges {
+            believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
+        }
+        return believed
     }
 
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {

@@ -8,6 +8,9 @@ package protocol Sink: AnyObject, Sendable {
     /// Writes all of `bytes` at `offset`; returning means written (they survive this process, not a power loss).
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError)
 
+    /// A write waits until somebody reads, for as long as that takes: no byte for a while is no dead connection.
+    var waitsForReaders: Bool { get }
+
     /// Reads bytes that were written before; fewer than the buffer holds only at the end of what is there.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int
 
@@ -57,6 +60,9 @@ package protocol Sink: AnyObject, Sendable {
 }
 
 extension Sink {
+    /// Files do not.
+    package var waitsForReaders: Bool { false }
+
     /// Nothing goes anywhere before it must.
     package func startWriteback() {}
     /// Nothing is computed ahead.

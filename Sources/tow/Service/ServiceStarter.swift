@@ -17,7 +17,8 @@ struct ServiceStarter {
     func start(_ client: ServiceClient) async throws {
         if try await startByManager(client) { return }
         guard let program = Self.program() else { throw Self.noProgram }
-        let process = try spawn(program)
+        var process = try spawn(program)
+        var waitsSince: ContinuousClock.Instant?
         let end = ContinuousClock.now + Self.patience
         while ContinuousClock.now < end {
             if await client.isRunning { return }
@@ -25,6 +26,12 @@ struct ServiceStarter {
             if waitpid(process, &status, WNOHANG) == process {
                 // Of two that start at once, one has the state directory, and that one is as good.
                 guard Self.exitStatus(status) == ExitStatus.destinationBusy.rawValue else { throw failure() }
+                waitsSince = .now
+            }
+            // Unless it was one that is just ending.
+            if let since = waitsSince, .now - since > .milliseconds(500) {
+                process = try spawn(program)
+                waitsSince = nil
             }
             try await Task.sleep(for: Self.interval)
         }

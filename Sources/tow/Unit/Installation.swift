@@ -109,8 +109,19 @@ struct Installation {
             throw TowlineError(.commandFailed, "a towd runs that cannot be stopped from here; end it there")
         }
         kill(process, SIGTERM)
-        try await waitUntil(isRunning: false, "the towd that runs (process \(process)) does not end")
+        let complaint = "the towd that runs (process \(process)) does not end"
+        try await waitUntil(isRunning: false, complaint)
+        // It is silent before it has ended, and until then it has the list.
+        try await wait(complaint) { Self.isFree(service.places.stateDirectory) }
         return true
+    }
+
+    /// Whether nobody has the list.
+    private static func isFree(_ stateDirectory: String) -> Bool {
+        let lock = open(stateDirectory + "/registry.lock", O_RDONLY | O_CLOEXEC)
+        guard lock >= 0 else { return errno == ENOENT }
+        defer { close(lock) }
+        return flock(lock, LOCK_EX | LOCK_NB) == 0
     }
 
     /// The `towd` that has the list, from the registry's lock file.
@@ -123,8 +134,12 @@ struct Installation {
     }
 
     private func waitUntil(isRunning: Bool, _ complaint: String) async throws {
+        try await wait(complaint) { await service.client.isRunning == isRunning }
+    }
+
+    private func wait(_ complaint: String, until isSo: () async -> Bool) async throws {
         let end = ContinuousClock.now + Self.patience
-        while await service.client.isRunning != isRunning {
+        while await !isSo() {
             guard ContinuousClock.now < end else { throw TowlineError(.commandFailed, complaint) }
             try await Task.sleep(for: Self.interval)
         }

@@ -46,7 +46,7 @@ final class Download: Sendable {
         let runner = runner
         let watchdog = Task {
             try await Task.sleep(for: deadline)
-            runner.stop()
+            runner.stop(.pause)
         }
         let result: Result<CompletedTransfer, TowlineError>
         do throws(TowlineError) {
@@ -60,7 +60,7 @@ final class Download: Sendable {
         return Outcome(result: result, notices: observer.notices)
     }
 
-    func stop() { runner.stop() }
+    func stop(_ purpose: StopPurpose = .pause) { runner.stop(purpose) }
 
     func nudge() { runner.nudge() }
 }

@@ -93,7 +93,8 @@ final class Site: Sendable {
     /// The server behaves correctly afterwards, and its log begins at the number of requests returned.
     @discardableResult
     func interrupt(
-        after count: Int64, storage: any Storage = FileStorage(), _ change: (inout DownloadOptions) -> Void = { _ in }
+        after count: Int64, storage: any Storage = FileStorage(), for purpose: StopPurpose = .pause,
+        _ change: (inout DownloadOptions) -> Void = { _ in }
     ) async throws -> Int {
         server.set(
             Behaviour { context in
@@ -106,7 +107,7 @@ final class Site: Sendable {
             }, storage: storage)
         async let outcome = download.run()
         await download.observer.wait { $0.heldBytes >= count }
-        download.stop()
+        download.stop(purpose)
         #expect(await outcome.code == .cancelled)
         server.set(.correct, for: Site.path)
         return requests.count
