@@ -123,6 +123,20 @@ struct ProcessFaultTests {
         }
     }
 
+    /// Row 69 of another program: who reads standard output pauses for longer than the stall timeout, and goes on.
+    @Test func row69TheReaderPauses() async throws {
+        try await Site.with(try await Site(length: 8_000_000)) { site in
+            let pipe = """
+                set -o pipefail
+                "$0" get -q -o - --stall-timeout 1 "$1" | { sleep 4; cat >out; }
+                """
+            let command = ["/bin/bash", "-c", pipe, ChildRun.tow, site.server.url(Site.path)]
+            let result = try await ChildRun.run(command, directory: site.scratch.path)
+            #expect(result.status == 0, "\(result.stderr)")
+            #expect(try site.published([Version(length: 8_000_000)], name: "out") != nil)
+        }
+    }
+
     /// Row 83: after a power loss only durable marks count; under the same boot written ones do.
     @Test(arguments: [false, true]) func row83OtherBoot(isOther: Bool) async throws {
         try await Site.with(try await Site()) { site in
