@@ -180,7 +180,7 @@ extension FileStorage {
         if isDoubtful {
             credible = DataMap.data(of: part, upTo: length)
             scene.notices.append(
-                "\(part.path) is not the file that its journal was made with; what it holds is compared")
+                "\(part.path) is not the file that its journal was made with; the last 64 KiB of each run are compared")
         }
         var excess = journal.written
         if let last = excess.ranges.last, last.upperBound > length {

@@ -99,12 +99,6 @@ package struct RangeLedger: Hashable, Sendable {
         durable.remove(range)
     }
 
-    /// Believes these alone, after a failed sync.
-    package mutating func keepOnly(_ ranges: ByteRangeSet) {
-        written = ranges
-        durable = ranges
-    }
-
     /// Written bytes that end right at `offset`, contiguous.
     package func writtenBefore(_ offset: Int64) -> Int64 {
         guard offset > 0, let run = written.range(holding: offset - 1) else { return 0 }

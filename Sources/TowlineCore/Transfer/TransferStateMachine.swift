@@ -293,7 +293,10 @@ package struct TransferStateMachine: Sendable {
     /// Linux may drop pages whose write-back failed: what was not durable is missing again.
     private mutating func lostBytes(_ durable: ByteRangeSet, _ error: TowlineError) -> [TransferAction] {
         tally.syncFailures += 1
-        ledger.keepOnly(durable)
+        // Not what the journal says beyond it: a copy's last bytes are not believed yet.
+        var lost = ledger.written
+        lost.subtract(durable)
+        for range in lost.ranges { ledger.withdraw(range) }
         for id in attempts.keys { attempts[id]?.isDisbelieved = true }
         guard tally.syncFailures < 2 else { return fail(error) }
         let notice = TransferNotice(

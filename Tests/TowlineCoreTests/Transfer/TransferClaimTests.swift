@@ -54,6 +54,22 @@ import TowlineCore
         #expect(!script.actions.contains { if case .publish = $0 { true } else { false } })
     }
 
+    /// What its journal calls durable brings nothing back that is still to be compared.
+    @Test func aCopyIsComparedAfterAFailedSyncToo() throws {
+        var script = try TransferScript()
+        let all = ByteRangeSet([ByteRange(0, 500_000)])
+        let representation = Representation(
+            completeLength: 1_000_000, entityTag: EntityTag(fieldValue: "\"a\""))
+        script.feed(
+            .begin(HeldDownload(representation: representation, written: all, durable: all, isDoubtful: true)))
+        let first = script.last
+        script.feed(.checkpointFailed(all, TowlineError(.diskFailure, "/d/f: EIO")))
+        script.end(first, .cancelled)
+        #expect(script.plans.count == 2)
+        #expect(script.last.lease.lowerBound == 499_999)
+        #expect(script.last.overlap == 65_536)
+    }
+
     @Test func aCopyWithAChecksumIsVerifiedAsItIs() throws {
         let sum = try #require(Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32)))
         var script = try TransferScript { $0.checksum = sum }
