@@ -13,11 +13,9 @@ enum BodyFraming {
         guard length == nil || !isChunked else {
             throw TransportFailure(.malformed, "both Transfer-Encoding and Content-Length")
         }
-        // Streams end by END_STREAM; 204 and 304 have no body (RFC 9112 §6.3 rule 1).
-        if head.version == .http2 || head.version == .http3 || head.status == 204 || head.status == 304 {
-            return .delimited
-        }
-        return length != nil || isChunked ? .delimited : .closed
+        // 204 and 304 have no body (RFC 9112 §6.3 rule 1).
+        if length != nil || isChunked || head.status == 204 || head.status == 304 { return .delimited }
+        return head.version == .http2 || head.version == .http3 ? .stream : .closed
     }
 
     /// The only value of `Content-Length`; a list of equal values counts as one (RFC 9110 §8.6).

@@ -46,6 +46,14 @@ final class Descriptor: Sendable {
     }
 }
 
+extension Syscall {
+    /// `fsync`; where the file system offers none (EINVAL, fsync(2): directories of some shared folders), all of it.
+    func synchronizeEverything(_ descriptor: Int32) -> Int32 {
+        let code = fsync(descriptor)
+        return code == -EINVAL ? syncfs(descriptor) : code
+    }
+}
+
 extension Descriptor {
     /// Writes all of `bytes`.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
@@ -105,7 +113,7 @@ extension Descriptor {
 
     /// `fsync`, blocking.
     func synchronizeAll() throws(TowlineError) {
-        let code = try call { syscall.fsync($0) }
+        let code = try call { syscall.synchronizeEverything($0) }
         guard code >= 0 else { throw .synchronizing(path, -code) }
     }
 

@@ -119,7 +119,7 @@ extension FileStorage {
     ) throws(TowlineError) -> Survey {
         let journal = JournalFile(
             contents, file: file, folder: scene.folder, name: scene.names.journal, queue: queue)
-        if let (name, length) = try published(scene, contents.metadata) {
+        if let (name, length) = try published(scene, contents.metadata, claims: journal.written) {
             // Publishing got as far as the final name; the rest of its steps is done now.
             if scene.part != nil { try scene.folder.remove(scene.names.part) }
             try synchronize(scene.folder, naming: name)
@@ -140,21 +140,33 @@ extension FileStorage {
 
     /// The final name and length of the very file that the journal speaks of, if it has one.
     ///
-    /// Where the file system keeps no birth times an inode's number alone proves nothing: it may be another file's by
-    /// now. There the mark that publishing leaves must be on it too.
-    private func published(_ scene: Scene, _ metadata: MetadataBlock) throws(TowlineError) -> (String, Int64)? {
+    /// Publishing has left its mark on it before it got the name. A user may have given it the name, too, while it was
+    /// unfinished; so without the mark the journal must claim every byte, unless the file system keeps no marks. Where
+    /// it keeps no birth times an inode's number alone proves nothing: it may be another file's by now, and nothing but
+    /// the mark will do.
+    ///
+    /// - Throws: `unusableDestination` if the unfinished part file has the name: the journal stays, to go on with.
+    private func published(
+        _ scene: Scene, _ metadata: MetadataBlock, claims: ByteRangeSet
+    ) throws(TowlineError) -> (String, Int64)? {
         for number in 0..<10_000 {
             let name = scene.names.numbered(number)
             guard let status = try scene.folder.status(of: name) else { return nil }
             guard status.kind == .regular, status.identity.isSameFile(as: metadata.part),
                 status.size == metadata.record.representation.completeLength ?? status.size
             else { continue }
-            if status.identity.birthSeconds == 0 {
-                guard let file = try scene.folder.open(name, readOnly: true), let mark = FinishedMark(of: file),
-                    mark.isOf(metadata.record.source)
-                else { continue }
+            guard let file = try scene.folder.open(name, readOnly: true) else { continue }
+            if FinishedMark(of: file)?.isOf(metadata.record.source) == true { return (name, status.size) }
+            guard status.identity.birthSeconds != 0 else { continue }
+            if claims.contains(ByteRange(0, status.size)) || !FinishedMark.isKept(by: file) {
+                return (name, status.size)
             }
-            return (name, status.size)
+            guard scene.part != nil else {
+                throw TowlineError(
+                    .unusableDestination,
+                    "\(scene.folder.path(of: name)) is the unfinished download; renamed to \(scene.names.part) it goes on"
+                )
+            }
         }
         return nil
     }

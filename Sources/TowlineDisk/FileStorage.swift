@@ -41,6 +41,19 @@ package final class FileStorage: Storage {
         return nil
     }
 
+    /// Whether the file under the final name is as it was published, from one of `sources`. Where the file system keeps no
+    /// attributes, a file of that length is taken for it.
+    package func isPublished(_ place: Place, from sources: [String], length: Int64?) -> Bool {
+        guard let folder = try? folder(place.directory), let file = try? folder.open(place.name, readOnly: true),
+            let status = try? file.status(), status.kind == .regular
+        else { return false }
+        if FinishedMark.isKept(by: file) {
+            guard let mark = FinishedMark(of: file) else { return false }
+            return sources.contains { mark.isOf($0) }
+        }
+        return status.size == length
+    }
+
     private func source(of journal: String, in folder: Folder) -> String? {
         guard let file = try? folder.open(journal, readOnly: true),
             case .live(let contents) = try? JournalFile.read(file, boot: boot)

@@ -1,3 +1,4 @@
+import Glibc
 internal import TowlineCore
 
 /// What a finished file carries as the extended attribute `user.towline`, so that asking for it again finds it done.
@@ -32,6 +33,18 @@ struct FinishedMark: Equatable, Sendable {
         length = bytes.load(Int64.self, at: 24)
         modified = bytes.load(Int64.self, at: 32)
         guard length == status.size, modified == status.modifiedSeconds else { return nil }
+    }
+
+    /// Whether the file system keeps attributes (fgetxattr(2), ENOTSUP).
+    static func isKept(by file: Descriptor) -> Bool {
+        var byte: UInt8 = 0
+        return withUnsafeMutableBytes(of: &byte) { buffer in
+            guard let number = try? file.acquire() else { return true }
+            defer { file.release() }
+            let count = file.syscall.getAttribute(
+                number, FinishedMark.name, UnsafeMutableRawBufferPointer(rebasing: buffer[..<0]))
+            return count != -Int(ENOTSUP)
+        }
     }
 
     /// Whether the file came from there.

@@ -155,7 +155,7 @@ package final class SyncQueue: Sendable {
     private func synchronize(_ file: Descriptor, _ extent: Extent) -> Int32 {
         switch extent {
         case .data: call(file) { syscall.fdatasync($0) }
-        case .everything: call(file) { syscall.fsync($0) }
+        case .everything: call(file) { syscall.synchronizeEverything($0) }
         }
     }
 

@@ -34,8 +34,11 @@ extension CurlTransportTests {
         // "refused" and "GOAWAY": whether libcurl 7.88 asks again and then says so, or reports an empty reply, depends on
         // how the frames fall into its reads.
         private static let cases = [
-            Script(name: "whole", last: head + lastData, end: "delimited", body: "body"),
-            Script(name: "head alone", last: frame(1, flags: 5, stream: 1, [0x88]), end: "delimited"),
+            Script(name: "whole", last: headWithLength + data + lastData, end: "delimited", body: "bodybody"),
+            // Not to be told from the next but one: its length is vouched for by nobody.
+            Script(name: "whole, of no length", last: head + lastData, end: "stream", body: "body"),
+            Script(name: "head alone", last: frame(1, flags: 5, stream: 1, [0x88]), end: "stream"),
+            Script(name: "reset without an error", first: head + data, last: reset(0), end: "stream", body: "body"),
             Script(name: "refused", last: reset(refusedStream), end: "streamRefused closedBeforeHead"),
             Script(
                 name: "GOAWAY", last: frame(7, stream: 0, [UInt8](repeating: 0, count: 8)),
@@ -54,7 +57,8 @@ extension CurlTransportTests {
         @Test(
             "Streams end as what they are",
             arguments: [
-                "whole", "head alone", "refused", "GOAWAY", "reset before the head", "reset in the body",
+                "whole", "whole, of no length", "head alone", "reset without an error", "refused", "GOAWAY",
+                "reset before the head", "reset in the body",
                 "closed in the body",
                 "closed before the head", "short of its length",
             ])

@@ -99,6 +99,21 @@ import TowlineEngine
         #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
     }
 
+    /// Shared folders of some virtual machines sync no directory alone.
+    @Test func whereDirectoriesAreNotSyncedAloneEverythingIs() async throws {
+        let faulty = FaultySyscall { call, _ in call == .fsync ? .error(EINVAL) : nil }
+        let storage = FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1))
+        let part = try whole(storage)
+        try await part.journal?.checkpoint(part.sink)
+        #expect(part.journal?.durable.count == 5000)
+        _ = try await publish(part, .fail)
+        #expect(directory["file"] == pattern(0..<5000) && faulty.calls.contains(.syncfs))
+        guard case .finished = try storage.survey(directory.place()) else {
+            Issue.record("it is not found finished")
+            return
+        }
+    }
+
     /// Row 89: the sync of the directory fails after the rename. The file keeps its name, an error says what is the matter,
     /// and no later run calls it done before the directory is synced.
     @Test(arguments: [false, true])

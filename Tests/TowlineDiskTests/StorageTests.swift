@@ -132,6 +132,23 @@ import TowlineEngine
         part.sink.close()
     }
 
+    /// Preallocated to its whole length, it looks finished.
+    @Test func anUnfinishedFileThatWasRenamedIsNotFinished() throws {
+        let part = try storage.make(directory.place(), length: 2 << 20)
+        try part.fill(0..<1 << 20)
+        try part.sink.truncate(to: 2 << 20)
+        part.sink.close()
+        #expect(truncate(directory.path + "/file.tow", 2 << 20) == 0)
+        #expect(rename(directory.path + "/file.tow", directory.path + "/file") == 0)
+        let error = #expect(throws: TowlineError.self) { try storage.survey(directory.place()) }
+        #expect(error?.code == .unusableDestination)
+        #expect(directory.names == ["file", "file.tow-journal"])
+        #expect(rename(directory.path + "/file", directory.path + "/file.tow") == 0)
+        let again = try #require(try storage.unfinished(directory.place()))
+        #expect(again.claims == ByteRangeSet([ByteRange(0, 1 << 20)]))
+        again.sink.close()
+    }
+
     @Test func aPartFileIsNotCreatedTwice() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<5000)

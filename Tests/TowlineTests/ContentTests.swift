@@ -60,6 +60,28 @@ import Towline
         await site.server.stop()
     }
 
+    /// The transfer begins again, and the second one finishes while the reader is behind.
+    @Test(.timeLimit(.minutes(1)))
+    func readingOutlivesARestart() async throws {
+        let version = Version(seed: 5, length: 3 << 20)
+        let site = try await Site(["/a": Resource(version)], rate: 2_000_000)
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/a"))
+        var bytes: [UInt8] = []
+        var isLate = false
+        for try await piece in try await download.content.bytes() {
+            if bytes.isEmpty { try await download.setConnections(2) }
+            bytes += piece
+            if bytes.count > 1 << 20, !isLate {
+                isLate = true
+                _ = try await download.file
+            }
+        }
+        #expect(bytes == version.content.bytes(in: 0..<version.length))
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func aFileThatChangesIsNeverMixed() async throws {
         let next = Self.version.replaced(seed: 12)

@@ -149,6 +149,49 @@ import Towline
         await site.server.stop()
     }
 
+    /// What was there before, and what another download of the same name has, is not deleted with this one.
+    @Test func removingWithFilesLeavesWhatIsNotOurs() async throws {
+        let site = try await Site(
+            ["/a": Resource(Version(seed: 1, length: 50_000)), "/b": Resource(Self.version)], rate: 1_000_000)
+        let downloader = try await site.downloader()
+        let mine = site.downloads.appendingPathComponent("mine")
+        try Data("mine".utf8).write(to: mine)
+        let skipped = try await downloader.add(
+            try site.request("/a") {
+                $0.destination = .file(mine)
+                $0.existing = .skip
+            })
+        try await skipped.reaches { $0.state == .finished }
+        try await skipped.remove(deletingFiles: true)
+        #expect(try Data(contentsOf: mine) == Data("mine".utf8))
+
+        let place = site.downloads.appendingPathComponent("x")
+        let failed = try await downloader.add(try site.request("/none") { $0.destination = .file(place) })
+        try await failed.reaches { $0.state == .failed }
+        let half = try await downloader.add(try site.request("/b") { $0.destination = .file(place) })
+        try await half.reaches { $0.heldBytes > 200_000 }
+        try await half.pause()
+        try await half.reaches { $0.state == .paused }
+        try await failed.remove(deletingFiles: true)
+        #expect(try await half.snapshot.heldBytes > 200_000)
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func aGroupThatChangesCountsAtOnce() async throws {
+        let site = try await Site(["/file": Resource(Self.version)], rate: 500_000)
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file") { $0.group = "a" })
+        try await download.reaches { $0.heldBytes > 50_000 }
+        try await download.setGroup("b")
+        #expect(try await download.snapshot.group == "b")
+        try await downloader.pauseAll(group: "a")
+        try await downloader.pauseAll(group: "b")
+        try await download.reaches { $0.state == .paused }
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func aWrongChecksumFailsAndSaysSo() async throws {
         let site = try await Site(["/file": Resource(Version(seed: 1, length: 5000))])
         let downloader = try await site.downloader()

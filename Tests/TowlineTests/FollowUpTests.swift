@@ -80,6 +80,31 @@ import Towline
         await site.server.stop()
     }
 
+    /// The second try is cut short by the end of the process, and begins again with the next.
+    @Test(.timeLimit(.minutes(1))) func aRetryOutlivesTheProcess() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        var downloader = try await site.downloader()
+        let (first, second) = (site.root.appendingPathComponent("1"), site.root.appendingPathComponent("2"))
+        let program = try program(
+            site,
+            "test -e '\(second.path)' && exit 0; test -e '\(first.path)' || exit 3; touch '\(first.path).on'; sleep 60")
+        let download = try await downloader.add(
+            try site.request("/file") { $0.followUps = [.run(program: program, arguments: [])] })
+        _ = try await followed(download, downloader)
+        try Data().write(to: first)
+        try await download.retry()
+        while !FileManager.default.fileExists(atPath: first.path + ".on") {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        await downloader.close()
+        try Data().write(to: second)
+        downloader = try await site.downloader()
+        let again = try #require(try await downloader.download(download.id))
+        #expect(try await followed(again, downloader) { $0 == .done }.followUp == .done)
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func whatIsThereIsNotMovedOver() async throws {
         let site = try await Site(["/file": Resource(Self.version)])
         let downloader = try await site.downloader()

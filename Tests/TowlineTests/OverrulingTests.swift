@@ -41,6 +41,25 @@ import TowlineRegistry
         await site.server.stop()
     }
 
+    /// Paused, and resumed while the pause is being written down.
+    @Test(.timeLimit(.minutes(1))) func aResumeDuringTheEndIsObeyed() async throws {
+        let site = try await Site(["/file": Resource(Version(seed: 7, length: 2_000_000), rate: 1_000_000)])
+        let registry = LateRegistry(
+            try await SQLiteRegistry.open(
+                stateDirectory: site.root.appendingPathComponent("state").path, rebuild: { _ in [] }))
+        let center = Self.center(registry)
+        let id = try await center.add([try site.request("/file")])[0]
+        await site.server.log.wait { $0.bodyBytesServed("/file") > 200_000 }
+        await registry.holdBack(.paused)
+        try await center.pause(id)
+        await registry.somethingWasRead()
+        try await center.resume(id)
+        await registry.letGo()
+        while try await center.snapshot(id).state != .finished { try await Task.sleep(for: .milliseconds(20)) }
+        await center.close()
+        await site.server.stop()
+    }
+
     private static func center(_ registry: any Registry) -> DownloadCenter {
         let storage = FileStorage()
         return DownloadCenter(

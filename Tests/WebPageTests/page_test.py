@@ -81,7 +81,7 @@ class Downloading(PageTestCase):
     def test_two_of_one_name_are_told_apart_by_their_hosts(self):
         hosts = ["127.0.0.1:9", "localhost:9"]
         for host in hosts:
-            self.service.add(f"http://{host}/same.bin", paused=True)
+            self.service.add(f"http://{host}/same.bin", startsPaused=True)
         self.browser.wait("both rows", "return document.querySelectorAll('.row .name').length === 2")
         self.assertEqual(sorted(self.browser.texts(".row .host")), sorted(hosts))
 

@@ -41,16 +41,23 @@ extension DownloadCenter {
         }
         live[id] = nil
         admission.end(download.share)
-        await obey(download.intent, after: intent, id)
+        await obey(download.intent, after: intent, id, change.state?.state)
         await publish(id)
         beginFollowUps(id)
         if waits[id] != nil { setAlarm() }
     }
 
     /// Does what was asked while the end was written down.
-    private func obey(_ intent: LiveDownload.Intent, after obeyed: LiveDownload.Intent, _ id: DownloadID) async {
-        guard intent.rank > obeyed.rank else { return }
+    private func obey(
+        _ intent: LiveDownload.Intent, after obeyed: LiveDownload.Intent, _ id: DownloadID,
+        _ state: RegisteredState?
+    ) async {
         do throws(TowlineError) {
+            if case .restart = intent, obeyed.rank != intent.rank {
+                guard let state, [.paused, .failed, .waiting].contains(state) else { return }
+                return try await requeue(id, kind: "resumed", message: "resumed")
+            }
+            guard intent.rank > obeyed.rank else { return }
             switch intent {
             case .pause: try await pause(id)
             case .cancel: try await cancel(id)
@@ -94,6 +101,8 @@ extension DownloadCenter {
             change.note("finished", "finished: \(TerminalSafeText.make(file.path))")
         case .skipped(let path):
             change.name = path.split(separator: "/").last.map(String.init)
+            // Whatever the server said, it is not of this file.
+            change.completeLength = .some(nil)
             change.note("skipped", "\(TerminalSafeText.make(path)) was there already")
         case .streamed(let length): change.heldBytes = length
         }

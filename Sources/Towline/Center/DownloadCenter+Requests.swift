@@ -93,6 +93,8 @@ extension DownloadCenter {
                 throw illegal("retried", record)
             }
             let next = FollowUpState.running(number)
+            // Before the row says so: what is under way when the process ends is found by it at launch.
+            try await registry.setValue("", for: "follow/\(id)")
             try await set(
                 id, .init(.finished, reasonCode: next.code, endedAt: record.endedAt), "retried",
                 "follow-up asked for again")
@@ -224,12 +226,16 @@ extension DownloadCenter {
         try await registry.apply([change])
         if let download = live[id] {
             let changed = request
+            let share = download.share
             download.update { record, stored in
                 stored = changed
                 record.metadata = changed.metadata
                 record.priority = changed.priority
+                record.group = changed.group
                 record.source = changed.url.absoluteString
             }
+            admission.end(share)
+            admission.start(download.share)
             download.runner?.setRateLimit(changed.rateLimit ?? 0)
             if restarts { download.end(.restart) }
         }

@@ -170,7 +170,9 @@ actor DownloadCenter {
         let result: Result<CompletedTransfer, TowlineError>
         do throws(TowlineError) {
             try await renewIfExpiring(download)
-            var options = try download.request.options(known: download.record.name)
+            // A name that was learned counts while something is there: with nothing to go on with, another may have it.
+            let record = download.record
+            var options = try download.request.options(known: files.holds(record) ? record.name : nil)
             if let renewal = try renewalTime(download) { endBefore(renewal, download) }
             options.restartsChanged = true
             let runner = TransferRunner(options: options, services: services, observer: download)

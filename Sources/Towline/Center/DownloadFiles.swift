@@ -10,9 +10,11 @@ protocol DownloadFiles: Sendable {
     func content(_ record: RegisteredDownload) throws(TowlineError) -> ContentFile
     /// Whether the finished file is still there, as it was published.
     func hasFinished(_ record: RegisteredDownload) -> Bool
-    /// Removes part file and journal, if no other process is at them.
+    /// Whether an unfinished download is under its name that was begun from a URL of its.
+    func holds(_ record: RegisteredDownload) -> Bool
+    /// Removes part file and journal, if they are this download's and no other process is at them.
     func discardUnfinished(_ record: RegisteredDownload)
-    /// Removes the finished file, if it still is what was published.
+    /// Removes the finished file, if it still is what this download published: what was there before it stays.
     func removeFinished(_ record: RegisteredDownload) throws(TowlineError)
     /// Room for a download, in bytes, as far as known.
     func freeSpace(_ directory: String) -> Int64?

@@ -29,13 +29,13 @@ final class LiveDownload: TransferObserver {
     }
 
     let id: DownloadID
-    let share: Admission.Share
+    /// What it counts against.
+    var share: Admission.Share { fields.withLock { Admission.Share($0.record) } }
     private let hub: SnapshotHub
     private let fields: Mutex<Fields>
 
     init(_ record: RegisteredDownload, _ request: DownloadRequest, hub: SnapshotHub) {
         id = record.id
-        share = Admission.Share(record)
         self.hub = hub
         var transfer = TransferSnapshot()
         transfer.state = .connecting

@@ -39,19 +39,35 @@ struct LocalFiles: DownloadFiles {
         return (attributes[.size] as? NSNumber)?.int64Value == length
     }
 
+    func holds(_ record: RegisteredDownload) -> Bool {
+        guard let name = record.name,
+            let report = try? JournalReader.inspect(path: Place(directory: record.directory, name: name).path)
+        else { return false }
+        return sources(record).contains(report.record.source)
+    }
+
+    /// What its journal, or its finished file, may say where it came from: the URL it has now, and the one that it was
+    /// asked for with.
+    private func sources(_ record: RegisteredDownload) -> [String] {
+        let first = record.identity.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().first
+        return [record.source, first.map { String($0) } ?? ""].compactMap { try? HTTPURL(parsing: $0).withoutSecrets }
+    }
+
     func discardUnfinished(_ record: RegisteredDownload) {
         guard let name = record.name else { return }
         // Its lock keeps other processes' downloads out of this.
         guard case .unfinished(let part) = try? storage.survey(Place(directory: record.directory, name: name)) else {
             return
         }
+        // Another download of the same name may have begun there since this one left.
+        if let journal = part.journal, !sources(record).contains(journal.record.source) { return part.sink.close() }
         part.sink.discard()
     }
 
     func removeFinished(_ record: RegisteredDownload) throws(TowlineError) {
         guard let name = record.name else { return }
         let place = Place(directory: record.directory, name: name)
-        guard hasFinished(record) else { return }
+        guard storage.isPublished(place, from: sources(record), length: record.completeLength) else { return }
         do {
             try FileManager.default.removeItem(atPath: place.path)
         } catch {

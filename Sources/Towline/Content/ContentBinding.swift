@@ -7,7 +7,7 @@ struct ContentBinding: Sendable {
     let completeLength: Int64?
     let version: String?
     /// The transfer, while it was one, and the generation of its bytes.
-    let transfer: (runner: TransferRunner, generation: Int)?
+    private(set) var transfer: (runner: TransferRunner, generation: Int)?
 
     private init(_ content: TransferContent, of runner: TransferRunner) {
         completeLength = content.completeLength
@@ -39,6 +39,11 @@ struct ContentBinding: Sendable {
         if let transfer, transfer.runner === runner { return transfer.generation == content.generation }
         guard content.generation == 0, let version else { return false }
         return version == content.strongValidator && completeLength == content.completeLength
+    }
+
+    /// The transfer that goes on with what the reader began with is its own from here on, up to the file that it makes.
+    mutating func follow(_ content: TransferContent, of runner: TransferRunner) {
+        transfer = (runner, content.generation)
     }
 
     /// Whether a file's are.

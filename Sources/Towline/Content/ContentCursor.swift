@@ -15,7 +15,7 @@ actor ContentCursor {
 
     private let id: DownloadID
     private let center: DownloadCenter
-    private let binding: ContentBinding
+    private var binding: ContentBinding
     private var rest: ByteRange
     private var place = Place.unknown
 
@@ -54,6 +54,7 @@ actor ContentCursor {
             let reading = await TransferReading(runner)
             guard let content = await reading.begun else { return try await TransferReading.pause() }
             guard binding.holds(content, of: runner) else { throw Self.changed }
+            binding.follow(content, of: runner)
             place = .transfer(reading, generation: content.generation)
         }
     }

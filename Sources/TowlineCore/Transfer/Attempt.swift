@@ -21,8 +21,11 @@ package enum AttemptEnd: Sendable {
 
     /// What told the end of the body.
     package enum Framing: Hashable, Sendable {
-        /// Length, chunks or stream: the end is certain.
+        /// A length, or chunks: the end is certain.
         case delimited
+        /// An HTTP/2 stream ended and its head gave no length: libcurl 7.88 takes a reset without an error (RFC 9113 §7,
+        /// NO_ERROR; what a proxy sends whose server died) for an end as well. The length is not verifiable.
+        case stream
         /// The connection closed (RFC 9112 §6.3 rule 8): the length is not verifiable.
         case closed
     }

@@ -28,17 +28,18 @@ extension TransferStateMachine {
             // brought nothing, however orderly, is no progress.
             let isShort = !ledger.missing.isEmpty && attempt.position < attempt.plan.lease.upperBound
             let isEmpty = attempt.position == attempt.plan.lease.lowerBound
-            guard isShort, framing == .closed || isEmpty else { return [] }
+            guard isShort, framing != .delimited || isEmpty else { return [] }
             return failed(attempt, TransportFailure(.bodyCut, "the body ended early"), context)
         }
         let cut = TransportFailure(.bodyCut, "the body ended early")
         // A 206 with `*` for the length ends where it said; what follows is asked for next.
         guard ranges != .works else { return attempt.received == 0 ? failed(attempt, cut, context) : [] }
-        if framing == .closed, attempt.position < lengthOnceKnown ?? 0 { return failed(attempt, cut, context) }
+        if framing != .delimited, attempt.position < lengthOnceKnown ?? 0 { return failed(attempt, cut, context) }
         ledger.learn(completeLength: attempt.position)
         representation?.completeLength = attempt.position
-        guard framing == .closed else { return [learnAction()] }
-        let text = "the server gave no length; \(attempt.position) bytes came before it closed the connection"
+        guard framing != .delimited else { return [learnAction()] }
+        let what = framing == .closed ? "closed the connection" : "ended the stream"
+        let text = "the server gave no length; \(attempt.position) bytes came before it \(what)"
         return [learnAction(), .notice(TransferNotice(.warning, .unverified, text))]
     }
 

@@ -5,6 +5,7 @@ import TowlineEngine
 actor LateRegistry: Registry {
     private let base: any Registry
     private var keepsBack = false
+    private var heldState: RegisteredState?
     private var kept: [CheckedContinuation<Void, Never>] = []
     private var readers: [CheckedContinuation<Void, Never>] = []
 
@@ -59,7 +60,20 @@ actor LateRegistry: Registry {
 
     func page(_ query: RegistryQuery) async throws(TowlineError) -> RegistryPage { try await base.page(query) }
 
-    func apply(_ changes: [RegistryChange]) async throws(TowlineError) { try await base.apply(changes) }
+    func apply(_ changes: [RegistryChange]) async throws(TowlineError) {
+        if let heldState, changes.contains(where: { $0.state?.state == heldState }) {
+            self.heldState = nil
+            await withCheckedContinuation { continuation in
+                kept.append(continuation)
+                for reader in readers { reader.resume() }
+                readers = []
+            }
+        }
+        try await base.apply(changes)
+    }
+
+    /// The next change to that state is written only when it is let go.
+    func holdBack(_ state: RegisteredState) { heldState = state }
 
     func move(_ id: DownloadID, before: DownloadID?) async throws(TowlineError) {
         try await base.move(id, before: before)
