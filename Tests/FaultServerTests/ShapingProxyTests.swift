@@ -72,8 +72,7 @@ import Testing
         var options = ShapingOptions()
         options.totalRate = 8_000_000
         try await withProxy(options, length: 1_000_000) { proxy in
-            // What the bucket saves up while it is idle is 50 ms's worth: so much less it may take when asked again.
-            try await expectTime(atLeast: .milliseconds(450), atMost: .milliseconds(525), length: 1_000_000) {
+            try await expectTime(atLeast: .milliseconds(475), atMost: .milliseconds(525), length: 1_000_000) {
                 await withTaskGroup(of: Received.self) { group in
                     for _ in 0..<4 { group.addTask { await get(proxy) } }
                     return await group.reduce(into: []) { $0.append($1) }
