@@ -57,6 +57,7 @@ package final class DownloadService: Sendable {
         var limits = Configuration()
         limits.snapshotInterval = configuration.eventInterval
         limits.networkRetryInterval = configuration.networkRetryInterval
+        limits.onTrouble = configuration.onTrouble
         let downloader = try await Downloader(stateDirectory: configuration.stateDirectory, configuration: limits)
         do throws(TowlineError) {
             // The list's lock comes first: whoever has it may take an old socket away.

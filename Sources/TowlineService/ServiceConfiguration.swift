@@ -1,4 +1,5 @@
 package import Foundation
+package import Towline
 
 /// How a service works: where it keeps its list, where downloads go, and where it listens.
 package struct ServiceConfiguration: Sendable {
@@ -28,6 +29,8 @@ package struct ServiceConfiguration: Sendable {
     package var contentPatience: Duration = .seconds(30)
     /// The first wait for a network that is gone, in seconds.
     package var networkRetryInterval: Double = 5
+    /// Hears of what goes wrong with the list while nobody asked for anything.
+    package var onTrouble: (@Sendable (TowlineError) -> Void)?
 
     /// The limits are as the properties say.
     package init(

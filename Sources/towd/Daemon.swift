@@ -21,7 +21,9 @@ enum Daemon {
 
     private static func run(_ towd: Towd, _ stop: StopSignal) async {
         do {
-            let configuration = try towd.serviceConfiguration()
+            var configuration = try towd.serviceConfiguration()
+            let troubles = TroubleLog { say($0) }
+            configuration.onTrouble = { troubles.add($0) }
             // No directory is kept busy by a process that nobody sees.
             _ = chdir("/")
             let service = try await DownloadService.open(configuration)
@@ -73,6 +75,26 @@ enum Daemon {
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
         limit.rlim_cur = limit.rlim_max
         _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}
+
+/// Says what is wrong once a minute, however often it is met.
+private final class TroubleLog: Sendable {
+    private static let interval = Duration.seconds(60)
+    private let said = Mutex<[String: ContinuousClock.Instant]>([:])
+    private let say: @Sendable (String) -> Void
+
+    init(_ say: @escaping @Sendable (String) -> Void) { self.say = say }
+
+    func add(_ trouble: TowlineError) {
+        let now = ContinuousClock.now
+        let isNews = said.withLock { said in
+            said = said.filter { now - $0.value < Self.interval }
+            guard said[trouble.message] == nil else { return false }
+            said[trouble.message] = now
+            return true
+        }
+        if isNews { say(trouble.message) }
     }
 }
 

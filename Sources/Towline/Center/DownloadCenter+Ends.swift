@@ -8,40 +8,38 @@ extension DownloadCenter {
         let id = download.id
         let progress = download.progress
         if progress.received > 0 { waitCounts[id] = nil }
-        var change = download.takeChange(progress: true) ?? RegistryChange(id)
-        let intent = download.intent
-        switch (intent, result) {
+        var end = DownloadEnd(
+            download: download, intent: download.intent, change: download.takeChange(progress: true) ?? .init(id))
+        switch (end.intent, result) {
         // Whatever was asked meanwhile: the file is there.
-        case (let intent, .success(let completed)):
-            finish(&change, completed, download)
-            if case .remove = intent { return await remove(download, change, intent) }
-        case (.remove, .failure): return await remove(download, change, intent)
-        case (.none, .failure(let error)): await fail(&change, error, download)
-        case (.restart, .failure): change.state = .init(.queued)
+        case (_, .success(let completed)): finish(&end.change, completed, download)
+        case (.none, .failure(let error)): await fail(&end, error)
+        case (.restart, .failure): end.change.state = .init(.queued)
         case (.pause, .failure):
-            change.state = .init(.paused)
-            change.note("paused", "paused")
+            end.change.state = .init(.paused)
+            end.change.note("paused", "paused")
         case (.cancel, .failure):
             files.discardUnfinished(download.recordWithName)
-            change.state = .init(.cancelled, endedAt: WallClock.milliseconds)
-            change.heldBytes = 0
-            change.note("cancelled", "cancelled")
+            end.change.state = .init(.cancelled, endedAt: WallClock.milliseconds)
+            end.change.heldBytes = 0
+            end.change.note("cancelled", "cancelled")
+        // Whoever wants it removed waits for this end, and then removes it.
+        case (.remove, .failure): end.change.state = .init(.paused)
         // Under way it stays, for the next launch.
         case (.close, .failure): break
         }
         download.close()
-        do throws(TowlineError) {
-            // Before it is finished, so that a kill in between leaves a name too many and never a follow-up undone.
-            if change.state?.reasonCode == FollowUpState.running(0).code {
-                try await registry.setValue("", for: "follow/\(id)")
-            }
-            try await registry.apply([change])
-        } catch {
-            registryFailed(error)
-        }
+        await write(end)
+    }
+
+    /// Lets go of a download whose end is in the list, and does what was asked while that was written down.
+    func settle(_ end: DownloadEnd) async {
+        let id = end.download.id
         live[id] = nil
-        admission.end(download.share)
-        await obey(download.intent, after: intent, id, change.state?.state)
+        if let wait = end.wait { waits[id] = wait }
+        admission.end(end.download.share)
+        await obey(end.download.intent, after: end.intent, id, end.change.state?.state)
+        if case .remove = end.intent { return }
         await publish(id)
         beginFollowUps(id)
         if waits[id] != nil { setAlarm() }
@@ -64,24 +62,9 @@ extension DownloadCenter {
             case .remove(let deletingFiles): try await remove(id, deletingFiles: deletingFiles)
             case .none, .restart, .close: break
             }
-        } catch  where error.code == .illegalTransition {
-            // It was over before it was asked.
+        } catch  where error.code == .illegalTransition || error.code == .unknownDownload {
+            // It was over before it was asked, or whoever asked has done it.
             return
-        } catch {
-            registryFailed(error)
-        }
-    }
-
-    private func remove(_ download: LiveDownload, _ change: RegistryChange, _ intent: LiveDownload.Intent) async {
-        download.close()
-        var record = download.recordWithName
-        if let name = change.name { record.name = name }
-        if change.state?.state == .finished { record.state = .finished }
-        live[download.id] = nil
-        admission.end(download.share)
-        guard case .remove(let deletingFiles) = intent else { return }
-        do throws(TowlineError) {
-            try await forget(record, deletingFiles: deletingFiles)
         } catch {
             registryFailed(error)
         }
@@ -108,43 +91,42 @@ extension DownloadCenter {
         }
     }
 
-    private func fail(_ change: inout RegistryChange, _ error: TowlineError, _ download: LiveDownload) async {
+    private func fail(_ end: inout DownloadEnd, _ error: TowlineError) async {
+        let download = end.download
         if await renew(download, after: error) {
-            change.state = .init(.queued)
-            change.note("renewed", "the link was renewed: \(error.message)")
+            end.change.state = .init(.queued)
+            end.change.note("renewed", "the link was renewed: \(error.message)")
             return
         }
         switch error.code {
-        case .transient where download.request.maximumTries == nil:
-            wait(&change, .network, error.message, download.id)
-        case .diskFull:
-            wait(&change, .diskSpace, error.message, download.id)
+        case .transient where download.request.maximumTries == nil: wait(&end, .network, error.message)
+        case .diskFull: wait(&end, .diskSpace, error.message)
         case .cancelled:
-            change.state = .init(.paused)
+            end.change.state = .init(.paused)
         default:
             waitCounts[download.id] = nil
-            change.state = .init(
+            end.change.state = .init(
                 .failed, reason: error.message, reasonCode: error.code.description, status: error.status,
                 endedAt: WallClock.milliseconds)
-            change.note("failed", error.message)
+            end.change.note("failed", error.message)
         }
     }
 
     // MARK: Waiting
 
-    private func wait(_ change: inout RegistryChange, _ code: WaitCode, _ reason: String, _ id: DownloadID) {
-        let count = waitCounts[id, default: 0]
-        waitCounts[id] = count + 1
+    private func wait(_ end: inout DownloadEnd, _ code: WaitCode, _ reason: String) {
+        let count = waitCounts[end.download.id, default: 0]
+        waitCounts[end.download.id] = count + 1
         let seconds =
             code == .diskSpace
             ? configuration.diskRetryInterval
             : min(300, configuration.networkRetryInterval * Double(1 << min(count, 20)))
-        waits[id] = Wait(code: code, until: .now + .seconds(seconds))
-        change.state = .init(
+        end.wait = Wait(code: code, until: .now + .seconds(seconds))
+        end.change.state = .init(
             .waiting, reason: reason, reasonCode: code.rawValue,
             waitUntil: WallClock.milliseconds + Int64(seconds * 1000))
         // Once for each time it begins to wait: a network that is gone for days does not fill the timeline.
-        if count == 0 { change.note("waiting", reason) }
+        if count == 0 { end.change.note("waiting", reason) }
     }
 
     /// Wakes when the first wait is over.
@@ -158,18 +140,18 @@ extension DownloadCenter {
     }
 
     private func waitsAreOver(_ isOver: (Wait) -> Bool) async {
-        var ready: [DownloadID] = []
+        var ready: [DownloadID: Wait] = [:]
         for (id, wait) in waits where isOver(wait) {
             if wait.code == .diskSpace, await isStillFull(id) {
                 waits[id]?.until = .now + .seconds(configuration.diskRetryInterval)
                 continue
             }
-            ready.append(id)
+            ready[id] = wait
         }
-        for id in ready { waits[id] = nil }
+        for id in ready.keys { waits[id] = nil }
         do throws(TowlineError) {
             try await registry.apply(
-                ready.map { id in
+                ready.keys.map { id in
                     var change = RegistryChange(id, state: .init(.queued))
                     // A pause that comes meanwhile stays one.
                     change.onlyFrom = .waiting
@@ -177,8 +159,12 @@ extension DownloadCenter {
                 })
         } catch {
             registryFailed(error)
+            // It waits on, until the list can be written.
+            for (id, wait) in ready where waits[id] == nil {
+                waits[id] = Wait(code: wait.code, until: .now + Self.listRetryInterval)
+            }
         }
-        for id in ready { await publish(id) }
+        for id in ready.keys { await publish(id) }
         setAlarm()
         pump()
     }

@@ -58,17 +58,19 @@ extension DownloadCenter {
 
     private func renew(_ download: LiveDownload, _ reason: LinkRenewalReason) async -> Bool {
         guard let renewal = configuration.linkRenewal else { return false }
-        let request = download.request
         let link: RenewedLink?
         do {
-            link = try await renewal.renewedLink(for: request, reason: reason)
+            link = try await renewal.renewedLink(for: download.request, reason: reason)
         } catch {
             download.noticed(TransferNotice(.warning, .retrying, "no new link could be had for an expired one"))
             return false
         }
         guard let link else { return false }
+        await beginChange(of: download.id)
+        defer { endChange(of: download.id) }
         do throws(TowlineError) {
-            var renewed = request
+            // As it is by now: it may have been changed while the link was asked for.
+            var renewed = download.request
             renewed.url = link.url
             if let headers = link.headers { renewed.headers = headers }
             _ = try renewed.options(known: nil)

@@ -15,6 +15,7 @@ extension DownloadCenter {
 
     /// Where it stands; of one that nobody is at, what its journal tells.
     func snapshot(_ id: DownloadID) async throws(TowlineError) -> DownloadSnapshot {
+        if let end = unwritten[id] { return end.snapshot }
         if let download = live[id] { return download.snapshot }
         return snapshot(of: try await record(id))
     }
@@ -26,6 +27,7 @@ extension DownloadCenter {
     }
 
     func snapshot(of record: RegisteredDownload) -> DownloadSnapshot {
+        if let end = unwritten[record.id] { return end.snapshot }
         if let download = live[record.id] { return download.snapshot }
         var snapshot = DownloadSnapshot(record)
         switch record.state {
@@ -50,6 +52,7 @@ extension DownloadCenter {
     }
 
     func pause(_ id: DownloadID) async throws(TowlineError) {
+        try await writeEnd(of: id)
         if let download = live[id] { return download.end(.pause) }
         overrulings.begin(id)
         defer { overruled(id) }
@@ -72,6 +75,7 @@ extension DownloadCenter {
     /// Lets a paused or failed download go on, and one that waits go on now.
     func resume(_ id: DownloadID) async throws(TowlineError) {
         try checkOpen()
+        try await writeEnd(of: id)
         if let download = live[id] { return download.resume() }
         let record = try await record(id)
         switch record.state {
@@ -84,6 +88,7 @@ extension DownloadCenter {
 
     /// Begins again what failed or was cancelled, or a follow-up that failed.
     func retry(_ id: DownloadID) async throws(TowlineError) {
+        try await writeEnd(of: id)
         if live[id] != nil { return }
         let record = try await record(id)
         switch record.state {
@@ -105,9 +110,10 @@ extension DownloadCenter {
     }
 
     func cancel(_ id: DownloadID) async throws(TowlineError) {
+        try await writeEnd(of: id)
         if let download = live[id] {
             download.end(.cancel)
-            return await finishedRunning(id)
+            return try await finishedRunning(id)
         }
         overrulings.begin(id)
         defer { overruled(id) }
@@ -127,9 +133,10 @@ extension DownloadCenter {
     }
 
     func remove(_ id: DownloadID, deletingFiles: Bool) async throws(TowlineError) {
+        try await writeEnd(of: id)
         if let download = live[id] {
             download.end(.remove(deletingFiles: deletingFiles))
-            return await finishedRunning(id)
+            try await finishedRunning(id)
         }
         overrulings.begin(id)
         defer { overruled(id) }
@@ -170,9 +177,12 @@ extension DownloadCenter {
         )
     }
 
-    /// Waits until no transfer is at it.
-    private func finishedRunning(_ id: DownloadID) async {
-        while live[id] != nil, let run = runs[id] { await run.value }
+    /// Waits until no transfer is at it; throws if its end could not be written down.
+    private func finishedRunning(_ id: DownloadID) async throws(TowlineError) {
+        while live[id] != nil, let run = runs[id] {
+            await run.value
+            try await writeEnd(of: id)
+        }
     }
 
     // MARK: All of them
@@ -210,6 +220,8 @@ extension DownloadCenter {
     func change(
         _ id: DownloadID, restarts: Bool, _ body: @Sendable (inout DownloadRequest) -> Void
     ) async throws(TowlineError) {
+        await beginChange(of: id)
+        defer { endChange(of: id) }
         let record = try await record(id)
         var request = live[id]?.request ?? (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
         body(&request)
@@ -241,5 +253,17 @@ extension DownloadCenter {
         }
         await publish(id)
         pump()
+    }
+    /// Waits for its turn: each change begins with what the one before made of the request.
+    func beginChange(of id: DownloadID) async {
+        guard changing[id] != nil else { return changing[id] = [] }
+        await withCheckedContinuation { changing[id]?.append($0) }
+    }
+
+    /// Lets the next one change it.
+    func endChange(of id: DownloadID) {
+        guard let next = changing[id]?.first else { return changing[id] = nil }
+        changing[id]?.removeFirst()
+        next.resume()
     }
 }

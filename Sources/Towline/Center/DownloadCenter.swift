@@ -18,6 +18,14 @@ actor DownloadCenter {
     var waitCounts: [DownloadID: Int] = [:]
     var renewalsInRow: [DownloadID: Int] = [:]
     var followers: [DownloadID: Task<Void, Never>] = [:]
+    /// Ends that could not be written down yet; their downloads stay in `live`.
+    var unwritten: [DownloadID: DownloadEnd] = [:]
+    /// Tries again to write them.
+    var writing: Task<Void, Never>?
+    /// Whose requests are being changed, and who waits to change them too.
+    var changing: [DownloadID: [CheckedContinuation<Void, Never>]] = [:]
+    /// What is next could not be read.
+    var mustLookAgain = false
     /// What the registry knows of the connections that hosts allow.
     var knownHosts: [HTTPURL.Origin: HostBoard.Knowledge] = [:]
     /// What the caller's word keeps from being started.
@@ -131,6 +139,8 @@ actor DownloadCenter {
                     limit: min(admission.room, 100), blockedHosts: admission.blockedHosts,
                     blockedGroups: admission.blockedGroups)
             } catch {
+                mustLookAgain = true
+                keepWriting()
                 return registryFailed(error)
             }
             var starting: [RegisteredDownload] = []
@@ -191,6 +201,7 @@ actor DownloadCenter {
     /// A change of the registry that could not be made while nobody asked for it.
     func registryFailed(_ error: TowlineError) {
         hub.publish(.troubled(error))
+        configuration.onTrouble?(error)
     }
 
     // MARK: While they run
@@ -229,7 +240,12 @@ actor DownloadCenter {
             if let change = download.takeChange(progress: withProgress) { changes.append(change) }
         }
         if !changes.isEmpty {
-            do throws(TowlineError) { try await registry.apply(changes) } catch { registryFailed(error) }
+            do throws(TowlineError) {
+                try await registry.apply(changes)
+            } catch {
+                registryFailed(error)
+                for change in changes { live[change.id]?.putBack(change) }
+            }
         }
         return told
     }
@@ -281,8 +297,11 @@ actor DownloadCenter {
         for download in live.values { download.end(.close) }
         watch?.cancel()
         alarm?.cancel()
+        writing?.cancel()
         for task in followers.values { task.cancel() }
         await awaitRuns()
+        await writing?.value
+        await writeEnds()
         for task in followers.values { await task.value }
         pulse?.cancel()
         await pulse?.value

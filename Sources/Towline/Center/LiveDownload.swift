@@ -23,6 +23,8 @@ final class LiveDownload: TransferObserver {
         var transfer = TransferSnapshot()
         var isDirty = false
         var entries: [TimelineEntry] = []
+        /// What the list should have got and could not be told.
+        var untold: RegistryChange?
         var intent = Intent.none
         var runner: TransferRunner?
         var isOver = false
@@ -105,7 +107,8 @@ final class LiveDownload: TransferObserver {
     /// with `progress` how much is there.
     func takeChange(progress: Bool) -> RegistryChange? {
         fields.withLock { fields in
-            var change = RegistryChange(id)
+            var change = fields.untold ?? RegistryChange(id)
+            fields.untold = nil
             let transfer = fields.transfer
             if let name = transfer.name, name != fields.record.name {
                 fields.record.name = name
@@ -119,11 +122,22 @@ final class LiveDownload: TransferObserver {
                 fields.record.heldBytes = transfer.heldBytes
                 change.heldBytes = transfer.heldBytes
             }
-            change.entries = fields.entries
+            change.entries += fields.entries
             fields.entries = []
             return change == RegistryChange(id) ? nil : change
         }
     }
+
+    /// Takes a change back that could not be written down: it comes with the next one. Of the notes, the newest count.
+    func putBack(_ change: RegistryChange) {
+        fields.withLock { fields in
+            var change = change
+            change.entries = change.entries.suffix(Self.mostNotes)
+            fields.untold = change
+        }
+    }
+
+    private static let mostNotes = 100
 
     /// Gives it a runner, unless it is to end before it began.
     func begin(_ runner: TransferRunner) {

@@ -1,4 +1,5 @@
 public import Foundation
+package import TowlineCore
 
 /// How a ``Downloader`` works. Limits can be changed while it runs and are kept; what is given here is where a state
 /// directory that has none begins.
@@ -21,6 +22,8 @@ public struct Configuration: Sendable {
     public var networkRetryInterval: Double = 5
     /// How often a full disk is looked at again, in seconds.
     public var diskRetryInterval: Double = 10
+    /// Hears of each change of the list that could not be made while nobody asked for it, as readers of events do.
+    package var onTrouble: (@Sendable (TowlineError) -> Void)?
 
     /// The defaults.
     public init() {}

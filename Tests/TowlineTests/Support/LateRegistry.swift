@@ -1,15 +1,28 @@
 import TowlineCore
 import TowlineEngine
 
-/// A registry whose answer to "what is next?" can be kept back after it was read, as a busy disk may.
+/// A registry whose answer to "what is next?" can be kept back after it was read, as a busy disk may; and that cannot be
+/// written while its disk is full.
 actor LateRegistry: Registry {
     private let base: any Registry
     private var keepsBack = false
     private var heldState: RegisteredState?
     private var kept: [CheckedContinuation<Void, Never>] = []
     private var readers: [CheckedContinuation<Void, Never>] = []
+    private var isFull = false
+    /// How often a change was refused.
+    private(set) var refusals = 0
 
     init(_ base: any Registry) { self.base = base }
+
+    /// From now on, or from now on no more, nothing but additions can be written.
+    func fill(_ isFull: Bool = true) { self.isFull = isFull }
+
+    private func checkSpace() throws(TowlineError) {
+        guard isFull else { return }
+        refusals += 1
+        throw TowlineError(.diskFull, "the list cannot be written: no space left on device")
+    }
 
     /// From now on, what was read is not handed over.
     func keepBack() { keepsBack = true }
@@ -69,6 +82,7 @@ actor LateRegistry: Registry {
                 readers = []
             }
         }
+        try checkSpace()
         try await base.apply(changes)
     }
 
@@ -79,7 +93,10 @@ actor LateRegistry: Registry {
         try await base.move(id, before: before)
     }
 
-    func remove(_ ids: [DownloadID]) async throws(TowlineError) { try await base.remove(ids) }
+    func remove(_ ids: [DownloadID]) async throws(TowlineError) {
+        try checkSpace()
+        try await base.remove(ids)
+    }
 
     func changeAll(from states: Set<RegisteredState>, to state: RegisteredState, group: String?)
         async throws(TowlineError) -> Int
@@ -92,6 +109,7 @@ actor LateRegistry: Registry {
     func totals() async throws(TowlineError) -> RegistryTotals { try await base.totals() }
 
     func setValue(_ value: String?, for name: String) async throws(TowlineError) {
+        try checkSpace()
         try await base.setValue(value, for: name)
     }
 

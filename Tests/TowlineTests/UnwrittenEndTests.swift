@@ -1,0 +1,144 @@
+import FaultServer
+import Foundation
+import Testing
+@testable import Towline
+import TowlineCurl
+import TowlineDisk
+import TowlineEngine
+import TowlineRegistry
+
+/// Row 87: the disk of the list is full while downloads end.
+@Suite struct UnwrittenEndTests {
+    private static let version = Version(seed: 87, length: 2_000_000)
+
+    private struct Scene {
+        let site: Site
+        let registry: LateRegistry
+        let center: DownloadCenter
+        let hub = SnapshotHub()
+
+        init(_ resources: [String: Resource], _ change: (inout Configuration) -> Void = { _ in }) async throws {
+            site = try await Site(resources)
+            registry = LateRegistry(
+                try await SQLiteRegistry.open(
+                    stateDirectory: site.root.appendingPathComponent("state").path, rebuild: { _ in [] }))
+            var configuration = Configuration()
+            configuration.networkRetryInterval = 0.1
+            change(&configuration)
+            let storage = FileStorage()
+            center = DownloadCenter(
+                registry: registry,
+                services: TransferServices(
+                    transport: CurlTransport(), storage: storage, board: HostBoard(), limiter: RateLimiter(rate: 0)),
+                files: LocalFiles(storage: storage), performer: LocalFollowUps(), configuration: configuration,
+                hub: hub)
+        }
+
+        func add(_ path: String) async throws -> DownloadID { try await center.add([try site.request(path)])[0] }
+
+        func wait(_ isSo: () async throws -> Bool) async throws {
+            while try await !isSo() { try await Task.sleep(for: .milliseconds(20)) }
+        }
+
+        func end() async {
+            await center.close()
+            await site.server.stop()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aFinishIsWrittenDownWhenThereIsRoomAgain() async throws {
+        let scene = try await Scene(["/file": Resource(Self.version)])
+        await scene.registry.fill()
+        let id = try await scene.add("/file")
+        try await scene.wait { try await scene.center.snapshot(id).state == .finished }
+        #expect(scene.site.holds("file", Self.version))
+        #expect(try await scene.registry.download(id)?.state != .finished)
+        await scene.registry.fill(false)
+        try await scene.wait { try await scene.registry.download(id)?.state == .finished }
+        #expect(try await scene.registry.download(id)?.heldBytes == Self.version.length)
+        #expect(try await scene.registry.download(id)?.name == "file")
+        await scene.end()
+    }
+
+    /// The list says that it is to run, for as long as it cannot be told otherwise.
+    @Test(.timeLimit(.minutes(1))) func whatFailedIsNotBegunAgainAndAgain() async throws {
+        let scene = try await Scene(["/file": Resource(Self.version, behaviour: .always(.status(404)))])
+        await scene.registry.fill()
+        let id = try await scene.add("/file")
+        try await scene.wait { try await scene.center.snapshot(id).state == .failed }
+        let asked = scene.site.server.log.requests.count
+        // Tried again, and refused again.
+        let refusals = await scene.registry.refusals
+        try await scene.wait { await scene.registry.refusals > refusals + 1 }
+        #expect(scene.site.server.log.requests.count == asked)
+        #expect(try await scene.center.snapshot(id).error?.status == 404)
+        await scene.registry.fill(false)
+        try await scene.wait { try await scene.registry.download(id)?.state == .failed }
+        await scene.end()
+    }
+
+    /// Its wait begins when the list knows of it, and ends by itself.
+    @Test(.timeLimit(.minutes(1))) func whatWaitsGoesOnWhenThereIsRoomAgain() async throws {
+        let scene = try await Scene(["/file": Resource(Self.version)])
+        await scene.site.server.refuseConnections()
+        await scene.registry.fill()
+        let id = try await scene.add("/file")
+        try await scene.wait { try await scene.center.snapshot(id).state == .waiting(.network) }
+        try await scene.site.server.acceptConnections()
+        await scene.registry.fill(false)
+        try await scene.wait { try await scene.registry.download(id)?.state == .finished }
+        #expect(scene.site.holds("file", Self.version))
+        await scene.end()
+    }
+
+    /// Whoever asks is told that it cannot be done now, and may ask again.
+    @Test(.timeLimit(.minutes(1))) func removingSaysThatItCannot() async throws {
+        let scene = try await Scene(["/file": Resource(Self.version, rate: 200_000)])
+        let id = try await scene.add("/file")
+        try await scene.wait { try await scene.center.snapshot(id).heldBytes > 0 }
+        await scene.registry.fill()
+        let error = await #expect(throws: TowlineError.self) {
+            try await scene.center.remove(id, deletingFiles: true)
+        }
+        #expect(error?.code == .diskFull)
+        await scene.registry.fill(false)
+        try await scene.center.remove(id, deletingFiles: true)
+        #expect(try await scene.registry.download(id) == nil)
+        #expect(scene.site.names.isEmpty)
+        await scene.end()
+    }
+
+    /// What the list could not be told while it ran comes with the next change.
+    @Test(.timeLimit(.minutes(1))) func notesOutliveAFullDisk() async throws {
+        let scene = try await Scene([
+            "/file": Resource(
+                Self.version, behaviour: .first(1, .always(.shortBody(after: 800_000)), then: .always(.status(503))))
+        ])
+        await scene.registry.fill()
+        let id = try await scene.add("/file")
+        try await scene.wait { scene.site.server.log.requests.count > 1 }
+        try await scene.wait { await scene.registry.refusals > 2 }
+        await scene.registry.fill(false)
+        try await scene.center.pause(id)
+        try await scene.wait { try await scene.registry.download(id)?.state == .paused }
+        #expect(try await scene.registry.download(id)?.name == "file")
+        #expect(try await scene.registry.timeline(of: id, after: 0, limit: 100).contains { $0.kind == "retrying" })
+        await scene.end()
+    }
+
+    /// Closed while nothing can be written: the next launch finds the file and asks nobody.
+    @Test(.timeLimit(.minutes(1))) func closingDoesNotWait() async throws {
+        let scene = try await Scene(["/file": Resource(Self.version)])
+        await scene.registry.fill()
+        let id = try await scene.add("/file")
+        try await scene.wait { try await scene.center.snapshot(id).state == .finished }
+        await scene.center.close()
+        let asked = scene.site.server.log.requests.count
+        let downloader = try await scene.site.downloader()
+        let file = try await #require(downloader.download(id)).file
+        #expect(file.lastPathComponent == "file")
+        #expect(scene.site.server.log.requests.count == asked)
+        await downloader.close()
+        await scene.site.server.stop()
+    }
+}
