@@ -114,3 +114,7 @@ int towline_run_detached(void (*body)(void *argument), void *argument) {
     if (code != 0) free(work);
     return -code;
 }
+
+uint32_t towline_major(uint64_t device) { return major(device); }
+
+uint32_t towline_minor(uint64_t device) { return minor(device); }

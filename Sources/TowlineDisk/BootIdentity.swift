@@ -1,3 +1,4 @@
+import CTowline
 import Glibc
 
 /// Which run of the machine it is: what was written but not synced survives as long as this stays the same.
@@ -26,5 +27,24 @@ package struct BootIdentity: Hashable, Sendable {
             let low = UInt64(digits.suffix(16), radix: 16)
         else { return unknown }
         return BootIdentity(high: high, low: low)
+    }
+
+    /// The same for what is on one disk. One that is pulled and plugged in again within one run of the machine may have
+    /// lost what was not synced, as all of them may with the machine's end.
+    func on(disk sequence: UInt64) -> BootIdentity { BootIdentity(high: high, low: low ^ sequence) }
+
+    /// The kernel's number of this plugging in of a disk (`diskseq`, Linux 5.15 and newer, of the disk that a partition
+    /// is on); 0 where there is no disk below, or none that says so.
+    static func diskSequence(of device: UInt64, _ syscall: any Syscall) -> UInt64 {
+        let disk = "/sys/dev/block/\(towline_major(device)):\(towline_minor(device))"
+        // A partition is a directory within its disk's.
+        for path in [disk + "/diskseq", disk + "/../diskseq"] {
+            let number = syscall.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
+            guard number >= 0 else { continue }
+            let file = Descriptor(number, path: path, syscall: syscall)
+            guard let text = try? file.read(20, at: 0) else { return 0 }
+            return UInt64(String(decoding: text.prefix { (0x30...0x39).contains($0) }, as: UTF8.self)) ?? 0
+        }
+        return 0
     }
 }

@@ -55,7 +55,7 @@ extension FileStorage {
 
     private func judge(_ scene: inout Scene) throws(TowlineError) -> Survey {
         guard let journal = scene.journal else { return try judgeWithoutJournal(&scene) }
-        switch try JournalFile.read(journal, boot: boot) {
+        switch try JournalFile.read(journal, boot: scene.folder.boot(boot)) {
         case .live(let contents): return try judge(&scene, contents, journal)
         case .blank: try scene.folder.remove(scene.names.journal)
         case .retired(let header, let metadata):
@@ -98,12 +98,21 @@ extension FileStorage {
             return .nothing(notices: scene.notices)
         }
         guard status.kind == .regular, let file = try? scene.folder.open(scene.names.final, readOnly: true),
-            let mark = FinishedMark(of: file)
+            let mark = FinishedMark(of: file, boot: scene.folder.boot(boot))
         else { return .occupied }
+        try makeDurable(file, mark)
         // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell.
         try synchronize(scene.folder, naming: scene.names.final)
         return .finished(
             PublishedFile(path: file.path, length: status.size), source: PublishedSource { mark.isOf($0) })
+    }
+
+    /// A file that was published without syncing is finished only as long as the machine runs. Whoever is told that it is
+    /// there may rely on it.
+    private func makeDurable(_ file: Descriptor, _ mark: FinishedMark) throws(TowlineError) {
+        guard let lasting = mark.lasting else { return }
+        lasting.store(in: file)
+        try file.synchronizeAll()
     }
 
     private func synchronize(_ folder: Folder, naming name: String) throws(TowlineError) {
@@ -156,7 +165,10 @@ extension FileStorage {
                 status.size == metadata.record.representation.completeLength ?? status.size
             else { continue }
             guard let file = try scene.folder.open(name, readOnly: true) else { continue }
-            if FinishedMark(of: file)?.isOf(metadata.record.source) == true { return (name, status.size) }
+            if let mark = FinishedMark(of: file, boot: scene.folder.boot(boot)), mark.isOf(metadata.record.source) {
+                try makeDurable(file, mark)
+                return (name, status.size)
+            }
             guard status.identity.birthSeconds != 0 else { continue }
             if claims.contains(ByteRange(0, status.size)) || !FinishedMark.isKept(by: file) {
                 return (name, status.size)
@@ -211,7 +223,7 @@ extension FileStorage {
         }
         let sink = PartFile(
             file: part, folder: scene.folder, names: scene.names, journal: journal, queue: queue,
-            source: contents.metadata.record.source)
+            source: contents.metadata.record.source, boot: scene.folder.boot(boot))
         return OpenPart(
             sink: sink, journal: journal, claims: journal.written, isDoubtful: isDoubtful, notices: scene.notices)
     }

@@ -48,7 +48,7 @@ package final class FileStorage: Storage {
             let status = try? file.status(), status.kind == .regular
         else { return false }
         if FinishedMark.isKept(by: file) {
-            guard let mark = FinishedMark(of: file) else { return false }
+            guard let mark = FinishedMark(of: file, boot: folder.boot(boot)) else { return false }
             return sources.contains { mark.isOf($0) }
         }
         return status.size == length
@@ -56,7 +56,7 @@ package final class FileStorage: Storage {
 
     private func source(of journal: String, in folder: Folder) -> String? {
         guard let file = try? folder.open(journal, readOnly: true),
-            case .live(let contents) = try? JournalFile.read(file, boot: boot)
+            case .live(let contents) = try? JournalFile.read(file, boot: folder.boot(boot))
         else { return nil }
         return contents.metadata.record.source
     }
@@ -147,7 +147,7 @@ package final class FileStorage: Storage {
     private func retireStray(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) {
         guard let file = try folder.open(names.journal) else { return }
         guard try file.lock() else { throw LockOwner.busy(file) }
-        guard case .live(let contents) = try JournalFile.read(file, boot: boot) else {
+        guard case .live(let contents) = try JournalFile.read(file, boot: folder.boot(boot)) else {
             return try folder.remove(names.journal)
         }
         try JournalFile(contents, file: file, folder: folder, name: names.journal, queue: queue).retire(as: .void)
@@ -164,7 +164,8 @@ package final class FileStorage: Storage {
         }
         if journal != nil { index(of: folder).add(record.source, names.final) }
         let part = PartFile(
-            file: file, folder: folder, names: names, journal: journal, queue: queue, source: record.source)
+            file: file, folder: folder, names: names, journal: journal, queue: queue, source: record.source,
+            boot: folder.boot(boot))
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet())
     }
 
@@ -177,7 +178,7 @@ package final class FileStorage: Storage {
             throw .opening(folder.path(of: names.newJournal), EEXIST)
         }
         guard try file.lock() else { throw LockOwner.busy(file) }
-        let contents = try JournalFile.fill(file, record: record, part: part, boot: boot)
+        let contents = try JournalFile.fill(file, record: record, part: part, boot: folder.boot(boot))
         try folder.rename(names.newJournal, over: names.journal)
         return JournalFile(contents, file: file, folder: folder, name: names.journal, queue: queue)
     }

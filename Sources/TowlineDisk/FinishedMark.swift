@@ -5,30 +5,45 @@ internal import TowlineCore
 ///
 /// 40 bytes: version, the first half of the SHA-256 of the source URL (a digest: the file may be handed on, the URL
 /// is nobody's business), length, modification time. A file that was changed afterwards no longer matches.
+///
+/// One that was published without syncing has 56 and another version: at the end is the run of the machine under which
+/// it counts. A power loss takes the file's bytes and may leave the mark.
 struct FinishedMark: Equatable, Sendable {
     private static let name = "user.towline"
     private static let version: UInt64 = 1
+    private static let fleetingVersion: UInt64 = 2
 
     let sourceDigest: [UInt8]
     let length: Int64
     let modified: Int64
+    /// The only run of the machine under which it counts; `nil`: the file is durable.
+    private(set) var boot: BootIdentity?
 
-    init(source: String, of status: FileStatus) {
+    init(source: String, of status: FileStatus, under boot: BootIdentity?) {
         sourceDigest = FinishedMark.digest(source)
         length = status.size
         modified = status.modifiedSeconds
+        self.boot = boot
     }
 
-    /// The mark of a file; `nil` if there is none, or if the file is not as it was when it got it.
-    init?(of file: Descriptor) {
-        var bytes = [UInt8](repeating: 0, count: 40)
+    /// The mark of a file; `nil` if there is none, if the file is not as it was when it got it, or if it was not durable
+    /// before the machine's last start.
+    init?(of file: Descriptor, boot: BootIdentity) {
+        var bytes = [UInt8](repeating: 0, count: 56)
         let count = bytes.withUnsafeMutableBytes { buffer -> Int in
             guard let number = try? file.acquire() else { return -1 }
             defer { file.release() }
             return file.syscall.getAttribute(number, FinishedMark.name, buffer)
         }
-        guard count == 40, bytes.load(UInt64.self, at: 0) == FinishedMark.version, let status = try? file.status()
-        else { return nil }
+        switch (count, bytes.load(UInt64.self, at: 0)) {
+        case (40, FinishedMark.version): break
+        case (56, FinishedMark.fleetingVersion):
+            let marked = BootIdentity(high: bytes.load(UInt64.self, at: 40), low: bytes.load(UInt64.self, at: 48))
+            guard marked == boot else { return nil }
+            self.boot = marked
+        default: return nil
+        }
+        guard let status = try? file.status() else { return nil }
         sourceDigest = Array(bytes[8..<24])
         length = bytes.load(Int64.self, at: 24)
         modified = bytes.load(Int64.self, at: 32)
@@ -47,16 +62,28 @@ struct FinishedMark: Equatable, Sendable {
         }
     }
 
+    /// What takes its place once the file is synced; `nil`: it counts for ever already.
+    var lasting: FinishedMark? {
+        guard boot != nil else { return nil }
+        var mark = self
+        mark.boot = nil
+        return mark
+    }
+
     /// Whether the file came from there.
     func isOf(_ source: String) -> Bool { sourceDigest == FinishedMark.digest(source) }
 
     /// Stores the mark. File systems without attributes, or without room for them, do without.
     func store(in file: Descriptor) {
         var bytes: [UInt8] = []
-        bytes.append(number: FinishedMark.version)
+        bytes.append(number: boot == nil ? FinishedMark.version : FinishedMark.fleetingVersion)
         bytes += sourceDigest
         bytes.append(number: length)
         bytes.append(number: modified)
+        if let boot {
+            bytes.append(number: boot.high)
+            bytes.append(number: boot.low)
+        }
         guard let number = try? file.acquire() else { return }
         defer { file.release() }
         _ = bytes.withUnsafeBytes { file.syscall.setAttribute(number, FinishedMark.name, $0) }

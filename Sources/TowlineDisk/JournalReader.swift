@@ -56,7 +56,9 @@ package enum JournalReader {
             throw TowlineError(.unusableDestination, "\(path) is no regular file, and no download of it in progress")
         }
         // One that may not be read may be anything; that is no failure of looking.
-        guard let file = try? folder.open(name, readOnly: true), FinishedMark(of: file) != nil else {
+        guard let file = try? folder.open(name, readOnly: true),
+            FinishedMark(of: file, boot: folder.boot(.current(syscall))) != nil
+        else {
             return .ordinary(length: status.size)
         }
         return .finished(length: status.size)
@@ -90,7 +92,7 @@ package enum JournalReader {
                 .unusableDestination,
                 "\(path): there is no unfinished download with a journal (files under 1 MiB have none)")
         }
-        guard case .live(let contents) = try JournalFile.read(file, boot: BootIdentity.current(syscall)) else {
+        guard case .live(let contents) = try JournalFile.read(file, boot: folder.boot(.current(syscall))) else {
             throw TowlineError(.unusableDestination, "\(folder.path(of: names.journal)): not a journal, or damaged")
         }
         let part = try folder.open(names.part, readOnly: true)

@@ -30,16 +30,22 @@ package final class PartFile: Sink {
     let queue: SyncQueue
     /// What the finished file is marked with: where it came from.
     let source: String
+    /// The run of the machine and of the disk.
+    let boot: BootIdentity
     private let hasher: PrefixHasher
     private let failedSyncs = Atomic<Int>(0)
 
-    init(file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue, source: String) {
+    init(
+        file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue, source: String,
+        boot: BootIdentity
+    ) {
         self.file = file
         self.folder = folder
         self.names = names
         self.journal = journal
         self.queue = queue
         self.source = source
+        self.boot = boot
         hasher = PrefixHasher(file: file)
     }
 

@@ -58,6 +58,50 @@ struct RebootTests {
         await server.stop()
     }
 
+    /// A disk that is pulled and plugged in again while the machine runs: what was not synced is gone, and the boot id is
+    /// the same.
+    @Test(.timeLimit(.minutes(2))) func row83ADiskThatWasPulled() async throws {
+        let root = FileManager.default.temporaryDirectory.appendingPathComponent("pulled-" + UUID().uuidString)
+        let disk = try Disk(root)
+        defer { disk.remove() }
+        let version = Version(seed: 83, length: 8_000_000)
+        let server = try await FaultServer.start(["/file": Resource(version, rate: 4_000_000)])
+        let home = try ServiceHome(disk.mounted)
+        let first = try home.begin(["get", "-q", "-x", "1", "-d", disk.mounted.path, server.url("/file")])
+        await server.log.wait { $0.bodyBytesServed("/file") > 6_000_000 }
+        Glibc.kill(first.processIdentifier, SIGKILL)
+        first.waitUntilExit()
+        try disk.losePower()
+        try await home.tow(["get", "-q", "-d", disk.mounted.path, server.url("/file")])
+        let file = disk.mounted.appendingPathComponent("file").path
+        #expect(try version.content.firstMismatch(inFile: file, length: version.length) == nil)
+        await server.stop()
+    }
+
+    /// Published without syncing, and then the power goes: what is under the name is not what came, and nobody calls it
+    /// finished.
+    @Test(.timeLimit(.minutes(2))) func row82AFinishThatWasNotSynced() async throws {
+        let root = FileManager.default.temporaryDirectory.appendingPathComponent("unsynced-" + UUID().uuidString)
+        let disk = try Disk(root)
+        defer { disk.remove() }
+        let version = Version(seed: 82, length: 3_000_000)
+        let server = try await FaultServer.start(["/file": Resource(version)])
+        let home = try ServiceHome(disk.mounted)
+        let command = ["get", "-q", "--no-sync", "-d", disk.mounted.path, server.url("/file")]
+        try await home.tow(command)
+        // While the machine runs it is finished; saying so makes it durable, unless it is not to be waited for.
+        let asked = server.log.requests.count
+        try disk.syncNamesAlone()
+        try disk.losePower()
+        let again = try home.begin(["get", "-q", "-d", disk.mounted.path, server.url("/file")])
+        again.waitUntilExit()
+        let file = disk.mounted.appendingPathComponent("file").path
+        let isRight = try version.content.firstMismatch(inFile: file, length: version.length) == nil
+        #expect(again.terminationStatus == 7 || isRight, "called finished with other bytes")
+        #expect(again.terminationStatus == 7 || server.log.requests.count > asked)
+        await server.stop()
+    }
+
     /// Waits until checkpoints say that a power loss would cost only a part.
     private func waitUntilSynced(_ home: ServiceHome) async throws {
         let end = ContinuousClock.now + .seconds(30)

@@ -31,6 +31,9 @@ typedef struct {
 
 /// statx(2) without following a link; an empty path asks for the descriptor itself.
 int towline_statx(int directory, const char *path, towline_status *status);
+/// The two halves of `device`.
+uint32_t towline_major(uint64_t device);
+uint32_t towline_minor(uint64_t device);
 int towline_fstatfs(int descriptor, towline_space *space);
 int towline_fallocate(int descriptor, int mode, int64_t offset, int64_t length);
 int towline_syncfs(int descriptor);

@@ -23,6 +23,13 @@ struct Disk {
 
     private func mount() throws { try Self.run("mount", "-o", "loop,commit=300,noatime", image, mounted.path) }
 
+    /// Names, lengths and attributes reach the disk, as they do by themselves after some seconds; no file's bytes.
+    func syncNamesAlone() throws {
+        let descriptor = open(mounted.path, O_RDONLY | O_DIRECTORY)
+        defer { close(descriptor) }
+        try #require(fsync(descriptor) == 0)
+    }
+
     /// What had not come as far as the disk is gone.
     func losePower() throws {
         try Self.run("cp", "--sparse=always", image, image + ".then")

@@ -56,6 +56,17 @@ struct ServiceHome {
         }
     }
 
+    /// Begins `tow`, whose end is the caller's to wait for.
+    func begin(_ arguments: [String]) throws -> Process {
+        let process = Process()
+        process.executableURL = Self.products.appendingPathComponent("tow")
+        process.arguments = arguments
+        process.environment = ["HOME": path.path, "XDG_RUNTIME_DIR": runtime.path, "PATH": "/usr/bin:/bin"]
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        return process
+    }
+
     /// Adds links and gives the downloads' names.
     func add(_ urls: [String]) async throws -> Set<String> {
         Set(try await tow(["add", "--json"] + urls).compactMap { $0["id"] as? String })
