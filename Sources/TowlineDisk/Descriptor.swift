@@ -9,6 +9,8 @@ final class Descriptor: Sendable {
     let path: String
     let syscall: any Syscall
     private let number: Int32
+    /// Syncs that failed, counted before anybody hears of a later one's success.
+    let failedSyncs = Atomic<Int>(0)
     /// The number of calls in progress, and `closing` once it was told to close.
     private let users = Atomic<Int>(0)
     private static let closing = 1 << 62

@@ -104,13 +104,16 @@ extension FileStorage {
         // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell.
         try synchronize(scene.folder, naming: scene.names.final)
         return .finished(
-            PublishedFile(path: file.path, length: status.size), source: PublishedSource { mark.isOf($0) })
+            PublishedFile(path: file.path, length: status.size, modified: mark.modified),
+            source: PublishedSource { mark.isOf($0) })
     }
 
     /// A file that was published without syncing is finished only as long as the machine runs. Whoever is told that it is
     /// there may rely on it.
     private func makeDurable(_ file: Descriptor, _ mark: FinishedMark) throws(TowlineError) {
         guard let lasting = mark.lasting else { return }
+        // The bytes before the word of them.
+        try file.synchronizeAll()
         lasting.store(in: file)
         try file.synchronizeAll()
     }
@@ -170,7 +173,9 @@ extension FileStorage {
                 return (name, status.size)
             }
             guard status.identity.birthSeconds != 0 else { continue }
-            if claims.contains(ByteRange(0, status.size)) || !FinishedMark.isKept(by: file) {
+            // Of an unfinished one without a known length every byte is claimed, too.
+            let isOfKnownLength = metadata.record.representation.completeLength != nil
+            if isOfKnownLength, claims.contains(ByteRange(0, status.size)) || !FinishedMark.isKept(by: file) {
                 return (name, status.size)
             }
             guard scene.part != nil else {

@@ -33,7 +33,6 @@ package final class PartFile: Sink {
     /// The run of the machine and of the disk.
     let boot: BootIdentity
     private let hasher: PrefixHasher
-    private let failedSyncs = Atomic<Int>(0)
 
     init(
         file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue, source: String,
@@ -63,19 +62,14 @@ package final class PartFile: Sink {
 
     /// A success that began before another sync failed is no success: the failure was reported to that one alone.
     func synchronize(_ extent: SyncQueue.Extent) async throws(TowlineError) {
-        let before = failedSyncs.load(ordering: .acquiring)
-        do {
-            try await queue.synchronize(file, extent, device: folder.identity.device)
-        } catch {
-            failedSyncs.add(1, ordering: .acquiringAndReleasing)
-            throw error
-        }
-        guard failedSyncs.load(ordering: .acquiring) == before else { throw .synchronizing(file.path, EIO) }
+        let before = file.failedSyncs.load(ordering: .acquiring)
+        try await queue.synchronize(file, extent, device: folder.identity.device)
+        guard file.failedSyncs.load(ordering: .acquiring) == before else { throw .synchronizing(file.path, EIO) }
     }
 
     /// Whether bytes may have been dropped that nobody wrote again, as far as can be told.
     func mayLackBytes(upTo length: Int64) -> Bool {
-        guard failedSyncs.load(ordering: .acquiring) > 0 else { return false }
+        guard file.failedSyncs.load(ordering: .acquiring) > 0 else { return false }
         guard let journal else { return true }
         return !journal.written.contains(ByteRange(0, length))
     }

@@ -56,20 +56,34 @@ final class PrefixHasher: Sendable {
         if starts { start() }
     }
 
-    /// Bytes that were written are given up: nothing that was hashed counts.
-    func forget() { state.withLock { $0.forget() } }
+    /// Bytes that were written are given up: nothing that was hashed counts, and who waits for it is told that it is
+    /// cancelled.
+    func forget() {
+        let waiter = state.withLock { state in
+            state.forget()
+            state.end = 0
+            return state.takeWaiter()
+        }
+        answerCancelled(waiter)
+    }
+
+    private func answerCancelled(_ waiter: Waiter?) {
+        waiter?.continuation.resume(returning: .failure(TowlineError(.cancelled, "\(file.path): cancelled")))
+    }
 
     /// Hashes what is left of the first `length` bytes, and compares.
     func mismatches(_ checksums: [Checksum], length: Int64) async -> Result<[ChecksumMismatch], TowlineError> {
         await withCheckedContinuation { continuation in
-            let starts = state.withLock { state in
+            let (starts, older) = state.withLock { state in
                 state.want(checksums.map(\.algorithm))
                 if length < state.hashed { state.forget() }
                 state.end = length
+                let older = state.takeWaiter()
                 state.waiter = Waiter(checksums: checksums, continuation: continuation)
                 defer { state.isRunning = true }
-                return !state.isRunning
+                return (!state.isRunning, older)
             }
+            answerCancelled(older)
             if starts { start() }
         }
     }
@@ -126,8 +140,7 @@ final class PrefixHasher: Sendable {
             let waiter = state.withLock { state -> Waiter? in
                 state.forget()
                 state.end = 0
-                defer { state.waiter = nil }
-                return state.waiter
+                return state.takeWaiter()
             }
             waiter?.continuation.resume(returning: .failure(error))
         }
@@ -148,11 +161,15 @@ extension PrefixHasher.State {
         digests = Dictionary(uniqueKeysWithValues: digests.keys.map { ($0, MessageDigest($0)) })
     }
 
+    fileprivate mutating func takeWaiter() -> PrefixHasher.Waiter? {
+        defer { waiter = nil }
+        return waiter
+    }
+
     fileprivate mutating func rest(
         with result: Result<[ChecksumMismatch], TowlineError>
     ) -> PrefixHasher.Step {
         isRunning = false
-        defer { waiter = nil }
-        return waiter.map { .answer($0, result) } ?? .rest
+        return takeWaiter().map { .answer($0, result) } ?? .rest
     }
 }

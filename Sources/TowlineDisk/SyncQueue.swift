@@ -144,13 +144,26 @@ package final class SyncQueue: Sendable {
             // A system-wide sync does not tell whose pages failed, each file's own wait does, without writing again.
             sharesOne ? call(entry.file) { syscall.waitForWriteback($0) } : synchronize(entry.file, entry.extent)
         }
+        for (key, code) in results where code < 0 { files[key]?.file.failedSyncs.add(1, ordering: .releasing) }
         for request in batch {
             request.continuation.resume(returning: results[ObjectIdentifier(request.file)] ?? -EIO)
         }
     }
 
+    /// File systems whose `syncfs` may be a success that nobody was asked for: the kernel hands it to no FUSE server
+    /// (fs/fuse/inode.c, `fuse_sync_fs`), and what is on another machine is its own affair. By their numbers of
+    /// statfs(2): FUSE, 9P, SMB, CIFS, Ceph, NFS.
+    private static let asksEachFile: Set<Int64> = [
+        0x6573_5546, 0x0102_1997, 0xFE53_4D42, 0xFF53_4D42, 0x00C3_6400, 0x6969,
+    ]
+
     /// Whether all of the file system is durable now. If not, each file is asked for itself.
-    private func synchronizeFileSystem(of file: Descriptor) -> Bool { call(file) { syscall.syncfs($0) } >= 0 }
+    private func synchronizeFileSystem(of file: Descriptor) -> Bool {
+        var space = FileSystemSpace()
+        guard call(file, { syscall.space($0, &space) }) >= 0 else { return false }
+        guard !Self.asksEachFile.contains(space.type & 0xFFFF_FFFF) else { return false }
+        return call(file) { syscall.syncfs($0) } >= 0
+    }
 
     private func synchronize(_ file: Descriptor, _ extent: Extent) -> Int32 {
         switch extent {

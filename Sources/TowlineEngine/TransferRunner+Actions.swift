@@ -21,7 +21,7 @@ extension TransferRunner {
         case .setAside: storing { () throws(TowlineError) in badPath = try part?.sink.setAside() }
         case .publish(let length, let modified): publish(length, modified)
         case .notice(let notice): observer?.noticed(notice)
-        case .report(let report): services.board.record(report, of: machine.origin)
+        case .report(let report, let origin): services.board.record(report, of: origin)
         case .finish(let ending): self.ending = ending
         }
     }
@@ -71,6 +71,8 @@ extension TransferRunner {
                 let mismatches = try await sink.verify(checksums, length: length)
                 continuation.yield(.storage(.verified(mismatches: mismatches), of: ObjectIdentifier(sink)))
             } catch {
+                // What it read was given up meanwhile: it is verified once more when it is whole again.
+                guard error.code != .cancelled else { return }
                 continuation.yield(.storage(.storageFailed(error), of: ObjectIdentifier(sink)))
             }
         }

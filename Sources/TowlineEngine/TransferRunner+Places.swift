@@ -57,7 +57,8 @@ extension TransferRunner {
             return take(part, at: candidate)
         case .finished(let file, let origin):
             if origin == source {
-                try settle(file, at: candidate)
+                // Where it may be another's, the first answer tells.
+                if !options.url.isAmbiguousWithoutSecrets { try settle(file, at: candidate) }
             } else if known != nil {
                 try decideOccupied(candidate)
             }
@@ -96,6 +97,14 @@ extension TransferRunner {
         early = .alreadyThere(file)
     }
 
+    /// Whether a finished file that came from this URL, as far as that can be told without its secrets, is what the
+    /// server offers now.
+    private func isThis(_ file: PublishedFile, _ offered: Representation) -> Bool {
+        guard options.url.isAmbiguousWithoutSecrets else { return true }
+        guard file.length == offered.completeLength, let modified = offered.lastModified else { return false }
+        return file.modified == modified.secondsSince1970
+    }
+
     private func tell(_ level: TransferNotice.Level, _ kind: TransferNotice.Kind, _ text: String) {
         observer?.noticed(TransferNotice(level, kind, text))
     }
@@ -123,7 +132,7 @@ extension TransferRunner {
     private func occupy(_ place: Place, _ part: OpenPart) {
         self.part = part
         self.place = place
-        services.places.occupy(place, by: source)
+        services.places.occupy(place, by: identity)
     }
 
     /// Something else has the name.
@@ -165,12 +174,12 @@ extension TransferRunner {
             let name = number == 0 ? plan.fileName : SafeFileName.numbered(plan.fileName, number)
             let place = Place(directory: directory, name: name)
             // Another transfer of this process may be at it: two URLs, one name, two files.
-            if let other = services.places.user(of: place), other != source { continue }
+            if let other = services.places.user(of: place), other != identity { continue }
             do throws(TowlineError) {
                 if try open(place, plan, mayYield: true) { return }
             } catch {
                 // Two came at once, and this one was later.
-                guard error.code == .destinationBusy, services.places.user(of: place) ?? source != source else {
+                guard error.code == .destinationBusy, services.places.user(of: place) ?? identity != identity else {
                     throw error
                 }
             }
@@ -200,7 +209,7 @@ extension TransferRunner {
             step(.begin(held))
             return true
         case .finished(let file, let origin):
-            if origin == source {
+            if origin == source, isThis(file, plan.representation) {
                 try settle(file, at: place)
             } else if mayYield {
                 return false
@@ -249,7 +258,7 @@ extension TransferRunner {
             representation: plan.representation, checksums: plan.checksums, generation: 1, lacksRanges: plan.lacksRanges
         )
         // Taken before there is a file to lock: two transfers of this process may come here at once.
-        guard services.places.take(place, by: source) else { throw Self.askedForTwice(place) }
+        guard services.places.take(place, by: identity) else { throw Self.askedForTwice(place) }
         do throws(TowlineError) {
             var terms = terms(plan)
             terms.requiresFreeName = requiresFreeName

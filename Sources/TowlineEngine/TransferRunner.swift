@@ -21,6 +21,8 @@ package actor TransferRunner {
     let services: TransferServices
     /// The URL that the user gave, without secrets.
     let source: String
+    /// The same with them, which tells apart what this process is at; it is told to nobody.
+    let identity: String
     weak var observer: (any TransferObserver)?
     var machine: TransferStateMachine
     var writers: [AttemptID: AttemptWriter] = [:]
@@ -59,6 +61,7 @@ package actor TransferRunner {
         self.options = options
         self.services = services
         source = options.url.withoutSecrets
+        identity = options.url.requestText
         self.observer = observer
         limiter = RateLimiter(rate: options.rateLimit ?? 0)
         let block = Self.nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue

@@ -8,6 +8,30 @@ import TowlineEngine
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct InputFaultTests {
     /// Row 115: URLs that must not be sent as they are.
+    /// Two URLs that differ only in what might be a secret, under one name: the second is asked for, and is itself.
+    @Test func aKeyThatSaysWhichFileIsAsked() async throws {
+        let other = Version(seed: 9, length: 3_000_000)
+        let byKey = Behaviour { $0.request.query == "key=b" ? $0.correct(of: other) : $0.correct }
+        try await Site.with(try await Site(Resource(length: 3_000_000, behaviour: byKey))) { site in
+            let first = try #require(site.server.version(Site.path))
+            func get(_ key: String) async throws -> Outcome {
+                try await site.download("\(Site.path)?key=\(key)") {
+                    $0.target = .file(directory: site.scratch.path, name: nil)
+                }
+            }
+            #expect(try await get("a").succeeded)
+            let asked = site.requests.count
+            #expect(try await get("b").succeeded)
+            #expect(site.requests.count > asked)
+            #expect(try site.published([first]) != nil)
+            #expect(try site.published([other], name: "file (1).bin") != nil)
+            // The same once more is there already, as its length and its date say.
+            let again = try await get("a")
+            #expect(again.succeeded && again.received < 1_000_000, "\(again.message)")
+            #expect(site.scratch.names.filter { $0.hasSuffix(".bin") }.count == 2)
+        }
+    }
+
     @Test(arguments: [
         "http://127.0.0.1:0/x", "http://127.0.0.1:99999/x", "http://127.0.0.1\r\nX-Evil: 1/x",
         "http://127.0.0.1/x\r\nX-Evil: 1", "http://exa mple/x", "ftp://127.0.0.1/x", "file:///etc/passwd", "http:///x",

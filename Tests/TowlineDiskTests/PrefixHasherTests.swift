@@ -49,6 +49,31 @@ struct PrefixHasherTests {
         #expect(try await hasher.mismatches([try checksum(.sha256)], length: Int64(length)).get() == [])
     }
 
+    @Test("who waits for what is given up is told so, and asks again when it is there", .timeLimit(.minutes(1)))
+    func forgetsWhileSomebodyWaits() async throws {
+        let hasher = PrefixHasher(file: try makeFile([0, 0, 0] + bytes[3...]))
+        let wanted = [try checksum(.sha256)]
+        let total = Int64(length)
+        let isGivenUp = Task { await hasher.mismatches(wanted, length: total) }
+        for _ in 0..<2000 where hasher.hashed == 0 { await Task.yield() }
+        hasher.forget()
+        scratch.poke("file", at: 0, Array(bytes[..<3]))
+        #expect(try await hasher.mismatches(wanted, length: Int64(length)).get() == [])
+        // It was told, whether it had its answer before or not.
+        _ = await isGivenUp.value
+    }
+
+    @Test("of two that ask at once each gets an answer", .timeLimit(.minutes(1)))
+    func asksTwice() async throws {
+        let hasher = PrefixHasher(file: try makeFile(bytes))
+        let wanted = [try checksum(.sha256)]
+        let total = Int64(length)
+        let first = Task { await hasher.mismatches(wanted, length: total) }
+        let second = Task { await hasher.mismatches(wanted, length: total) }
+        let answers = await [first.value, second.value]
+        #expect(answers.contains { (try? $0.get()) == [] })
+    }
+
     @Test("a beginning that got shorter was given up")
     func shrinks() async throws {
         let hasher = PrefixHasher(file: try makeFile([0, 0, 0] + bytes[3...]))

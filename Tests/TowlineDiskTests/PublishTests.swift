@@ -33,16 +33,35 @@ import TowlineEngine
         var status = stat()
         stat(file.path, &status)
         #expect(status.st_mtim.tv_sec == 1_234_567_890)
-        guard case .finished(file, let source) = try storage.survey(directory.place()) else {
+        guard case .finished(let found, let source) = try storage.survey(directory.place()) else {
             Issue.record("not known as finished")
             return
         }
+        #expect(found == PublishedFile(path: file.path, length: 5000, modified: 1_234_567_890))
         #expect(source == "http://example.test/file?a=1")
         #expect(!(source == "http://example.test/file?a=2"))
         directory.poke("file", at: 0, [0])
         guard case .occupied = try storage.survey(directory.place()) else {
             Issue.record("changed, and still called finished")
             return
+        }
+    }
+
+    /// Without a sync it is finished for as long as the machine runs, and for good once somebody was told so.
+    @Test(arguments: [false, true]) func whatIsNotSyncedIsFinishedForThisRunAlone(_ isAskedBefore: Bool) async throws {
+        _ = try await whole().sink.publish(
+            PublishTerms(existing: .fail, durable: false, length: 5000, modified: 1_234_567_890))
+        if isAskedBefore {
+            guard case .finished = try storage.survey(directory.place()) else {
+                Issue.record("not known as finished")
+                return
+            }
+        }
+        let later = try FileStorage(boot: BootIdentity(high: 2, low: 2)).survey(directory.place())
+        switch later {
+        case .finished: #expect(isAskedBefore)
+        case .occupied: #expect(!isAskedBefore)
+        default: Issue.record("\(later)")
         }
     }
 

@@ -149,6 +149,18 @@ import TowlineEngine
         again.sink.close()
     }
 
+    /// What is claimed of one without a known length ends where it ends.
+    @Test func anUnfinishedFileOfUnknownLengthThatWasRenamedIsNotFinished() throws {
+        let part = try storage.create(
+            directory.place(), record: .sample(length: nil), terms: CreateTerms(journaled: true))
+        try part.fill(0..<1 << 20)
+        part.sink.close()
+        #expect(rename(directory.path + "/file.tow", directory.path + "/file") == 0)
+        let error = #expect(throws: TowlineError.self) { try storage.survey(directory.place()) }
+        #expect(error?.code == .unusableDestination)
+        #expect(directory.names == ["file", "file.tow-journal"])
+    }
+
     @Test func aPartFileIsNotCreatedTwice() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<5000)

@@ -18,13 +18,16 @@ import TowlineEngine
     }
 
     /// Publishes files at once: the first is held in its sync until all others wait in the queue.
-    private func publish(_ count: Int, failing: FaultySyscall.Call? = nil) async throws -> [FaultySyscall.Call] {
+    private func publish(
+        _ count: Int, failing: FaultySyscall.Call? = nil, type: Int64? = nil
+    ) async throws -> [FaultySyscall.Call] {
         let gate = Gate()
         let syncs: Set<FaultySyscall.Call> = [.fsync, .fdatasync, .syncfs, .waitForWriteback]
         let faulty = FaultySyscall { call, _ in
             if call == .fsync || call == .fdatasync { gate.pass() }
             return call == failing ? .error(EIO) : nil
         }
+        if let type { faulty.setType(type) }
         let queue = SyncQueue(syscall: faulty)
         let folder = try Folder(directory.path, syscall: faulty)
         let files = try (0..<count).map { try #require(try folder.create("\($0)", mode: 0o600)) }
@@ -49,6 +52,12 @@ import TowlineEngine
         let calls = try await publish(20)
         #expect(calls.first == .fsync && calls.count { $0 == .syncfs } == 1)
         #expect(calls.count { $0 == .waitForWriteback } == 19 && calls.count { $0 == .fsync } == 1)
+    }
+
+    /// A FUSE server never hears of syncfs(2), which succeeds.
+    @Test func whereNobodyHearsOfASharedSyncEachIsAsked() async throws {
+        let calls = try await publish(20, type: 0x6573_5546)
+        #expect(calls.count { $0 == .fsync } == 20 && !calls.contains(.syncfs))
     }
 
     /// A sync of everything that failed does not tell whose bytes are lost: each file is asked.

@@ -14,12 +14,19 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
 
     /// Names of query parameters whose value grants access, in lower case: Amazon S3 and CloudFront, Google Cloud
     /// Storage, Azure (`sig`; `se`, `sp`, `sv` say when and what, and stay), Akamai, and common names of their own.
-    private static let secretParameters: Set<String> = [
+    private static let secretParameters = signatureParameters.union(credentialParameters)
+
+    /// Those that sign a link: another value of them leads to the same file.
+    private static let signatureParameters: Set<String> = [
         "x-amz-signature", "x-amz-credential", "x-amz-security-token", "awsaccesskeyid",
         "signature", "policy", "key-pair-id",
         "x-goog-signature", "x-goog-credential", "googleaccessid",
         "x-oss-signature", "x-oss-credential", "x-oss-security-token", "ossaccesskeyid", "security-token",
         "sig", "hdnea", "hdnts", "hdntl", "hmac",
+    ]
+
+    /// Those that say who asks, or are called so and say what is asked for: `download?key=a.pdf`.
+    private static let credentialParameters: Set<String> = [
         "token", "__token__", "access_token", "accesstoken", "auth_token", "authtoken", "id_token", "refresh_token",
         "auth", "authorization", "authkey", "auth_key", "api_key", "apikey", "api-key", "key", "secret",
         "client_secret", "password", "passwd", "pwd", "jwt", "session", "sessionid", "session_id",
@@ -46,9 +53,20 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return kept.joined(separator: ";")
     }
 
-    private static func isSecret(_ name: Substring) -> Bool {
+    private static func isSecret(_ name: Substring) -> Bool { secretParameters.contains(parameterName(name)) }
+
+    private static func parameterName(_ name: Substring) -> String {
         let decoded = PercentEncoding.decoded(name) ?? Array(name.utf8)
-        return secretParameters.contains(ASCII.lowercased(String(decoding: decoded, as: UTF8.self)))
+        return ASCII.lowercased(String(decoding: decoded, as: UTF8.self))
+    }
+
+    /// Whether URLs that are this one `withoutSecrets` may lead to other files.
+    package var isAmbiguousWithoutSecrets: Bool {
+        guard let query else { return false }
+        return query.split(whereSeparator: { $0 == "&" || $0 == ";" }).contains { part in
+            guard let equals = part.firstIndex(of: "="), part.index(after: equals) < part.endIndex else { return false }
+            return Self.credentialParameters.contains(Self.parameterName(part[..<equals]))
+        }
     }
 
     /// A text that is no URL, for a message: nothing before the last `@`, no query, no raw control character.

@@ -36,7 +36,7 @@ package enum ResponseEvaluator {
     // MARK: 200
 
     private static func judgeWhole(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
-        guard let known = question.known, question.rung != .nothingToJoin else { return .whole(facts) }
+        guard let known = question.known else { return .whole(facts) }
         if facts.isWebPage, !question.expectsWebPage {
             return .webPage(reason: "a web page came in place of the file")
         }
@@ -64,10 +64,10 @@ package enum ResponseEvaluator {
         guard case .satisfied(let range, let complete) = facts.contentRange else {
             return .rangeRefused(reason: "206 with a Content-Range that makes no sense")
         }
-        if let coding = facts.contentCoding, question.rung != .nothingToJoin {
+        if let coding = facts.contentCoding, question.known != nil {
             return .rangeRefused(reason: "the range came coded as \(TerminalSafeText.make(coding, width: 20))")
         }
-        if let known = question.known, question.rung != .nothingToJoin {
+        if let known = question.known {
             if let reason = known.contradiction(with: facts.representation) {
                 return .changed(reason: reason, whole: nil)
             }
@@ -83,7 +83,8 @@ package enum ResponseEvaluator {
     ) -> String? {
         let given = facts.representation
         switch rung {
-        case .nothingToJoin, .checksum: return nil
+        case .nothingToJoin: return "nothing proves that it is of the same file"
+        case .checksum: return nil
         case .ifRange:
             // RFC 9110 §15.3.7: a 206 repeats the ETag of the 200; Last-Modified may be left out after If-Range.
             guard known.entityTag != nil else {
@@ -131,7 +132,7 @@ package enum ResponseEvaluator {
         guard case .unsatisfied(let length) = facts.contentRange else {
             return .askWithoutRange(reason: "the server refuses ranges (416)")
         }
-        guard let known = question.known, question.rung != .nothingToJoin else {
+        guard let known = question.known else {
             return length == 0 ? .empty(facts) : .askWithoutRange(reason: "the server refuses ranges (416)")
         }
         let isEnd = question.asked.lowerBound == length && question.holdsAllBeforeAsked

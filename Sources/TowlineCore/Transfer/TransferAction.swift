@@ -23,7 +23,7 @@ package enum TransferAction: Hashable, Sendable {
     /// Tell the user.
     case notice(TransferNotice)
     /// Tell all downloads of this host.
-    case report(HostReport)
+    case report(HostReport, of: HTTPURL.Origin)
     /// The transfer is over.
     case finish(TransferEnding)
 }

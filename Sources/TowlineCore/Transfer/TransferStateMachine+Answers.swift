@@ -198,6 +198,8 @@ extension TransferStateMachine {
         // It may have been cut since it was asked for.
         let lease = ledger.leases[id]?.range ?? plan.lease
         var actions = dismiss(id)
+        // Its answer is a redirect: not even to a stream does it write anything, and what follows goes on in its place.
+        ledger.release(id)
         if plan.url.origin != target.origin, !isConfirmed {
             actions.append(.notice(TransferNotice(.info, .redirected, "redirected to \(target)")))
         }
@@ -223,12 +225,15 @@ extension TransferStateMachine {
     private mutating func linkExpired(
         _ id: AttemptID, _ status: Int, _ error: TowlineError, _ context: TransferContext
     ) -> [TransferAction] {
-        let wasElsewhere = attempts[id]?.plan.url != terms.source
+        guard let plan = attempts[id]?.plan else { return [] }
+        let wasElsewhere = plan.url != terms.source
         let actions = dismiss(id)
+        // Of several that were asked at the old link, the first one's refusal has said so already.
+        if plan.chain.isEmpty, plan.url != resolved { return actions }
         let others = working(context).count
         if others > 0 {
             budget.lower(to: others, now: context.now)
-            return actions + [.report(.connections(others))]
+            return actions + [.report(.connections(others), of: plan.url.origin)]
         }
         tally.expirations += 1
         guard wasElsewhere, tally.expirations <= 3 else { return actions + fail(error) }
@@ -240,14 +245,15 @@ extension TransferStateMachine {
     private mutating func busy(
         _ id: AttemptID, _ reason: String, _ retryAfter: Duration?, _ overloaded: Bool, _ context: TransferContext
     ) -> [TransferAction] {
+        guard let origin = attempts[id]?.plan.url.origin else { return [] }
         var actions = dismiss(id)
         let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
-        if let wait { actions.append(.report(.leaveAlone(wait))) }
+        if let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }
         let others = working(context).count
         if others > 0 {
             if overloaded {
                 budget.lower(to: others, now: context.now)
-                actions.append(.report(.connections(others)))
+                actions.append(.report(.connections(others), of: origin))
                 let text = "\(reason); going on with \(others) connection\(others == 1 ? "" : "s")"
                 actions.append(.notice(TransferNotice(.info, .limited, text)))
             } else {

@@ -29,6 +29,13 @@ extension TransferStateMachine {
             let isShort = !ledger.missing.isEmpty && attempt.position < attempt.plan.lease.upperBound
             let isEmpty = attempt.position == attempt.plan.lease.lowerBound
             guard isShort, framing != .delimited || isEmpty else { return [] }
+            // All of it was what is compared: without that, which a strong validator allows, the next one brings something.
+            if isEmpty, framing == .delimited, attempt.plan.overlap > 0, !givesOverlapAlone,
+                let rung = joinRung, rung <= .repeatedValidator
+            {
+                givesOverlapAlone = true
+                return []
+            }
             return failed(attempt, TransportFailure(.bodyCut, "the body ended early"), context)
         }
         let cut = TransportFailure(.bodyCut, "the body ended early")
@@ -75,7 +82,14 @@ extension TransferStateMachine {
         _ reason: String, _ wait: Duration?, _ code: TowlineError.Code, limit: Int? = nil, _ context: TransferContext
     ) -> [TransferAction] {
         // An outage takes all connections down within moments: that is one failure, not one for each.
-        if let notBefore, notBefore > context.now, wait == nil { return [] }
+        if let notBefore, notBefore > context.now {
+            // Each says how long to wait; the longest counts.
+            if let wait {
+                self.notBefore = max(notBefore, context.now + wait)
+                waitsForServer = true
+            }
+            return []
+        }
         tally.failures += 1
         lastFailureAt = context.now
         let limit = ledger.written.isEmpty ? limit : nil
@@ -112,6 +126,12 @@ extension TransferStateMachine {
     }
 
     private mutating func wrongContent(_ attempt: Attempt, from start: Int64) -> [TransferAction] {
+        if terms.isStream {
+            return fail(
+                TowlineError(
+                    .checksumMismatch,
+                    "\(terms.source): the content does not match its Content-Digest; it went to standard output already"))
+        }
         tally.digestFailures += 1
         let wrong = ByteRange(start, max(start, attempt.position))
         if !ledger.written.intersection(wrong).isEmpty { contentGeneration += 1 }

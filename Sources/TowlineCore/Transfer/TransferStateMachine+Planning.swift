@@ -80,7 +80,7 @@ extension TransferStateMachine {
     private mutating func tellFinding(_ context: TransferContext) -> [TransferAction] {
         guard let finding = budget.finding, finding != toldFinding, context.otherConnections == 0 else { return [] }
         toldFinding = finding
-        return [.report(.paysOff(finding))]
+        return [.report(.paysOff(finding), of: origin)]
     }
 
     private mutating func grow(by count: Int, _ context: TransferContext) -> [TransferAction] {
@@ -201,6 +201,8 @@ extension TransferStateMachine {
         // Where the length is unknown, the end is found by asking for what follows it, and nothing else.
         if ledger.completeLength == nil, isConfirmed { return 0 }
         let isWeak = (joinRung ?? .unsafe) > .repeatedValidator || isDoubtful
+        // A server that gives so little at once would give nothing else.
+        if givesOverlapAlone, !isWeak { return 0 }
         return min(ledger.writtenBefore(offset), isWeak ? Self.weakOverlap : Self.overlap)
     }
 

@@ -67,6 +67,8 @@ package struct TransferStateMachine: Sendable {
     var representation: Representation?
     var checksums: [Checksum] = []
     var ranges = RangeSupport.unknown
+    /// The server cuts ranges so short that what is compared was all of one.
+    var givesOverlapAlone = false
     /// The server dislikes `If-Range`: rung 2 of the ladder instead of rung 1.
     var dislikesIfRange = false
     var contentCoding: String?
@@ -179,8 +181,7 @@ package struct TransferStateMachine: Sendable {
         case .prepared: return prepared(context)
         case .storageFailed(let error): return fail(error)
         case .partLost(let reason):
-            // While it is published it loses its name because it gets the final one; publishing looks for itself.
-            return phase == .publishing ? [] : startOver(because: reason, isChange: false)
+            return isPartExpected ? startOver(because: reason, isChange: false) : []
         case .tick: return tick(context)
         case .checkpointed(let durable):
             ledger.markDurable(durable)
@@ -274,6 +275,15 @@ package struct TransferStateMachine: Sendable {
             believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
         }
         return believed
+    }
+
+    /// Whether the part file has to be there. While it is published it loses its name because it gets the final one, and
+    /// publishing looks for itself; one that is given up already is not lost once more.
+    private var isPartExpected: Bool {
+        switch phase {
+        case .publishing, .draining(.restart), .draining(.end): false
+        default: !replacesPart
+        }
     }
 
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {

@@ -109,10 +109,13 @@ package struct PublishedFile: Hashable, Sendable {
     package let path: String
     /// Its length.
     package let length: Int64
+    /// Its modification time, seconds since 1970, where a survey found it.
+    package let modified: Int64?
 
     /// Makes one.
-    package init(path: String, length: Int64) {
+    package init(path: String, length: Int64, modified: Int64? = nil) {
         self.path = path
         self.length = length
+        self.modified = modified
     }
 }

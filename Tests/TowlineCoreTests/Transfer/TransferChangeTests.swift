@@ -203,7 +203,7 @@ struct TransferElsewhereTests {
         script.feed(.begin(nil))
         script.answer(503, [("Retry-After", "7")])
         script.endCancelled()
-        #expect(script.actions.contains(.report(.leaveAlone(.seconds(7)))))
+        #expect(script.actions.contains(.report(.leaveAlone(.seconds(7)), of: script.last.url.origin)))
         script.now = .seconds(6)
         script.feed(.tick)
         #expect(script.plans.count == 1)

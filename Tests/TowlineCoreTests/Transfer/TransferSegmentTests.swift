@@ -65,7 +65,7 @@ struct TransferSegmentTests {
         search(&script, .milliseconds(700), limit: 2)
         #expect(script.plans.filter { script.machine.lease(of: $0.id) != nil }.count == 2)
         #expect(script.plans.count >= 4, "four were tried")
-        #expect(script.actions.contains(.report(.paysOff(2))))
+        #expect(script.actions.contains(.report(.paysOff(2), of: script.last.url.origin)))
         #expect(
             script.actions.allSatisfy { if case .cancel = $0 { false } else { true } }, "what is on its way is taken")
     }
@@ -99,7 +99,7 @@ struct TransferSegmentTests {
         script.otherConnections = 13
         search(&script, .milliseconds(600), limit: 99)
         #expect(script.plans.filter { script.machine.lease(of: $0.id) != nil }.count == 3)
-        #expect(script.actions.allSatisfy { if case .report(.paysOff) = $0 { false } else { true } })
+        #expect(script.actions.allSatisfy { if case .report(.paysOff, _) = $0 { false } else { true } })
         var crowded = try alone()
         crowded.otherConnections = 999
         search(&crowded, .milliseconds(600), limit: 99)
@@ -134,7 +134,7 @@ struct TransferSegmentTests {
         script.endCancelled()
         script.answer(script.plans[3], 503)
         script.endCancelled()
-        #expect(script.actions.contains(.report(.connections(2))))
+        #expect(script.actions.contains(.report(.connections(2), of: script.last.url.origin)))
         #expect(script.plans.count == 4)
         #expect(script.ending == nil)
     }

@@ -21,6 +21,7 @@ final class FaultySyscall: Syscall {
     private struct State {
         var calls: [Call] = []
         var plan: @Sendable (Call, Int) -> Fault?
+        var type: Int64?
     }
 
     private let base: any Syscall
@@ -36,6 +37,9 @@ final class FaultySyscall: Syscall {
     var calls: [Call] { state.withLock { $0.calls } }
 
     func setPlan(_ plan: @escaping @Sendable (Call, Int) -> Fault?) { state.withLock { $0.plan = plan } }
+
+    /// From now on every file system has this number (statfs(2)).
+    func setType(_ type: Int64) { state.withLock { $0.type = type } }
 
     private func fault(_ call: Call) -> Fault? {
         let (plan, index) = state.withLock { state in
@@ -91,7 +95,9 @@ final class FaultySyscall: Syscall {
         run(.status) { base.status(directory, path, &status) }
     }
     func space(_ descriptor: Int32, _ space: inout FileSystemSpace) -> Int32 {
-        run(.space) { base.space(descriptor, &space) }
+        let code = run(.space) { base.space(descriptor, &space) }
+        if let type = state.withLock({ $0.type }) { space.type = type }
+        return code
     }
     func lock(_ descriptor: Int32) -> Int32 { run(.lock) { base.lock(descriptor) } }
     func rename(_ directory: Int32, _ from: String, _ to: String, keeps: Bool) -> Int32 {

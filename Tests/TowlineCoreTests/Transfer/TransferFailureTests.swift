@@ -1,0 +1,156 @@
+import Testing
+import TowlineCore
+
+@Suite("What fails for several attempts at once, or where it cannot be taken back")
+struct TransferFailureTests {
+    private static let length: Int64 = 64 << 20
+    private static let mirror = "https://mirror.example/signed"
+
+    /// Four connections at a link that the first URL led to.
+    private func spreadElsewhere() throws -> TransferScript {
+        var script = try TransferScript { $0.connections = 4 }
+        script.feed(.begin(nil))
+        script.answer(302, [("Location", Self.mirror)])
+        script.endCancelled()
+        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        return script
+    }
+
+    /// All of them break, and what is started again later is returned.
+    private func outage(_ script: inout TransferScript) -> [AttemptPlan] {
+        script.write(script.plans[1], to: 1 << 20)
+        for plan in script.plans { script.end(plan, cut()) }
+        script.progress = [:]
+        script.now = .seconds(20)
+        let before = script.plans.count
+        for plan in script.plans where script.machine.lease(of: plan.id) != nil {
+            script.end(plan, cut(.connectFailed))
+        }
+        script.now = .seconds(40)
+        script.feed(.tick)
+        return Array(script.plans[before...])
+    }
+
+    @Test("a link that expired during an outage is one that expired, however many ask it")
+    func expiredForAll() throws {
+        var script = try spreadElsewhere()
+        let plans = outage(&script)
+        #expect(plans.count == 4)
+        #expect(plans.allSatisfy { $0.url.host == "mirror.example" })
+        for plan in plans {
+            script.answer(plan, 403)
+            script.end(plan, .cancelled)
+        }
+        #expect(script.ending == nil)
+        #expect(script.last.url == (try HTTPURL(parsing: TransferScript.url)))
+    }
+
+    @Test("a wait that the server asks of each connection is one wait, of its length")
+    func waitForAll() throws {
+        var script = try spreadElsewhere()
+        let plans = outage(&script)
+        for plan in plans {
+            script.answer(plan, 503, [("Retry-After", "7")])
+            script.end(plan, .cancelled)
+        }
+        let before = script.plans.count
+        #expect(script.notices(.retrying).count { $0.message.contains("next attempt in 7") } == 1)
+        script.now = .seconds(46)
+        script.feed(.tick)
+        #expect(script.plans.count == before)
+        script.now = .seconds(47)
+        script.feed(.tick)
+        #expect(script.plans.count > before)
+    }
+
+    @Test("what a mirror asks for is written down for the mirror")
+    func mirrorsWait() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(302, [("Location", Self.mirror)])
+        script.endCancelled()
+        let mirror = script.last.url.origin
+        script.answer(503, [("Retry-After", "60")])
+        #expect(mirror.host == "mirror.example")
+        #expect(script.actions.contains(.report(.leaveAlone(.seconds(60)), of: mirror)))
+    }
+
+    @Test("a part file that was lost is lost once, however long its successor takes to begin")
+    func lostOnce() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000)
+        script.feed(.partLost(reason: "it was deleted"))
+        script.endCancelled()
+        let plan = script.last
+        for second in 1...8 {
+            script.now = .seconds(second)
+            script.feed(.partLost(reason: "it was deleted"))
+            script.feed(.tick)
+        }
+        #expect(script.ending == nil)
+        #expect(script.last.id == plan.id)
+        #expect(script.notices(.restarted).count == 1)
+    }
+
+    @Test("a stream that is led elsewhere in its middle still wants its proof")
+    func redirectedStream() throws {
+        var script = try TransferScript { $0.isStream = true }
+        script.begin(length: 1_000_000, position: 400_000, tag: "W/\"a\"")
+        script.end(cut())
+        script.answer(302, [("Location", Self.mirror)])
+        script.endCancelled()
+        #expect(script.last.question.rung == .weakWithOverlap)
+        #expect(script.last.lease.lowerBound == 400_000)
+        let prepares = script.prepares.count
+        script.answer(200, [("Content-Length", "1000000"), ("ETag", "W/\"a\"")])
+        script.endCancelled()
+        #expect(script.prepares.count == prepares)
+        #expect(script.failure != nil)
+    }
+
+    @Test("a stream whose content is not what its digest says ends with a wrong checksum")
+    func wrongStream() throws {
+        var script = try TransferScript { $0.isStream = true }
+        script.begin(length: 1_000_000, position: 400_000)
+        script.end(.digestDiffers(from: 0))
+        #expect(script.failure?.code == .checksumMismatch)
+    }
+
+    @Test("a server that gives no more at once than what is compared is asked without that, if its tag is strong")
+    func cappedRanges() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000)
+        script.end(cut())
+        for count in 1...30 {
+            let plan = script.last
+            let lower = plan.lease.lowerBound - plan.overlap
+            let upper = lower + 16_384
+            script.answer(
+                206, [("Content-Range", "bytes \(lower)-\(upper - 1)/1000000"), ("ETag", "\"a\"")])
+            script.write(plan, to: max(plan.lease.lowerBound, upper))
+            script.end(plan, .complete(.delimited))
+            #expect(script.failure == nil, "\(count)")
+        }
+        #expect(script.last.lease.lowerBound >= 400_000 + 28 * 16_384)
+    }
+
+    @Test("nothing is joined to what is known without a rung of the ladder")
+    func withoutARung() throws {
+        let known = Representation(completeLength: 1000, entityTag: EntityTag(fieldValue: "W/\"a\""))
+        let question = ResponseQuestion(
+            asked: .range(ByteRange(400, 1000)), rung: .nothingToJoin, known: known, holdsAllBeforeAsked: true,
+            workedBefore: true, source: try HTTPURL(parsing: TransferScript.url))
+        let tag = ("ETag", "W/\"a\"")
+        let part = ResponseHead(status: 206, fields: HTTPFields([("Content-Range", "bytes 400-999/1000"), tag]))
+        guard case .rangeRefused = ResponseEvaluator.verdict(on: part, to: question) else {
+            Issue.record("a range was taken without proof")
+            return
+        }
+        let whole = ResponseHead(status: 200, fields: HTTPFields([("Content-Length", "1000"), tag]))
+        guard case .rangeIgnored = ResponseEvaluator.verdict(on: whole, to: question) else {
+            Issue.record("the whole was taken for the rest")
+            return
+        }
+    }
+}
