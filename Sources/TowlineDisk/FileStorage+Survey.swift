@@ -228,7 +228,7 @@ extension FileStorage {
         }
         let sink = PartFile(
             file: part, folder: scene.folder, names: scene.names, journal: journal, queue: queue,
-            source: contents.metadata.record.source, boot: scene.folder.boot(boot))
+            source: contents.metadata.record.source, boot: boot)
         return OpenPart(
             sink: sink, journal: journal, claims: journal.written, isDoubtful: isDoubtful, notices: scene.notices)
     }

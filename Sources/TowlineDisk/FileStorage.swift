@@ -165,7 +165,7 @@ package final class FileStorage: Storage {
         if journal != nil { index(of: folder).add(record.source, names.final) }
         let part = PartFile(
             file: file, folder: folder, names: names, journal: journal, queue: queue, source: record.source,
-            boot: folder.boot(boot))
+            boot: boot)
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet())
     }
 

@@ -28,7 +28,7 @@ struct FinishedMark: Equatable, Sendable {
 
     /// The mark of a file; `nil` if there is none, if the file is not as it was when it got it, or if it was not durable
     /// before the machine's last start.
-    init?(of file: Descriptor, boot: BootIdentity) {
+    init?(of file: Descriptor, boot: @autoclosure () -> BootIdentity) {
         var bytes = [UInt8](repeating: 0, count: 56)
         let count = bytes.withUnsafeMutableBytes { buffer -> Int in
             guard let number = try? file.acquire() else { return -1 }
@@ -39,7 +39,7 @@ struct FinishedMark: Equatable, Sendable {
         case (40, FinishedMark.version): break
         case (56, FinishedMark.fleetingVersion):
             let marked = BootIdentity(high: bytes.load(UInt64.self, at: 40), low: bytes.load(UInt64.self, at: 48))
-            guard marked == boot else { return nil }
+            guard marked == boot() else { return nil }
             self.boot = marked
         default: return nil
         }

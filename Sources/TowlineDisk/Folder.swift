@@ -7,8 +7,6 @@ final class Folder: Sendable {
     let descriptor: Descriptor
     let identity: FileIdentity
     private let owner: UInt32
-    /// `BootIdentity.diskSequence` of the disk that it is on.
-    private let disk: UInt64
 
     /// Opens a directory. Links on the way are followed: the user names the directory, only the files are ours.
     init(_ path: String, syscall: any Syscall) throws(TowlineError) {
@@ -30,11 +28,13 @@ final class Folder: Sendable {
         descriptor = Descriptor(code, path: path, syscall: syscall)
         let status = try descriptor.status()
         (identity, owner) = (status.identity, status.owner)
-        disk = BootIdentity.diskSequence(of: status.identity.device, syscall)
     }
 
-    /// The run of the machine, and of the disk that this is on.
-    func boot(_ machine: BootIdentity) -> BootIdentity { machine.on(disk: disk) }
+    /// The run of the machine, and of the disk that this is on. A look at two files of the system's: small files do
+    /// without.
+    func boot(_ machine: BootIdentity) -> BootIdentity {
+        machine.on(disk: BootIdentity.diskSequence(of: identity.device, descriptor.syscall))
+    }
 
     /// The path of a name in here, for messages.
     func path(of name: String) -> String { path == "/" ? "/" + name : path + "/" + name }

@@ -30,7 +30,7 @@ package final class PartFile: Sink {
     let queue: SyncQueue
     /// What the finished file is marked with: where it came from.
     let source: String
-    /// The run of the machine and of the disk.
+    /// The run of the machine.
     let boot: BootIdentity
     private let hasher: PrefixHasher
 

@@ -196,10 +196,11 @@ package actor TransferRunner {
         var progress: [AttemptID: AttemptProgress] = [:]
         for (id, writer) in writers { progress[id] = writer.progress }
         let origin = machine.origin
+        let now = MonotonicClock.now
         return TransferContext(
-            now: MonotonicClock.now, progress: progress, hostNotBefore: services.board.notBefore(origin),
+            now: now, progress: progress, hostNotBefore: services.board.notBefore(origin),
             hostCeiling: services.board.ceiling(origin), hostConnections: services.board.connections(origin),
-            jitter: Double.random(in: 0..<1))
+            jitter: Backoff.jitter(at: now))
     }
 
     private func checkPart() {

@@ -12,6 +12,14 @@ package struct Backoff: Hashable, Sendable {
         self.cap = cap
     }
 
+    /// Something in 0 ..< 1 that clients which failed at the same moment do not share: from the nanoseconds of a clock that
+    /// begins with each machine (Fibonacci hashing). The system's generator would cost a call of the kernel each time.
+    package static func jitter(at now: Duration) -> Double {
+        let (seconds, attoseconds) = now.components
+        let nanoseconds = UInt64(bitPattern: seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
+        return Double((nanoseconds &* 0x9E37_79B9_7F4A_7C15) >> 11) * 0x1p-53
+    }
+
     /// The wait after `failures` failures in a row (1, 2, …). `jitter` in 0 ..< 1 spreads it over 75 % … 125 %.
     package func delay(failures: Int, jitter: Double) -> Duration {
         let doubled = base * (1 << min(max(failures, 1) - 1, 20))

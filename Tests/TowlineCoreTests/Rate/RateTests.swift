@@ -67,6 +67,15 @@ struct RateTests {
         #expect(backoff.delay(failures: 2, jitter: 1) == .seconds(2.5))
     }
 
+    @Test("clients that fail one after the other wait for different times")
+    func jitter() {
+        let values = (0..<1000).map { Backoff.jitter(at: .seconds(100) + .microseconds($0)) }
+        #expect(values.allSatisfy { (0..<1).contains($0) })
+        for tenth in 0..<10 {
+            #expect(values.count { Int($0 * 10) == tenth } > 50, "\(tenth)")
+        }
+    }
+
     @Test("a checkpoint comes every second or 16 MiB, and rarer where syncing is slow")
     func checkpoints() {
         var policy = CheckpointPolicy(now: .zero)

@@ -8,7 +8,10 @@ struct TransferFailureTests {
 
     /// Four connections at a link that the first URL led to.
     private func spreadElsewhere() throws -> TransferScript {
-        var script = try TransferScript { $0.connections = 4 }
+        var script = try TransferScript { terms in
+            terms.connections = 4
+            terms.retry = RetryPolicy(maxTries: 20, backoff: Backoff(base: .seconds(1)))
+        }
         script.feed(.begin(nil))
         script.answer(302, [("Location", Self.mirror)])
         script.endCancelled()
