@@ -48,7 +48,11 @@ final class StagingFolder {
     }
 
     /// Gives the content its final name.
-    func publish(as final: String, durable: Bool) throws(TowlineError) {
+    ///
+    /// - Parameter receipt: what the content carries from then on, where the file system keeps attributes.
+    func publish(as final: String, durable: Bool, receipt: String? = nil) throws(TowlineError) {
+        // Before the sync, so that no crash leaves the name without it.
+        if let receipt { UnpackReceipt.write(receipt, on: descriptor) }
         if durable {
             let code = towline_syncfs(descriptor)
             guard code >= 0 else { throw .unpacking("cannot bring to stable storage", path, -code) }
