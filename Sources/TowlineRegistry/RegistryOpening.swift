@@ -160,7 +160,8 @@ struct RegistryOpening: Sendable {
     private func add(_ downloads: [RegisteredDownload], to writer: DatabaseQueue) throws -> Int {
         try directory.remember(Set(downloads.map(\.directory)))
         return try writer.write { database in
-            try DownloadTable.add(downloads, to: database).count { $0 == .added }
+            let news = try Unlisted(downloads).fetch(database)
+            return try DownloadTable.add(news, to: database).count { $0 == .added }
         }
     }
 }
