@@ -102,4 +102,47 @@ import TowlineEngine
         file.endedAt -= 1
         await #expect(throws: TowlineError.self) { try await steps.perform(.move(to: other), of: file) }
     }
+
+    // MARK: Whose file it is
+
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func nothingFollowsOnAFileThatWasSkipped(isNamed: Bool) async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let downloader = try await site.downloader()
+        let mine = site.downloads.appendingPathComponent("file")
+        try Data("mine".utf8).write(to: mine)
+        let target = site.root.appendingPathComponent("target")
+        let download = try await downloader.add(
+            try site.request("/file") { request in
+                if isNamed { request.destination = .file(mine) }
+                request.existing = .skip
+                request.followUps = [.move(to: target)]
+            })
+        #expect(try await download.file == mine)
+        #expect(try await over(download) == .none)
+        #expect(try String(contentsOf: mine, encoding: .utf8) == "mine")
+        #expect(!FileManager.default.fileExists(atPath: target.path))
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// It comes while the download runs, and is there when that is whole.
+    @Test(.timeLimit(.minutes(1))) func nothingFollowsOnAFileThatCameMeanwhile() async throws {
+        let site = try await Site(["/file": Resource(Self.version)], rate: 300_000)
+        let downloader = try await site.downloader()
+        let target = site.root.appendingPathComponent("target")
+        let download = try await downloader.add(
+            try site.request("/file") { request in
+                request.existing = .skip
+                request.followUps = [.move(to: target)]
+            })
+        try await download.reaches { $0.heldBytes > 0 }
+        let mine = site.downloads.appendingPathComponent("file")
+        try Data("mine".utf8).write(to: mine)
+        #expect(try await over(download) == .none)
+        #expect(try String(contentsOf: mine, encoding: .utf8) == "mine")
+        #expect(site.names == ["file"])
+        await downloader.close()
+        await site.server.stop()
+    }
 }

@@ -74,7 +74,9 @@ extension DownloadCenter {
         _ change: inout RegistryChange, _ completed: CompletedTransfer, _ download: LiveDownload
     ) {
         let now = WallClock.milliseconds
-        let next: FollowUpState = download.request.followUps.isEmpty ? .none : .running(0)
+        var next: FollowUpState = download.request.followUps.isEmpty ? .none : .running(0)
+        // What was there is somebody else's and nobody verified it: it is not unpacked, moved or run.
+        if case .skipped = completed.outcome { next = .none }
         change.state = .init(.finished, reasonCode: next.code, endedAt: now)
         switch completed.outcome {
         case .published(let file), .alreadyThere(let file):

@@ -103,16 +103,19 @@ package enum ExistingPolicy: String, Sendable, CaseIterable {
     case rename
 }
 
-/// The file that publishing made.
+/// The file that publishing made, or left.
 package struct PublishedFile: Hashable, Sendable {
     /// Its path.
     package let path: String
     /// Its length.
     package let length: Int64
+    /// It was there before, is somebody else's, and was left (`ExistingPolicy.skip`).
+    package let isForeign: Bool
 
     /// Makes one.
-    package init(path: String, length: Int64) {
+    package init(path: String, length: Int64, isForeign: Bool = false) {
         self.path = path
         self.length = length
+        self.isForeign = isForeign
     }
 }
