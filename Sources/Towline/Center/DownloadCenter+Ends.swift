@@ -196,6 +196,9 @@ extension LiveDownload {
 }
 
 extension RegistryChange {
+    /// Says where the file is.
+    mutating func setPlace(_ place: Place) { (directory, name) = (place.directory, place.name) }
+
     /// Adds a line to the timeline.
     mutating func note(_ kind: String, _ message: String) {
         entries.append(TimelineEntry(time: WallClock.milliseconds, kind: kind, message: message))

@@ -97,6 +97,8 @@ extension DownloadCenter {
             guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
                 throw illegal("retried", record)
             }
+            // It may still be told that there is no more to do.
+            await endFollowUps(id)
             let next = FollowUpState.running(number)
             // Before the row says so: what is under way when the process ends is found by it at launch.
             try await registry.setValue("", for: "follow/\(id)")
@@ -141,7 +143,7 @@ extension DownloadCenter {
         overrulings.begin(id)
         defer { overruled(id) }
         waits[id] = nil
-        followers[id]?.cancel()
+        await endFollowUps(id)
         try await forget(try await record(id), deletingFiles: deletingFiles)
     }
 

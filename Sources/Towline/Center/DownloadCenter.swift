@@ -17,7 +17,7 @@ actor DownloadCenter {
     var waits: [DownloadID: Wait] = [:]
     var waitCounts: [DownloadID: Int] = [:]
     var renewalsInRow: [DownloadID: Int] = [:]
-    var followers: [DownloadID: Task<Void, Never>] = [:]
+    var followers: [DownloadID: Follower] = [:]
     /// Ends that could not be written down yet; their downloads stay in `live`.
     var unwritten: [DownloadID: DownloadEnd] = [:]
     /// Tries again to write them.
@@ -107,7 +107,13 @@ actor DownloadCenter {
         guard live[id] == nil, let record = try await registry.download(id) else { return }
         switch record.state {
         case .finished where files.hasFinished(record): return
-        case .finished, .failed, .cancelled: try await requeue(id, kind: "added", message: "asked for again")
+        case .finished:
+            await endFollowUps(id)
+            guard let record = try await registry.download(id), record.state == .finished else { return }
+            // It was being moved.
+            if files.hasFinished(record) { return beginFollowUps(id) }
+            try await requeue(id, kind: "added", message: "asked for again")
+        case .failed, .cancelled: try await requeue(id, kind: "added", message: "asked for again")
         default: return
         }
     }
@@ -298,11 +304,11 @@ actor DownloadCenter {
         watch?.cancel()
         alarm?.cancel()
         writing?.cancel()
-        for task in followers.values { task.cancel() }
+        for follower in followers.values { follower.task.cancel() }
         await awaitRuns()
         await writing?.value
         await writeEnds()
-        for task in followers.values { await task.value }
+        for follower in followers.values { await follower.task.value }
         pulse?.cancel()
         await pulse?.value
         hub.close()
