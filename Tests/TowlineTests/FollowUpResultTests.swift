@@ -145,4 +145,31 @@ import TowlineEngine
         await downloader.close()
         await site.server.stop()
     }
+
+    /// It was moved, its file was deleted, and it is asked for again.
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func whatIsFetchedAgainIsMovedAgain(isNamed: Bool) async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let downloader = try await site.downloader()
+        let library = site.root.appendingPathComponent("library")
+        try FileManager.default.createDirectory(at: library, withIntermediateDirectories: true)
+        let target = library.appendingPathComponent("moved")
+        let request = try site.request("/file") { request in
+            if isNamed { request.destination = .file(site.downloads.appendingPathComponent("file")) }
+            request.followUps = [.move(to: target)]
+        }
+        for _ in 0..<2 {
+            let download = try await downloader.add(request)
+            #expect(try await over(download) == .done)
+            let snapshot = try await download.snapshot
+            #expect(snapshot.file == target)
+            let mismatch = try Self.version.content.firstMismatch(
+                inFile: target.path, length: Self.version.length)
+            #expect(mismatch == nil)
+            #expect(site.names.isEmpty)
+            try FileManager.default.removeItem(at: target)
+        }
+        await downloader.close()
+        await site.server.stop()
+    }
 }

@@ -82,10 +82,10 @@ extension DownloadCenter {
         case .published(let file), .alreadyThere(let file):
             change.completeLength = .some(file.length)
             change.heldBytes = file.length
-            change.name = file.path.split(separator: "/").last.map(String.init)
+            change.setPlace(Place(path: file.path))
             change.note("finished", "finished: \(TerminalSafeText.make(file.path))")
         case .skipped(let path):
-            change.name = path.split(separator: "/").last.map(String.init)
+            change.setPlace(Place(path: path))
             // Whatever the server said, it is not of this file.
             change.completeLength = .some(nil)
             change.note("skipped", "\(TerminalSafeText.make(path)) was there already")

@@ -157,16 +157,21 @@ extension DownloadCenter {
         hub.end(record.id)
     }
 
-    func requeue(_ id: DownloadID, kind: String, message: String) async throws(TowlineError) {
+    /// Puts a download in the queue again, with what else is to change.
+    func requeue(
+        _ id: DownloadID, kind: String, message: String, to place: RegistryChange? = nil
+    ) async throws(TowlineError) {
         waits[id] = nil
         waitCounts[id] = nil
-        try await set(id, .init(.queued), kind, message)
+        try await set(id, .init(.queued), kind, message, with: place)
     }
 
-    private func set(_ id: DownloadID, _ state: RegistryChange.State, _ kind: String, _ message: String)
-        async throws(TowlineError)
-    {
-        var change = RegistryChange(id, state: state)
+    private func set(
+        _ id: DownloadID, _ state: RegistryChange.State, _ kind: String, _ message: String,
+        with other: RegistryChange? = nil
+    ) async throws(TowlineError) {
+        var change = other ?? RegistryChange(id)
+        change.state = state
         change.note(kind, message)
         try await registry.apply([change])
         await publish(id)

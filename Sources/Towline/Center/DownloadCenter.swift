@@ -112,10 +112,18 @@ actor DownloadCenter {
             guard let record = try await registry.download(id), record.state == .finished else { return }
             // It was being moved.
             if files.hasFinished(record) { return beginFollowUps(id) }
-            try await requeue(id, kind: "added", message: "asked for again")
+            try await requeue(id, kind: "added", message: "asked for again", to: placeAskedFor(record))
         case .failed, .cancelled: try await requeue(id, kind: "added", message: "asked for again")
         default: return
         }
+    }
+
+    /// Where a download was to go. One that was moved is fetched to there again, and moved again.
+    private func placeAskedFor(_ record: RegisteredDownload) -> RegistryChange {
+        var change = RegistryChange(record.id)
+        guard let place = try? StoredRequest.decode(record.options).place else { return change }
+        (change.directory, change.name) = (place.directory, place.name)
+        return change
     }
 
     // MARK: Running
