@@ -92,4 +92,32 @@ import TowlineEngine
         #expect(try await scene.registry.values(prefix: "follow/").isEmpty)
         await scene.end()
     }
+
+    /// Each may be a program, or an archive of gigabytes.
+    @Test(.timeLimit(.minutes(1))) func fourRunAtOnce() async throws {
+        let count = 12
+        let steps = Steps(isHeld: true)
+        let paths = (0..<count).map { "/\($0)" }
+        let scene = try await Scene(
+            Dictionary(uniqueKeysWithValues: paths.map { ($0, Resource(Version(seed: 1, length: 1000))) }),
+            performer: steps)
+        let requests = try paths.map { path in
+            try scene.site.request(path) { $0.followUps = [Self.step] }
+        }
+        let ids = try await scene.center.add(requests)
+        try await scene.wait {
+            try await scene.registry.downloads(ids).count { $0.state == .finished } == count
+        }
+        try await scene.wait { await steps.calls.count >= 4 }
+        // Time for a fifth, which must not come.
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(await steps.calls.count == 4)
+        await steps.letGo()
+        try await scene.wait {
+            try await scene.registry.downloads(ids).count { $0.reasonCode == FollowUpState.done.code } == count
+        }
+        #expect(await steps.mostAtOnce == 4)
+        #expect(await Set(steps.names).count == count)
+        await scene.end()
+    }
 }

@@ -54,7 +54,9 @@ extension DownloadCenter {
         var number = first
         var file = finishedFile(record, request)
         while number < request.followUps.count {
+            guard await followUpGate.enter() else { return }
             let result = await perform(request.followUps[number], of: file)
+            followUpGate.leave()
             var change = RegistryChange(id)
             let state: FollowUpState
             switch result {

@@ -18,6 +18,7 @@ actor DownloadCenter {
     var waitCounts: [DownloadID: Int] = [:]
     var renewalsInRow: [DownloadID: Int] = [:]
     var followers: [DownloadID: Follower] = [:]
+    let followUpGate = FollowUpGate()
     /// Ends that could not be written down yet; their downloads stay in `live`.
     var unwritten: [DownloadID: DownloadEnd] = [:]
     /// Tries again to write them.
