@@ -109,6 +109,24 @@ import TowlineEngine
         try await expectRebuilt(registry, directories, fewest: 50)
     }
 
+    /// What was read is in the new database's log until that is brought into it: nothing may be lost with the log.
+    @Test func theNewListIsWholeBeforeItHasItsName() async throws {
+        try await make()
+        corrupt("registry.sqlite", 0..<100)
+        let other = Mutex<DatabaseQueue?>(nil)
+        let path = state.database + ".rebuilding"
+        let registry = try await state.open { _ in
+            // SQLite brings the log in when the last connection closes: this one keeps it from that.
+            let queue = try? DatabaseQueue(path: path)
+            _ = try? queue?.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM downloads") }
+            other.withLock { $0 = queue }
+            return []
+        }
+        #expect(try await all(registry).count == 400)
+        try other.withLock { try $0?.close() }
+        await registry.close()
+    }
+
     /// A journal's download that is in the list under another identity, or without its name, is not added.
     @Test func whatIsListedIsNotFoundAgain() async throws {
         let registry = try await state.open()
