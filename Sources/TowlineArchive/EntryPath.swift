@@ -4,11 +4,17 @@ internal import TowlineCore
 ///
 /// Names are hostile: zip-slip is `../` in one of them (CVE-2018-1002200 and its many relatives). What leads out is
 /// refused, not bent: such an archive was made to. What is only awkward is made safe.
-struct EntryPath: Hashable {
+struct EntryPath {
     /// Safe names, the last one the entry's own. Empty for the directory itself.
     let components: [String]
 
     var text: String { components.joined(separator: "/") }
+
+    /// Whether two paths are one for the file system, which compares bytes. Swift takes texts that only look alike,
+    /// such as "é" in one code point or in two, for equal.
+    static func isSame(_ left: some Sequence<String>, _ right: some Sequence<String>) -> Bool {
+        left.elementsEqual(right) { $0.utf8.elementsEqual($1.utf8) }
+    }
 
     /// Why a name is refused.
     struct Refusal: Error, Hashable {

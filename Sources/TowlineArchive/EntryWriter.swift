@@ -100,7 +100,7 @@ final class EntryWriter {
 
     /// Makes `components`, whatever is missing of them, the directory that entries go into.
     private func enter(_ components: ArraySlice<String>) throws(TowlineError) {
-        guard parentPath[...] != components else { return }
+        guard !EntryPath.isSame(parentPath, components) else { return }
         if parent != root { Glibc.close(parent) }
         parent = root
         parentPath = []

@@ -47,20 +47,41 @@ final class StagingFolder {
         for file in [descriptor, own, parent] where file >= 0 { Glibc.close(file) }
     }
 
+    /// `towline_rename`.
+    typealias Rename = (Int32, UnsafePointer<CChar>?, Int32, UnsafePointer<CChar>?, Int32) -> Int32
+
     /// Gives the content its final name.
-    func publish(as final: String, durable: Bool) throws(TowlineError) {
+    ///
+    /// - Parameter receipt: what the content carries from then on, where the file system keeps attributes.
+    func publish(
+        as final: String, durable: Bool, receipt: String? = nil, renaming: Rename = towline_rename
+    ) throws(TowlineError) {
+        // Before the sync, so that no crash leaves the name without it.
+        if let receipt { UnpackReceipt.write(receipt, on: descriptor) }
         if durable {
             let code = towline_syncfs(descriptor)
             guard code >= 0 else { throw .unpacking("cannot bring to stable storage", path, -code) }
         }
-        let code = towline_rename(own, Self.content, parent, final, 1)
+        let code = give(final, renaming)
         guard code >= 0 else {
             let target = parentPath + "/" + final
             throw code == -EEXIST ? Self.taken(target) : .unpacking("cannot rename to \(final):", path, -code)
         }
-        guard !durable || fsync(parent) == 0 else {
+        guard !durable || fsync(parent) == 0 || towline_syncfs(parent) >= 0 else {
             throw .unpacking("cannot bring to stable storage", parentPath, errno)
         }
+    }
+
+    /// Renames if nothing has the name.
+    ///
+    /// Where the file system cannot do that in one step (NFS, some of FUSE), it looks first. What comes between the two
+    /// is kept all the same, unless it is a directory of nothing: a rename puts a directory over nothing else.
+    private func give(_ final: String, _ renaming: Rename) -> Int32 {
+        let code = renaming(own, Self.content, parent, final, 1)
+        guard [-EINVAL, -ENOSYS, -EOPNOTSUPP].contains(code) else { return code }
+        if Self.isThere(parent, final) { return -EEXIST }
+        let plain = renaming(own, Self.content, parent, final, 0)
+        return [-ENOTEMPTY, -ENOTDIR].contains(plain) ? -EEXIST : plain
     }
 
     // MARK: Beginning

@@ -46,11 +46,13 @@ package struct Unpacker: Sendable {
     ///
     /// Cancelling the task ends it soon, with nothing left behind.
     ///
-    /// - Parameter durable: return only when a power loss cannot take anything back.
+    /// - Parameters:
+    ///   - durable: return only when a power loss cannot take anything back.
+    ///   - receipt: tells the directory from others afterwards; see `UnpackReceipt.isOn`.
     /// - Throws: `archiveRefused` and `archiveDamaged` for the archive's own faults, `destinationExists` if something
     ///   has the name, `cancelled`, or what the disk says.
     package func unpack(
-        _ archive: String, into directory: String, as name: String, durable: Bool = true
+        _ archive: String, into directory: String, as name: String, durable: Bool = true, receipt: String? = nil
     ) async throws(TowlineError) -> Result {
         guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(0x2F), !name.utf8.contains(0) else {
             throw TowlineError(.unusableDestination, "\"\(TerminalSafeText.make(name))\" is no name for a directory")
@@ -64,7 +66,7 @@ package struct Unpacker: Sendable {
                 let writer = EntryWriter(root: folder.descriptor, archive: archive, budget: budget, flag: flag)
                 while let head = try reader.next() { try writer.write(head, from: reader) }
                 try writer.finish()
-                try folder.publish(as: name, durable: durable)
+                try folder.publish(as: name, durable: durable, receipt: receipt)
                 return Result(path: directory + "/" + name, entries: writer.entries, bytes: writer.bytes)
             }
         }

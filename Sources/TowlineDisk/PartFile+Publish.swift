@@ -10,7 +10,7 @@ extension PartFile {
     package func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
         if terms.existing == .skip, let present = try folder.status(of: names.final) {
             discard()
-            return PublishedFile(path: folder.path(of: names.final), length: present.size)
+            return PublishedFile(path: folder.path(of: names.final), length: present.size, isForeign: true)
         }
         try checkIntact()
         try settle(terms)
@@ -29,7 +29,7 @@ extension PartFile {
         guard let name = try rename(terms.existing) else {
             let present = try folder.status(of: names.final)
             discard()
-            return PublishedFile(path: folder.path(of: names.final), length: present?.size ?? 0)
+            return PublishedFile(path: folder.path(of: names.final), length: present?.size ?? 0, isForeign: true)
         }
         if terms.durable {
             try await synchronizeName(name)

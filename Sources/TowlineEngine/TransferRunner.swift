@@ -266,7 +266,9 @@ package actor TransferRunner {
             if case .standardOutput = options.target {
                 return CompletedTransfer(outcome: .streamed(length: published.length), receivedBytes: received)
             }
-            return CompletedTransfer(outcome: .published(published), receivedBytes: received)
+            return CompletedTransfer(
+                outcome: published.isForeign ? .skipped(path: published.path) : .published(published),
+                receivedBytes: received)
         case .failed(let error)?:
             guard let badPath, error.code == .checksumMismatch else { throw error }
             throw TowlineError(error.code, "\(error.message), but kept as \(badPath)")

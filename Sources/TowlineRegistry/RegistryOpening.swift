@@ -77,7 +77,7 @@ struct RegistryOpening: Sendable {
             let writer = try DatabaseQueue(path: rebuilding, configuration: Connections.configuration(writes: true))
             let salvaged = try Salvage(path: path, copy: path + ".patched", firstPage: template).copy(to: writer)
             let found = try add(rebuild(directory.knownDirectories), to: writer)
-            try writer.close()
+            try closeWhole(writer, of: rebuilding)
             try FileCall.rename(rebuilding, to: rebuilt)
             try FileCall.synchronize(directory: directory.path)
             let notice = try putInPlace(reason)
@@ -113,12 +113,24 @@ struct RegistryOpening: Sendable {
         close(file)
     }
 
+    /// Closes a database with everything in its file: only the file gets another name.
+    ///
+    /// The log is brought in here, where a full disk is an error. SQLite does that at the close too, but says nothing
+    /// if it fails, and does not do it while somebody else looks.
+    private func closeWhole(_ writer: DatabaseQueue, of path: String) throws {
+        _ = try writer.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+        guard FileCall.size(path: path + "-wal") == 0 else {
+            throw TowlineError(.diskFailure, "the log of \(path) cannot be brought into it")
+        }
+        try writer.close()
+    }
+
     /// Makes a database without downloads.
     /// - Returns: its first page.
     private func emptyDatabase(_ path: String) throws -> [UInt8] {
         let writer = try DatabaseQueue(path: path, configuration: Connections.configuration(writes: true))
         try migrator.migrate(writer)
-        try writer.close()
+        try closeWhole(writer, of: path)
         let file = try FileCall.open(path, O_RDONLY | O_CLOEXEC)
         defer { close(file) }
         return FileCall.read(file, count: 4096, at: 0)
@@ -160,7 +172,8 @@ struct RegistryOpening: Sendable {
     private func add(_ downloads: [RegisteredDownload], to writer: DatabaseQueue) throws -> Int {
         try directory.remember(Set(downloads.map(\.directory)))
         return try writer.write { database in
-            try DownloadTable.add(downloads, to: database).count { $0 == .added }
+            let news = try Unlisted(downloads).fetch(database)
+            return try DownloadTable.add(news, to: database).count { $0 == .added }
         }
     }
 }

@@ -85,6 +85,20 @@ struct UnpackerTests {
         #expect(workshop.text("dot/file") == "x")
     }
 
+    @Test("names of the same characters and other bytes are two names")
+    func otherBytes() async throws {
+        let workshop = try Workshop()
+        try await workshop.python(
+            """
+            with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as tar:
+                data(tar, "\\u00e9/x", b"one"); data(tar, "e\\u0301/x", b"other"); data(tar, "\\u00e9/y")
+            """)
+        try await workshop.unpack("it.tar")
+        #expect(workshop.text("\u{E9}/x") == "one")
+        #expect(workshop.text("e\u{301}/x") == "other")
+        #expect(workshop.names(workshop.out + "/it").map { Array($0.utf8) } == [[0x65, 0xCC, 0x81], [0xC3, 0xA9]])
+    }
+
     @Test("an archive of nothing is an empty directory")
     func empty() async throws {
         for make in [

@@ -76,11 +76,26 @@ import TowlineEngine
         #expect(try await publish(kept, .rename).path == directory.path + "/file (1)")
         #expect(directory["file (1)"] == pattern(0..<5000) && directory["file"] == [7])
 
-        #expect(try await publish(try whole(), .skip) == PublishedFile(path: directory.path + "/file", length: 1))
+        let skipped = PublishedFile(path: directory.path + "/file", length: 1, isForeign: true)
+        #expect(try await publish(try whole(), .skip) == skipped)
         #expect(directory.names == ["file", "file (1)"] && directory["file"] == [7])
 
         _ = try await publish(try whole(), .overwrite)
         #expect(directory["file"] == pattern(0..<5000))
+    }
+
+    /// It comes between the look at the name and the rename.
+    @Test func aFileThatCameAtTheLastMomentIsSkipped() async throws {
+        let faulty = FaultySyscall()
+        let part = try whole(FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1)))
+        let path = directory.path + "/file"
+        faulty.setPlan { call, _ in
+            if call == .rename { close(open(path, O_WRONLY | O_CREAT, 0o600)) }
+            return nil
+        }
+        let file = try await publish(part, .skip)
+        #expect(file == PublishedFile(path: path, length: 0, isForeign: true))
+        #expect(directory.names == ["file"] && directory["file"] == [])
     }
 
     @Test func theNumberGoesBeforeTheLastExtension() {

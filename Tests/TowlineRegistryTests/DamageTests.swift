@@ -109,6 +109,57 @@ import TowlineEngine
         try await expectRebuilt(registry, directories, fewest: 50)
     }
 
+    /// What was read is in the new database's log until that is brought into it: nothing may be lost with the log.
+    @Test func theNewListIsWholeBeforeItHasItsName() async throws {
+        try await make()
+        corrupt("registry.sqlite", 0..<100)
+        let other = Mutex<DatabaseQueue?>(nil)
+        let path = state.database + ".rebuilding"
+        let registry = try await state.open { _ in
+            // SQLite brings the log in when the last connection closes: this one keeps it from that.
+            let queue = try? DatabaseQueue(path: path)
+            _ = try? queue?.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM downloads") }
+            other.withLock { $0 = queue }
+            return []
+        }
+        #expect(try await all(registry).count == 400)
+        try other.withLock { try $0?.close() }
+        await registry.close()
+    }
+
+    /// A journal's download that is in the list under another identity, or without its name, is not added.
+    @Test func whatIsListedIsNotFoundAgain() async throws {
+        let registry = try await state.open()
+        var unnamed = Sample.download(1)
+        unnamed.name = nil
+        _ = try await registry.add([unnamed, Sample.download(2), Sample.download(3)])
+        await registry.close()
+        corrupt("registry.sqlite", 0..<100)
+        let again = try await state.open { _ in
+            func found(_ number: Int, _ change: (inout RegisteredDownload) -> Void = { _ in }) -> RegisteredDownload {
+                var download = Sample.download(number)
+                download.id = Sample.id(number + 100)
+                download.identity = "found \(number)"
+                change(&download)
+                return download
+            }
+            return [
+                // The same but for what is secret, under the name that the list had not heard of.
+                found(1) { $0.source = "\($0.host)/files/1.iso?X-Amz-Signature=other&part=1" },
+                found(2) { $0.source = "\($0.host)/elsewhere" },
+                // Neither of these is one that is listed.
+                found(1) { ($0.source, $0.id) = ($0.source.replacing("files", with: "FILES"), Sample.id(201)) },
+                found(3) { $0.name = "another" },
+                found(4),
+            ]
+        }
+        #expect(
+            Set(try await all(again).map(\.id)) == [
+                Sample.id(1), Sample.id(2), Sample.id(3), Sample.id(201), Sample.id(103), Sample.id(104),
+            ])
+        await again.close()
+    }
+
     @Test func row104TheDatabaseIsGone() async throws {
         try await make()
         unlink(state.database)

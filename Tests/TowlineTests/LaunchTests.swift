@@ -31,6 +31,30 @@ import Towline
         await site.server.stop()
     }
 
+    /// What the list says of a download and what its journal says of it are one entry.
+    @Test(arguments: [false, true]) func aListThatIsRebuiltHasNothingTwice(hasSecrets: Bool) async throws {
+        let site = try await Site(["/file": Resource(Self.version)], rate: 2_000_000)
+        var downloader = try await site.downloader()
+        var request = try site.request("/file")
+        if hasSecrets {
+            let text = request.url.absoluteString.replacingOccurrences(of: "://", with: "://me:secret@")
+            request.url = try #require(URL(string: text))
+            request.destination = .file(site.downloads.appendingPathComponent("file"))
+        }
+        let id = try await downloader.add(request).id
+        try await #require(try await downloader.download(id)).reaches { $0.heldBytes > 1_500_000 }
+        await downloader.close()
+        let list = try FileHandle(forWritingTo: site.root.appendingPathComponent("state/registry.sqlite"))
+        try list.write(contentsOf: Data(repeating: 0x5A, count: 100))
+        try list.close()
+
+        downloader = try await site.downloader { $0.resumesAtLaunch = false }
+        #expect(downloader.notices.count == 1, "\(downloader.notices)")
+        #expect(try await downloader.downloads().downloads.map(\.id) == [id])
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func twoOnOneStateDirectoryIsAClearError() async throws {
         let site = try await Site([:])
         let first = try await site.downloader()

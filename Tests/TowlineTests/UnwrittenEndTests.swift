@@ -1,50 +1,13 @@
 import FaultServer
 import Foundation
 import Testing
-@testable import Towline
-import TowlineCurl
-import TowlineDisk
 import TowlineEngine
-import TowlineRegistry
+
+@testable import Towline
 
 /// Row 87: the disk of the list is full while downloads end.
 @Suite struct UnwrittenEndTests {
     private static let version = Version(seed: 87, length: 2_000_000)
-
-    private struct Scene {
-        let site: Site
-        let registry: LateRegistry
-        let center: DownloadCenter
-        let hub = SnapshotHub()
-
-        init(_ resources: [String: Resource], _ change: (inout Configuration) -> Void = { _ in }) async throws {
-            site = try await Site(resources)
-            registry = LateRegistry(
-                try await SQLiteRegistry.open(
-                    stateDirectory: site.root.appendingPathComponent("state").path, rebuild: { _ in [] }))
-            var configuration = Configuration()
-            configuration.networkRetryInterval = 0.1
-            change(&configuration)
-            let storage = FileStorage()
-            center = DownloadCenter(
-                registry: registry,
-                services: TransferServices(
-                    transport: CurlTransport(), storage: storage, board: HostBoard(), limiter: RateLimiter(rate: 0)),
-                files: LocalFiles(storage: storage), performer: LocalFollowUps(), configuration: configuration,
-                hub: hub)
-        }
-
-        func add(_ path: String) async throws -> DownloadID { try await center.add([try site.request(path)])[0] }
-
-        func wait(_ isSo: () async throws -> Bool) async throws {
-            while try await !isSo() { try await Task.sleep(for: .milliseconds(20)) }
-        }
-
-        func end() async {
-            await center.close()
-            await site.server.stop()
-        }
-    }
 
     @Test(.timeLimit(.minutes(1))) func aFinishIsWrittenDownWhenThereIsRoomAgain() async throws {
         let scene = try await Scene(["/file": Resource(Self.version)])

@@ -74,16 +74,18 @@ extension DownloadCenter {
         _ change: inout RegistryChange, _ completed: CompletedTransfer, _ download: LiveDownload
     ) {
         let now = WallClock.milliseconds
-        let next: FollowUpState = download.request.followUps.isEmpty ? .none : .running(0)
+        var next: FollowUpState = download.request.followUps.isEmpty ? .none : .running(0)
+        // What was there is somebody else's and nobody verified it: it is not unpacked, moved or run.
+        if case .skipped = completed.outcome { next = .none }
         change.state = .init(.finished, reasonCode: next.code, endedAt: now)
         switch completed.outcome {
         case .published(let file), .alreadyThere(let file):
             change.completeLength = .some(file.length)
             change.heldBytes = file.length
-            change.name = file.path.split(separator: "/").last.map(String.init)
+            change.setPlace(Place(path: file.path))
             change.note("finished", "finished: \(TerminalSafeText.make(file.path))")
         case .skipped(let path):
-            change.name = path.split(separator: "/").last.map(String.init)
+            change.setPlace(Place(path: path))
             // Whatever the server said, it is not of this file.
             change.completeLength = .some(nil)
             change.note("skipped", "\(TerminalSafeText.make(path)) was there already")
@@ -194,6 +196,9 @@ extension LiveDownload {
 }
 
 extension RegistryChange {
+    /// Says where the file is.
+    mutating func setPlace(_ place: Place) { (directory, name) = (place.directory, place.name) }
+
     /// Adds a line to the timeline.
     mutating func note(_ kind: String, _ message: String) {
         entries.append(TimelineEntry(time: WallClock.milliseconds, kind: kind, message: message))

@@ -97,6 +97,8 @@ extension DownloadCenter {
             guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
                 throw illegal("retried", record)
             }
+            // It may still be told that there is no more to do.
+            await endFollowUps(id)
             let next = FollowUpState.running(number)
             // Before the row says so: what is under way when the process ends is found by it at launch.
             try await registry.setValue("", for: "follow/\(id)")
@@ -141,7 +143,7 @@ extension DownloadCenter {
         overrulings.begin(id)
         defer { overruled(id) }
         waits[id] = nil
-        followers[id]?.cancel()
+        await endFollowUps(id)
         try await forget(try await record(id), deletingFiles: deletingFiles)
     }
 
@@ -155,16 +157,21 @@ extension DownloadCenter {
         hub.end(record.id)
     }
 
-    func requeue(_ id: DownloadID, kind: String, message: String) async throws(TowlineError) {
+    /// Puts a download in the queue again, with what else is to change.
+    func requeue(
+        _ id: DownloadID, kind: String, message: String, to place: RegistryChange? = nil
+    ) async throws(TowlineError) {
         waits[id] = nil
         waitCounts[id] = nil
-        try await set(id, .init(.queued), kind, message)
+        try await set(id, .init(.queued), kind, message, with: place)
     }
 
-    private func set(_ id: DownloadID, _ state: RegistryChange.State, _ kind: String, _ message: String)
-        async throws(TowlineError)
-    {
-        var change = RegistryChange(id, state: state)
+    private func set(
+        _ id: DownloadID, _ state: RegistryChange.State, _ kind: String, _ message: String,
+        with other: RegistryChange? = nil
+    ) async throws(TowlineError) {
+        var change = other ?? RegistryChange(id)
+        change.state = state
         change.note(kind, message)
         try await registry.apply([change])
         await publish(id)

@@ -84,6 +84,7 @@ struct DownloadEnd {
             record.waitUntil = state.waitUntil
             record.endedAt = state.endedAt
         }
+        if let directory = change.directory { record.directory = directory }
         if let name = change.name { record.name = name }
         if let length = change.completeLength { record.completeLength = length }
         if let held = change.heldBytes { record.heldBytes = held }

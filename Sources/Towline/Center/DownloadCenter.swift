@@ -17,7 +17,8 @@ actor DownloadCenter {
     var waits: [DownloadID: Wait] = [:]
     var waitCounts: [DownloadID: Int] = [:]
     var renewalsInRow: [DownloadID: Int] = [:]
-    var followers: [DownloadID: Task<Void, Never>] = [:]
+    var followers: [DownloadID: Follower] = [:]
+    let followUpGate = FollowUpGate()
     /// Ends that could not be written down yet; their downloads stay in `live`.
     var unwritten: [DownloadID: DownloadEnd] = [:]
     /// Tries again to write them.
@@ -107,9 +108,23 @@ actor DownloadCenter {
         guard live[id] == nil, let record = try await registry.download(id) else { return }
         switch record.state {
         case .finished where files.hasFinished(record): return
-        case .finished, .failed, .cancelled: try await requeue(id, kind: "added", message: "asked for again")
+        case .finished:
+            await endFollowUps(id)
+            guard let record = try await registry.download(id), record.state == .finished else { return }
+            // It was being moved.
+            if files.hasFinished(record) { return beginFollowUps(id) }
+            try await requeue(id, kind: "added", message: "asked for again", to: placeAskedFor(record))
+        case .failed, .cancelled: try await requeue(id, kind: "added", message: "asked for again")
         default: return
         }
+    }
+
+    /// Where a download was to go. One that was moved is fetched to there again, and moved again.
+    private func placeAskedFor(_ record: RegisteredDownload) -> RegistryChange {
+        var change = RegistryChange(record.id)
+        guard let place = try? StoredRequest.decode(record.options).place else { return change }
+        (change.directory, change.name) = (place.directory, place.name)
+        return change
     }
 
     // MARK: Running
@@ -298,11 +313,11 @@ actor DownloadCenter {
         watch?.cancel()
         alarm?.cancel()
         writing?.cancel()
-        for task in followers.values { task.cancel() }
+        for follower in followers.values { follower.task.cancel() }
         await awaitRuns()
         await writing?.value
         await writeEnds()
-        for task in followers.values { await task.value }
+        for follower in followers.values { await follower.task.value }
         pulse?.cancel()
         await pulse?.value
         hub.close()

@@ -21,6 +21,9 @@ struct FinishedFile: Hashable, Sendable {
     var endedAt: Int64
     /// What it hashes to, if that was asked for.
     var checksum: String?
+
+    /// What the results of its follow-ups carry. The same download, fetched anew, has another.
+    var receipt: String { "\(id) \(endedAt)" }
 }
 
 extension FollowUp {

@@ -21,34 +21,23 @@ struct LocalFollowUps: FollowUpPerformer {
         let target = directory.standardizedFileURL
         do throws(TowlineError) {
             _ = try await Unpacker().unpack(
-                file.path, into: target.deletingLastPathComponent().path, as: target.lastPathComponent)
+                file.path, into: target.deletingLastPathComponent().path, as: target.lastPathComponent,
+                receipt: file.receipt)
         } catch {
-            // It appears whole or not at all: what is there since this file came is what a kill kept us from noting.
-            if error.code == .destinationExists, isNewer(target, than: file) { return }
+            // It appears whole or not at all. What a kill kept the list from hearing of carries the receipt of this
+            // step; anything else that has the name is somebody's own, and nothing was unpacked.
+            if error.code == .destinationExists, UnpackReceipt.isOn(target.path, file.receipt) { return }
             throw error
         }
-    }
-
-    private func isNewer(_ directory: URL, than file: FinishedFile) -> Bool {
-        func changed(_ path: String) -> Date? {
-            var status = stat()
-            guard lstat(path, &status) == 0 else { return nil }
-            return Date(
-                timeIntervalSince1970: Double(status.st_ctim.tv_sec) + Double(status.st_ctim.tv_nsec) / 1_000_000_000)
-        }
-        guard let made = changed(directory.path), let came = changed(file.path) else { return false }
-        return made > came
     }
 
     /// One rename, never over something else.
     private func move(_ file: FinishedFile, _ target: URL) throws(TowlineError) -> String {
         let path = target.standardizedFileURL.path
         let name = TerminalSafeText.make(path)
-        let number = FileMove.rename(file.path, to: path)
-        if number == 0 { return path }
-        // Done already, before a kill.
-        if number == ENOENT, length(path) == file.length { return path }
+        let number = FileMove.rename(file.path, to: path, receipt: file.receipt)
         switch number {
+        case 0: return path
         case EEXIST: throw TowlineError(.destinationExists, "\(name) exists; nothing was moved", systemError: number)
         case EXDEV:
             throw TowlineError(
@@ -58,11 +47,6 @@ struct LocalFollowUps: FollowUpPerformer {
             throw TowlineError(
                 .followUpFailed, "cannot move to \(name): \(String(cString: strerror(number)))", systemError: number)
         }
-    }
-
-    private func length(_ path: String) -> Int64? {
-        var status = stat()
-        return lstat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
     private func run(_ program: URL, _ arguments: [String], _ timeout: Double, _ file: FinishedFile)

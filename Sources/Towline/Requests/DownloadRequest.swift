@@ -64,7 +64,7 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     public var existing = Existing.fail
     /// Added without being started: it begins with ``Download/resume()``.
     public var startsPaused = false
-    /// What follows once the file is verified and published.
+    /// What follows once the file is verified and published. Nothing follows on a file that was there and was skipped.
     public var followUps: [FollowUp] = []
     /// `http`, `https` or `socks5h` URL of a proxy; `nil`: what the environment says.
     public var proxy: String?

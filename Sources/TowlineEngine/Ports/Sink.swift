@@ -103,7 +103,7 @@ package enum ExistingPolicy: String, Sendable, CaseIterable {
     case rename
 }
 
-/// The file that publishing made.
+/// The file that publishing made, or left.
 package struct PublishedFile: Hashable, Sendable {
     /// Its path.
     package let path: String
@@ -111,11 +111,14 @@ package struct PublishedFile: Hashable, Sendable {
     package let length: Int64
     /// Its modification time, seconds since 1970, where a survey found it.
     package let modified: Int64?
+    /// It was there before, is somebody else's, and was left (`ExistingPolicy.skip`).
+    package let isForeign: Bool
 
     /// Makes one.
-    package init(path: String, length: Int64, modified: Int64? = nil) {
+    package init(path: String, length: Int64, modified: Int64? = nil, isForeign: Bool = false) {
         self.path = path
         self.length = length
         self.modified = modified
+        self.isForeign = isForeign
     }
 }

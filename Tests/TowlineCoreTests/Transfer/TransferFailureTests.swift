@@ -58,7 +58,8 @@ struct TransferFailureTests {
             script.end(plan, .cancelled)
         }
         let before = script.plans.count
-        #expect(script.notices(.retrying).count { $0.message.contains("next attempt in 7") } == 1)
+        let waits = script.notices(.retrying).map(\.message).filter { $0.contains("next attempt") }
+        #expect(waits.count { $0.contains("in 7 s") } == 1, "\(waits)")
         script.now = .seconds(46)
         script.feed(.tick)
         #expect(script.plans.count == before)

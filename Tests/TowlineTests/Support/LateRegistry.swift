@@ -18,6 +18,12 @@ actor LateRegistry: Registry {
     /// From now on, or from now on no more, nothing but additions can be written.
     func fill(_ isFull: Bool = true) { self.isFull = isFull }
 
+    /// How often a change was refused since this was last asked.
+    func takeRefusals() -> Int {
+        defer { refusals = 0 }
+        return refusals
+    }
+
     private func checkSpace() throws(TowlineError) {
         guard isFull else { return }
         refusals += 1

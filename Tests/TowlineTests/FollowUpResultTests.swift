@@ -1,0 +1,175 @@
+import FaultServer
+import Foundation
+import Testing
+import TowlineEngine
+
+@testable import Towline
+
+/// A step of what follows is done when its own result is there: not because something has the name.
+@Suite struct FollowUpResultTests {
+    private static let version = Version(seed: 43, length: 300_000)
+    /// A zip file of nothing.
+    private static let archive = "PK\u{5}\u{6}" + String(repeating: "\0", count: 18)
+    private let root = FileManager.default.temporaryDirectory.appendingPathComponent("towline-\(UUID().uuidString)")
+
+    private func resource() -> Resource {
+        Resource(Version(seed: 1, length: 22), behaviour: Behaviour { _ in Reply(200, text: Self.archive) })
+    }
+
+    /// Waits until its follow-ups are over.
+    private func over(_ download: Download) async throws -> FollowUpState {
+        while true {
+            let now = try await download.snapshot
+            switch (now.state, now.followUp) {
+            case (.finished, .running), (.queued, _), (.connecting, _), (.downloading, _), (.verifying, _),
+                (.publishing, _):
+                try await Task.sleep(for: .milliseconds(5))
+            default: return now.followUp
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aDirectoryOfOthersIsNoResult() async throws {
+        let site = try await Site(["/it.zip": resource()])
+        let downloader = try await site.downloader()
+        let out = site.root.appendingPathComponent("out")
+        try FileManager.default.createDirectory(at: out, withIntermediateDirectories: true)
+        let download = try await downloader.add(
+            try site.request("/it.zip") {
+                $0.followUps = [
+                    .unpack(into: out), .run(program: URL(fileURLWithPath: "/bin/rm"), arguments: ["{path}"]),
+                ]
+            })
+        guard case .failed(0, _) = try await over(download) else {
+            Issue.record("\(try await download.snapshot.followUp)")
+            return
+        }
+        // It changes, as any directory may.
+        let other = out.appendingPathComponent("other")
+        try Data().write(to: other)
+        try FileManager.default.removeItem(at: other)
+        try await download.retry()
+        let again = try await over(download)
+        guard case .failed(0, let reason) = again else {
+            Issue.record("\(again)")
+            return
+        }
+        #expect(reason.contains("is there already"))
+        #expect(site.names == ["it.zip"], "the only copy is there")
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    // MARK: After a kill
+
+    private func file(_ name: String, _ text: String, endedAt: Int64 = 7) throws -> FinishedFile {
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        let path = root.appendingPathComponent(name)
+        try Data(text.utf8).write(to: path)
+        return FinishedFile(
+            id: DownloadID(milliseconds: 1, random: (2, 3)), path: path.path, source: "http://localhost/\(name)",
+            length: Int64(text.utf8.count), endedAt: endedAt)
+    }
+
+    @Test func whatWasUnpackedBeforeAKillIsDone() async throws {
+        defer { try? FileManager.default.removeItem(at: root) }
+        var file = try file("it.zip", Self.archive)
+        let out = root.appendingPathComponent("out")
+        let steps = LocalFollowUps()
+        _ = try await steps.perform(.unpack(into: out), of: file)
+        // The list was not told of it.
+        _ = try await steps.perform(.unpack(into: out), of: file)
+        // The same download, fetched anew, may be another file.
+        file.endedAt += 1
+        let error = await #expect(throws: TowlineError.self) {
+            _ = try await steps.perform(.unpack(into: out), of: file)
+        }
+        #expect(error?.code == .destinationExists)
+    }
+
+    @Test func whatWasMovedBeforeAKillIsDone() async throws {
+        defer { try? FileManager.default.removeItem(at: root) }
+        var file = try file("file", "twelve bytes")
+        let target = root.appendingPathComponent("target")
+        let steps = LocalFollowUps()
+        #expect(try await steps.perform(.move(to: target), of: file) == target.path)
+        #expect(try await steps.perform(.move(to: target), of: file) == target.path)
+        // Another file of the same length is no result.
+        file.endedAt += 1
+        await #expect(throws: TowlineError.self) { try await steps.perform(.move(to: target), of: file) }
+        let other = root.appendingPathComponent("other")
+        try Data("twelve other".utf8).write(to: other)
+        file.endedAt -= 1
+        await #expect(throws: TowlineError.self) { try await steps.perform(.move(to: other), of: file) }
+    }
+
+    // MARK: Whose file it is
+
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func nothingFollowsOnAFileThatWasSkipped(isNamed: Bool) async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let downloader = try await site.downloader()
+        let mine = site.downloads.appendingPathComponent("file")
+        try Data("mine".utf8).write(to: mine)
+        let target = site.root.appendingPathComponent("target")
+        let download = try await downloader.add(
+            try site.request("/file") { request in
+                if isNamed { request.destination = .file(mine) }
+                request.existing = .skip
+                request.followUps = [.move(to: target)]
+            })
+        #expect(try await download.file == mine)
+        #expect(try await over(download) == .none)
+        #expect(try String(contentsOf: mine, encoding: .utf8) == "mine")
+        #expect(!FileManager.default.fileExists(atPath: target.path))
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// It comes while the download runs, and is there when that is whole.
+    @Test(.timeLimit(.minutes(1))) func nothingFollowsOnAFileThatCameMeanwhile() async throws {
+        let site = try await Site(["/file": Resource(Self.version)], rate: 300_000)
+        let downloader = try await site.downloader()
+        let target = site.root.appendingPathComponent("target")
+        let download = try await downloader.add(
+            try site.request("/file") { request in
+                request.existing = .skip
+                request.followUps = [.move(to: target)]
+            })
+        try await download.reaches { $0.heldBytes > 0 }
+        let mine = site.downloads.appendingPathComponent("file")
+        try Data("mine".utf8).write(to: mine)
+        #expect(try await over(download) == .none)
+        #expect(try String(contentsOf: mine, encoding: .utf8) == "mine")
+        #expect(site.names == ["file"])
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// It was moved, its file was deleted, and it is asked for again.
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func whatIsFetchedAgainIsMovedAgain(isNamed: Bool) async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let downloader = try await site.downloader()
+        let library = site.root.appendingPathComponent("library")
+        try FileManager.default.createDirectory(at: library, withIntermediateDirectories: true)
+        let target = library.appendingPathComponent("moved")
+        let request = try site.request("/file") { request in
+            if isNamed { request.destination = .file(site.downloads.appendingPathComponent("file")) }
+            request.followUps = [.move(to: target)]
+        }
+        for _ in 0..<2 {
+            let download = try await downloader.add(request)
+            #expect(try await over(download) == .done)
+            let snapshot = try await download.snapshot
+            #expect(snapshot.file == target)
+            let mismatch = try Self.version.content.firstMismatch(
+                inFile: target.path, length: Self.version.length)
+            #expect(mismatch == nil)
+            #expect(site.names.isEmpty)
+            try FileManager.default.removeItem(at: target)
+        }
+        await downloader.close()
+        await site.server.stop()
+    }
+}

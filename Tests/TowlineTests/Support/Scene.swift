@@ -1,0 +1,48 @@
+import FaultServer
+import Foundation
+import TowlineCurl
+import TowlineDisk
+import TowlineEngine
+import TowlineRegistry
+
+@testable import Towline
+
+/// A center whose list may be busy or full, with a server and a folder for downloads.
+struct Scene {
+    let site: Site
+    let registry: LateRegistry
+    let center: DownloadCenter
+    let hub = SnapshotHub()
+
+    init(
+        _ resources: [String: Resource], rate: Int64? = nil, performer: any FollowUpPerformer = LocalFollowUps(),
+        _ change: (inout Configuration) -> Void = { _ in }
+    ) async throws {
+        site = try await Site(resources, rate: rate)
+        registry = LateRegistry(
+            try await SQLiteRegistry.open(
+                stateDirectory: site.root.appendingPathComponent("state").path, rebuild: { _ in [] }))
+        var configuration = Configuration()
+        configuration.networkRetryInterval = 0.1
+        change(&configuration)
+        let storage = FileStorage()
+        center = DownloadCenter(
+            registry: registry,
+            services: TransferServices(
+                transport: CurlTransport(), storage: storage, board: HostBoard(), limiter: RateLimiter(rate: 0)),
+            files: LocalFiles(storage: storage), performer: performer, configuration: configuration, hub: hub)
+    }
+
+    func add(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) async throws -> DownloadID {
+        try await center.add([try site.request(path, change)])[0]
+    }
+
+    func wait(_ isSo: () async throws -> Bool) async throws {
+        while try await !isSo() { try await Task.sleep(for: .milliseconds(20)) }
+    }
+
+    func end() async {
+        await center.close()
+        await site.server.stop()
+    }
+}
