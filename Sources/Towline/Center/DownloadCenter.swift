@@ -73,14 +73,14 @@ actor DownloadCenter {
         for request in requests { records.append(try record(request)) }
         let additions = try await registry.add(records)
         var names: [DownloadID] = []
-        for (record, addition) in zip(records, additions) {
+        for (index, addition) in additions.enumerated() {
             switch addition {
             case .added:
-                names.append(record.id)
-                hub.publish(.added(DownloadSnapshot(record)))
+                names.append(records[index].id)
+                hub.publish(.added(DownloadSnapshot(records[index])))
             case .existing(let id):
                 names.append(id)
-                try await reviveIfLost(id)
+                try await reviveIfLost(id, as: requests[index], records[index])
             }
         }
         pump()
@@ -102,14 +102,35 @@ actor DownloadCenter {
     }
 
     /// A download that is added again although it is finished is so no more if its file is gone; one that failed or was
-    /// cancelled begins again.
-    private func reviveIfLost(_ id: DownloadID) async throws(TowlineError) {
+    /// cancelled begins again, as it is asked for now: what made it fail may be what is different.
+    private func reviveIfLost(
+        _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
+    ) async throws(TowlineError) {
+        await beginChange(of: id)
+        defer { endChange(of: id) }
         guard live[id] == nil, let record = try await registry.download(id) else { return }
         switch record.state {
         case .finished where files.hasFinished(record): return
-        case .finished, .failed, .cancelled: try await requeue(id, kind: "added", message: "asked for again")
+        case .finished, .failed, .cancelled: break
         default: return
         }
+        var request = request
+        // Neither asker gets by the other what may not be had by oneself.
+        if let old = try? StoredRequest.decode(record.options), old.publicAddressesOnly {
+            request.publicAddressesOnly = true
+        }
+        var change = RegistryChange(id, state: .init(asked.state))
+        change.options = try StoredRequest.encode(request)
+        change.source = asked.source
+        change.host = asked.host
+        change.metadata = asked.metadata
+        change.group = .some(asked.group)
+        if asked.priority != record.priority { change.priority = asked.priority }
+        change.note("added", "asked for again")
+        waits[id] = nil
+        waitCounts[id] = nil
+        try await registry.apply([change])
+        await publish(id)
     }
 
     // MARK: Running

@@ -10,7 +10,8 @@ struct AddCommand: AsyncParsableCommand {
         abstract: "Has towd download in the background.",
         discussion: """
             Returns as soon as the download is in the list; what becomes of it, 'tow list' and the page tell. Starts \
-            towd if it does not run. The same URL to the same place is the same download.
+            towd if it does not run. The same URL to the same place is the same download; one that failed or was \
+            cancelled begins again with the options given now.
 
             Files go to the downloads directory of towd (~/Downloads, unless it was told otherwise) or below.
 
