@@ -197,6 +197,7 @@ extension DownloadCenter {
         _ = try await registry.changeAll(from: [.queued, .waiting], to: .paused, group: group)
         for download in live.values where group == nil || download.share.group == group { download.end(.pause) }
         if group == nil { waits = [:] } else { try await dropWaits(of: group) }
+        await publishList()
     }
 
     private func dropWaits(of group: String?) async throws(TowlineError) {
@@ -211,7 +212,15 @@ extension DownloadCenter {
             download.resume()
         }
         _ = try await registry.changeAll(from: [.paused], to: .queued, group: group)
+        await publishList()
         pump()
+    }
+
+    /// Tells that many are different: of a long list in one event, and each to those who read it alone.
+    private func publishList() async {
+        guard hub.hasReaders else { return }
+        for record in (try? await registry.downloads(hub.followed)) ?? [] { hub.publish(snapshot(of: record)) }
+        hub.publish(.listChanged)
     }
 
     // MARK: Changing one
