@@ -22,6 +22,17 @@ class Upkeep(PageTestCase):
         for row in rows[1:]:
             self.wait_state(row, "queued")
 
+    def test_only_a_wrong_token_is_called_one(self):
+        self.browser.run("""
+            import('./page/dialogs.js').then(({ signIn }) =>
+                signIn(() => Promise.reject(Object.assign(new Error('see --host'), { status: 403 }))));
+            """)
+        self.dialog()
+        self.browser.type("x")
+        self.browser.press("Enter")
+        said = self.browser.wait("the refusal", "return document.querySelector('#token-say').textContent")
+        self.assertIn("see --host", said)
+
 
 if __name__ == "__main__":
     unittest.main()
