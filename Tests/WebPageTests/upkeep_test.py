@@ -22,6 +22,37 @@ class Upkeep(PageTestCase):
         for row in rows[1:]:
             self.wait_state(row, "queued")
 
+    def test_the_timeline_goes_on_while_it_is_looked_at(self):
+        self.service.add(f"{FILES}/slow/told.bin", startsPaused=True)
+        row = self.row("told.bin")
+        self.browser.click(f"{row} .name")
+        self.browser.wait("the panel", "return document.querySelector('.timeline')")
+        kinds = "return [...document.querySelectorAll('.timeline li')].map((each) => each.dataset.kind)"
+        self.browser.click("#details [data-action=resume]")
+        self.browser.wait("the beginning", f"{kinds}.includes('resumed')")
+        self.wait_held(row, 0)
+        self.browser.click("#details [data-action=pause]")
+        self.browser.wait("the pause", f"{kinds}.includes('paused')")
+        self.browser.click("#details [data-action=resume]")
+        self.browser.wait("the second beginning", f"{kinds}.join().split('resumed').length === 3")
+        shown = self.browser.run("return document.querySelectorAll('.timeline li').length")
+        told = self.service.call("GET", f"downloads/{self.service.downloads()[0]['id']}/timeline")["notes"]
+        self.assertLessEqual(shown, len(told), "nothing is told twice")
+
+    def test_a_service_that_is_gone_is_not_complained_about_each_second(self):
+        self.service.add(f"{FILES}/slow/gone.bin")
+        row = self.row("gone.bin")
+        self.wait_held(row, 0)
+        self.browser.run("""
+            const real = window.fetch;
+            window.failed = 0;
+            window.fetch = (address, ...rest) => String(address).includes('/segments')
+                ? ((window.failed += 1), Promise.reject(new TypeError('Failed to fetch'))) : real(address, ...rest);
+        """)
+        self.browser.click(f"{row} .name")
+        self.browser.wait("some attempts", "return window.failed > 2")
+        self.assertEqual(self.browser.texts("#toasts .toast"), [])
+
     def test_only_a_wrong_token_is_called_one(self):
         self.browser.run("""
             import('./page/dialogs.js').then(({ signIn }) =>
