@@ -53,6 +53,46 @@ class Upkeep(PageTestCase):
         self.browser.wait("some attempts", "return window.failed > 2")
         self.assertEqual(self.browser.texts("#toasts .toast"), [])
 
+    def test_no_row_is_lost_by_an_event_while_the_list_is_read(self):
+        ids = self.browser.run("""
+            return import('./page/store.js').then(async ({ Store }) => {
+                const make = (id, state = 'queued') =>
+                    ({ id, state, url: `http://h/${id}`, priority: 0, addedAt: 1, heldBytes: 0 });
+                const store = new Store(), pages = [];
+                store.page = () => new Promise((resolve) => pages.push(resolve));
+                const answer = async (...downloads) => {
+                    const next = downloads.at(-1) === 'more' ? downloads.pop() : undefined;
+                    pages.shift()({ downloads, next });
+                    await new Promise((resolve) => setTimeout(resolve));
+                };
+                const read = store.reload();
+                store.apply(make('later', 'downloading'));
+                await answer(make('first'), 'more');
+                store.apply(make('last', 'downloading'));
+                await answer(make('later'), 'more');
+                store.apply(make('new'), true);
+                await answer(make('last'));
+                await read;
+                return store.ids.map((id) => `${id} ${store.byId.get(id).state}`);
+            });
+        """)
+        self.assertEqual(ids, ["first queued", "later downloading", "last downloading", "new queued"])
+
+    def test_what_is_added_while_an_empty_list_is_read_is_shown(self):
+        ids = self.browser.run("""
+            return import('./page/store.js').then(async ({ Store }) => {
+                const store = new Store();
+                let answer;
+                store.page = () => new Promise((resolve) => (answer = resolve));
+                const read = store.reload();
+                store.apply({ id: 'a', state: 'queued', url: 'http://h/a', priority: 0, addedAt: 1, heldBytes: 0 }, true);
+                answer({ downloads: [] });
+                await read;
+                return store.ids;
+            });
+        """)
+        self.assertEqual(ids, ["a"])
+
     def test_only_a_wrong_token_is_called_one(self):
         self.browser.run("""
             import('./page/dialogs.js').then(({ signIn }) =>
