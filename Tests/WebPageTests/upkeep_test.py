@@ -93,6 +93,21 @@ class Upkeep(PageTestCase):
         """)
         self.assertEqual(ids, ["a"])
 
+    def test_many_long_links_are_all_added(self):
+        # More than one request may have in bytes, and fewer than it may have in number.
+        self.browser.run("""
+            const long = (number) => `http://127.0.0.1:9/${number}?signature=${'s'.repeat(4000)}`;
+            document.querySelector('#add-button').click();
+            const field = document.querySelector('#links');
+            field.value = Array.from({ length: 400 }, (_, number) => long(number)).join('\\n');
+            field.dispatchEvent(new Event('input'));
+            document.querySelector('.options').open = true;
+            document.querySelector('[name=startsPaused]').checked = true;
+            document.querySelector('dialog .primary').click();
+        """)
+        self.no_dialog()
+        self.assertEqual(len(self.service.downloads()), 400)
+
     def test_only_a_wrong_token_is_called_one(self):
         self.browser.run("""
             import('./page/dialogs.js').then(({ signIn }) =>

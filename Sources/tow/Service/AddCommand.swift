@@ -92,11 +92,23 @@ struct AddCommand: AsyncParsableCommand {
         var added: [Wire.Download] = []
         var rest = requests[...]
         while !rest.isEmpty {
-            let batch = Array(rest.prefix(Wire.NewDownloads.maximum))
+            let batch = Array(try Self.batch(rest))
             rest = rest.dropFirst(batch.count)
             added += try await service.askStarting { try await $0.add(batch) }
         }
         try ServiceReport(json: json).write(added)
+    }
+
+    /// As many of the first as go into one request, by their number and their size.
+    private static func batch(_ requests: ArraySlice<Wire.NewDownload>) throws -> ArraySlice<Wire.NewDownload> {
+        var (count, size) = (0, 0)
+        for request in requests.prefix(Wire.NewDownloads.maximum) {
+            size += try ServiceClient.encode(request).count + 1
+            // One that is too long by itself is for the service to refuse.
+            if count > 0, size > Wire.NewDownloads.maximumSize { break }
+            count += 1
+        }
+        return requests.prefix(count)
     }
 
     private func newDownloads() throws -> [Wire.NewDownload] {
