@@ -108,6 +108,13 @@ class Upkeep(PageTestCase):
         self.no_dialog()
         self.assertEqual(len(self.service.downloads()), 400)
 
+    def test_terms_of_somebody_elses_are_shown_as_they_are(self):
+        terms = {"constructor": "one", "fact.error": "two", "toString": "three"}
+        self.service.add(f"{FILES}/small/terms.bin", startsPaused=True, metadata=terms)
+        self.browser.click(f"{self.row('terms.bin')} .name")
+        self.browser.wait("the facts", "return document.querySelector('.facts')?.innerText.includes('three')")
+        self.assertLessEqual(set(terms), set(self.browser.texts(".facts dt")))
+
     def test_only_a_wrong_token_is_called_one(self):
         self.browser.run("""
             import('./page/dialogs.js').then(({ signIn }) =>
