@@ -104,7 +104,11 @@ export class Store {
     for (const download of page.downloads) {
       const touched = this.touched.get(download.id);
       if (touched === "removed") continue;
-      if (!touched) this.byId.set(download.id, download);
+      if (!touched) {
+        // Rows that are shown already are told.
+        if (this.byId.has(download.id)) this.mark(download.id);
+        this.byId.set(download.id, download);
+      }
       const current = this.byId.get(download.id);
       if (current && !known.has(download.id) && fits(current, this.query)) ids.push(download.id);
     }
