@@ -76,14 +76,26 @@ extension DownloadCenter {
     func resume(_ id: DownloadID) async throws(TowlineError) {
         try checkOpen()
         try await writeEnd(of: id)
-        if let download = live[id] { return download.resume() }
+        if let download = live[id] {
+            if case .waiting = download.snapshot.state {
+                overruleHost(of: download.record)
+                download.end(.restart)
+            }
+            return download.resume()
+        }
         let record = try await record(id)
+        overruleHost(of: record)
         switch record.state {
         case .queued, .active: break
         case .paused, .waiting, .failed: try await requeue(id, kind: "resumed", message: "resumed")
         case .finished, .cancelled: throw illegal("resumed", record)
         }
         pump()
+    }
+
+    /// Whoever wants it to go on now means it, whatever the host said to an earlier request.
+    private func overruleHost(of record: RegisteredDownload) {
+        if let origin = try? HTTPURL(parsing: record.source).origin { services.board.overrule(origin) }
     }
 
     /// Begins again what failed or was cancelled, or a follow-up that failed.
