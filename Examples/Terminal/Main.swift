@@ -113,6 +113,7 @@ struct Screen {
         switch event {
         case .added(let snapshot), .changed(let snapshot): say(Self.line(snapshot))
         case .removed(let id): say("removed \(id)")
+        case .listChanged: say("list changed")
         case .noted(let id, let note): say("note \(id) \(note.kind) \(note.message)")
         case .troubled(let error): say("error \(error)")
         case .missed: break

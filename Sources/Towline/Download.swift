@@ -167,14 +167,16 @@ public struct Download: Sendable, Identifiable, Hashable {
 
     /// Gives it another link to the same file. The bytes are kept if that is proven.
     ///
+    /// Of another origin (scheme, host, port) it is asked without the user and the header fields that were for the old
+    /// one; fields that come with the link go there.
+    ///
     /// - Parameters:
     ///   - link: where the file is now.
     ///   - publicAddressesOnly: from now on as ``DownloadRequest/publicAddressesOnly`` says; `false` leaves it as it is.
     public func setLink(_ link: RenewedLink, publicAddressesOnly: Bool = false) async throws(TowlineError) {
         try await center.change(id, restarts: true) { request in
-            request.url = link.url
+            request.follow(link)
             if publicAddressesOnly { request.publicAddressesOnly = true }
-            if let headers = link.headers { request.headers = headers }
         }
     }
 

@@ -71,7 +71,8 @@ public actor Downloader {
     // MARK: Adding and finding
 
     /// Adds a download, which starts when its turn comes. The same URL to the same place is the same download: the
-    /// handle of the one that is there is returned, and if that is finished no request is made.
+    /// handle of the one that is there is returned, and if that is finished no request is made. One that failed or was
+    /// cancelled begins again as it is asked for now; ``DownloadRequest/publicAddressesOnly`` stays once it was asked for.
     ///
     /// Durable when it returns.
     ///

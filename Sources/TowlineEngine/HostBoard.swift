@@ -86,6 +86,9 @@ package final class HostBoard: Sendable {
     /// Until when the host wants to be left alone.
     func notBefore(_ origin: HTTPURL.Origin) -> Duration? { entries.withLock { $0[origin]?.notBefore } }
 
+    /// Somebody wants it asked now: what it said of later counts no more.
+    package func overrule(_ origin: HTTPURL.Origin) { entries.withLock { $0[origin]?.notBefore = nil } }
+
     /// How long it still wants to be left alone; `nil` if it does not.
     package func wait(of origin: HTTPURL.Origin) -> Duration? {
         notBefore(origin).map { $0 - clock() }.flatMap { $0 > .zero ? $0 : nil }

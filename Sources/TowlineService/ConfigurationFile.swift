@@ -31,6 +31,20 @@ package struct ServiceSettings: Hashable, Sendable {
         try self.init(yaml: text, name: name)
     }
 
+    /// Reads the file that is read unasked. `tow` does not read it: what it has to know to find the service is refused.
+    ///
+    /// - Throws: `unusableOption`, too, if it tells where the list or the socket is.
+    package init(standardFile path: String) throws(TowlineError) {
+        try self.init(file: path)
+        guard let key = state != nil ? "state" : socket != nil ? "socket" : nil else { return }
+        throw TowlineError(
+            .unusableOption,
+            """
+            \(TerminalSafeText.make(path)): \(key) cannot be said here, where tow does not see it and would find no \
+            towd; give --\(key) to both, or --config with a file of another name to towd
+            """)
+    }
+
     init(yaml text: String, name: String) throws(TowlineError) {
         let value: Any?
         do { value = try Yams.load(yaml: text) } catch {

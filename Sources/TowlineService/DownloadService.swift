@@ -25,8 +25,10 @@ package final class DownloadService: Sendable {
         package let address: ListenAddress?
         /// The port over TCP.
         package let port: Int?
-        /// Where a browser finds the page; `nil`: the socket.
-        package var page: String? { address.map { "http://\($0.hostText):\(port ?? $0.port)/" } }
+        /// Where a browser finds the page; none: the socket.
+        package var pages: [String] {
+            address.map { address in address.hosts.map { "http://\($0):\(port ?? address.port)/" } } ?? []
+        }
     }
 
     /// Where the page is, once something listens there.
@@ -34,7 +36,7 @@ package final class DownloadService: Sendable {
         private let known = Mutex<[String]>([])
 
         var addresses: [String] { known.withLock(\.self) }
-        func add(_ address: String) { known.withLock { $0.append(address) } }
+        func add(_ addresses: [String]) { known.withLock { $0 += addresses } }
     }
 
     /// Tells those who wait when something listens.
@@ -107,7 +109,7 @@ package final class DownloadService: Sendable {
                     onReady: { channel in
                         let port = channel.localAddress?.port ?? address.port
                         let place = Place(address: address, port: port)
-                        if let page = place.page { pages.add(page) }
+                        pages.add(place.pages)
                         readiness.tell(.success(place))
                     },
                     onFailure: { readiness.tell(.failure(Self.failure("\(address.hostText):\(address.port)", $0))) }))

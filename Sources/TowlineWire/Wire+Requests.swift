@@ -125,6 +125,8 @@ extension Wire {
     package struct NewDownloads: Hashable, Sendable, Codable {
         /// At most so many at once.
         package static let maximum = 1000
+        /// How many bytes they may have as JSON: half of what a request's body may.
+        package static let maximumSize = 512 << 10
 
         /// In order.
         package var downloads: [NewDownload]

@@ -51,15 +51,14 @@ enum Daemon {
             switch place {
             case .failure(let error): say(error.message)
             case .success(let place):
-                guard let url = place.page else {
-                    say("listening at \(configuration.socket.path)")
-                    continue
-                }
-                // Into no log: whoever reads it could do everything.
-                if isatty(STDERR_FILENO) == 1 {
-                    say("the page: \(url)#token=\(service.token.text)")
-                } else {
-                    say("the page: \(url), with the token in \(configuration.stateDirectory.path)/token")
+                if place.address == nil { say("listening at \(configuration.socket.path)") }
+                for url in place.pages {
+                    // Into no log: whoever reads it could do everything.
+                    if isatty(STDERR_FILENO) == 1 {
+                        say("the page: \(url)#token=\(service.token.text)")
+                    } else {
+                        say("the page: \(url), with the token in \(configuration.stateDirectory.path)/token")
+                    }
                 }
             }
         }

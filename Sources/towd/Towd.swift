@@ -87,9 +87,11 @@ struct Towd: ParsableCommand {
         given.listen = listen
         given.host = host
         given.privateAddresses = privateAddresses
-        let file = config ?? ServicePlaces(environment: environment, home: home).configurationFile
-        if config != nil || FileManager.default.fileExists(atPath: file) {
-            given = given.over(try ServiceSettings(file: file))
+        let standard = ServicePlaces(environment: environment, home: home).configurationFile
+        if let config {
+            given = given.over(try ServiceSettings(file: config))
+        } else if FileManager.default.fileExists(atPath: standard) {
+            given = given.over(try ServiceSettings(standardFile: standard))
         }
         let places = ServicePlaces(
             environment: environment, home: home, state: given.state.map { Self.absolute($0, home) })

@@ -116,6 +116,17 @@ import Testing
         #expect(again.status == 1 && again.stderr.contains("nothing is installed"))
     }
 
+    @Test func theUnitSaysUnderWhichNamesAndForWhom() async throws {
+        let printed = try await Home().tow(
+            "service", "install", "--print", "--listen", "0.0.0.0:6880", "--host", "a.example", "--host", "b.example",
+            "--private-addresses", "nobody")
+        #expect(printed.status == 0, "\(printed.stderr)")
+        let words = [
+            "--listen", "0.0.0.0:6880", "--host", "a.example", "--host", "b.example", "--private-addresses", "nobody",
+        ]
+        #expect(printed.text.contains(words.map { "\"\($0)\"" }.joined(separator: " ") + "\n"), "\(printed.text)")
+    }
+
     /// What `tow add` started is handed over, with its list; and once it is systemd's, `tow add` starts it there.
     @Test func whatRunsIsHandedOver() async throws {
         let home = try Home()

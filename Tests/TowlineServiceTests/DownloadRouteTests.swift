@@ -168,6 +168,16 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// The list is free a moment before the socket goes: a new service may have put its own there.
+    @Test func aSocketThatIsAnothersStays() async throws {
+        let site = try await ServiceSite()
+        let path = site.root.appendingPathComponent("run/towd.sock")
+        try FileManager.default.removeItem(at: path)
+        try Data("another's".utf8).write(to: path)
+        try await site.stop()
+        #expect(try Data(contentsOf: path) == Data("another's".utf8))
+    }
+
     @Test func oneOfAStateDirectoryAndTheListIsThereAgain() async throws {
         let site = try await ServiceSite(["/a": Resource(Self.version)], rate: 1_000_000)
         let id = try await site.add("/a")

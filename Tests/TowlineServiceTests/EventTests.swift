@@ -144,4 +144,25 @@ import TowlineWire
             #expect(error is Ended)
         }
     }
+
+    /// Those that no transfer is at tell of nothing by themselves: whoever shows them reads the list again.
+    @Test(.timeLimit(.minutes(1)), arguments: ["pause-all", "resume-all"])
+    func aWordToAllHasTheListReadAgain(_ action: String) async throws {
+        let site = try await ServiceSite(["/a": Resource(length: 4_000_000)], rate: 100_000)
+        _ = try await site.ask("PATCH", "/settings", ["maximumRunning": 1])
+        let first = try await site.add("/a")
+        try await site.wait(first, for: .downloading)
+        _ = try await site.add("/b", ["startsPaused": action == "resume-all"])
+        let (joined, continuation) = AsyncStream.makeStream(of: Void.self)
+        let end = ContinuousClock.now + .seconds(10)
+        async let events = read(site) { events in
+            if !events.isEmpty { continuation.yield() }
+            // A sign of life comes every fifteen seconds.
+            return events.contains { $0.name == "reset" } || ContinuousClock.now > end
+        }
+        for await _ in joined { break }
+        #expect(try await site.ask("POST", "/actions/\(action)").status == 204)
+        #expect(try await events.contains { $0.name == "reset" })
+        try await site.stop()
+    }
 }

@@ -39,6 +39,48 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// Listening everywhere, the address that was connected to is believed: no name can be made to point elsewhere with it.
+    @Test func row122ListeningEverywhereTheOwnAddressIsBelieved() async throws {
+        let site = try await ServiceSite { $0.addresses = [ListenAddress(host: "0.0.0.0", port: 0)] }
+        let fields = ["Authorization": "Bearer " + site.service.token.text]
+        func ask(_ host: String, at number: UInt8) async throws -> Int {
+            try await RawExchange.send(
+                "GET", "/api/v1/totals", to: .loopback(number, port: site.port),
+                fields: fields.merging(["Host": host]) { $1 }
+            ).status
+        }
+        #expect(try await ask("127.0.0.7", at: 7) == 200)
+        #expect(try await ask("127.0.0.7:\(site.port)", at: 7) == 200)
+        for host in ["127.0.0.8", "0.0.0.0", "evil.test", "127.0.0.7.evil.test", "192.168.7.7", "[::]"] {
+            #expect(try await ask(host, at: 7) == 403, "\(host)")
+        }
+        let pages = try await site.ask("GET", "/settings").object["pages"] as? [String] ?? []
+        #expect(pages.contains("http://127.0.0.1:\(site.port)/"))
+        #expect(!pages.contains { $0.contains("0.0.0.0") }, "nobody can go there: \(pages)")
+        try await site.stop()
+    }
+
+    /// A proxy with TLS in front is a name that was given, and nothing else is.
+    @Test func row123PagesBehindAProxyWithTLSAreOurs() async throws {
+        let site = try await ServiceSite { $0.hostNames = ["nas.example"] }
+        let body = #"{"url":"http://127.0.0.1:9/x","startsPaused":true}"#
+        func ask(_ host: String, _ origin: String) async throws -> Int {
+            try await self.ask(
+                site, "POST", "/api/v1/downloads",
+                Self.json.merging(["Host": host, "Origin": origin, "Sec-Fetch-Site": "same-origin"]) { $1 }, body: body
+            ).status
+        }
+        #expect(try await ask("nas.example", "https://nas.example") == 201)
+        #expect(try await ask("nas.example:8443", "https://nas.example:8443") == 201)
+        #expect(try await ask("nas.example", "http://nas.example") == 201)
+        for (host, origin) in [
+            ("nas.example", "https://nas.example:8443"), ("nas.example", "https://evil.test"),
+            ("nas.example", "ftp://nas.example"), ("127.0.0.1", "https://127.0.0.1"),
+            ("localhost", "https://localhost"), ("127.0.0.1", "https://nas.example"),
+        ] { #expect(try await ask(host, origin) == 403, "\(host) \(origin)") }
+        try await site.stop()
+    }
+
     @Test func row123PagesOfOthersAreRefused() async throws {
         let site = try await ServiceSite()
         let own = "http://127.0.0.1:\(site.port)"

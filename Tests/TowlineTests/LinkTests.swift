@@ -97,4 +97,55 @@ import Towline
         await downloader.close()
         await site.server.stop()
     }
+
+    /// What was meant for one server is not shown to another.
+    @Test(arguments: [true, false]) func aLinkToAnotherServerTakesNoSecretsThere(_ isAsked: Bool) async throws {
+        let site = try await Site(["/old": isAsked ? Resource(Self.version, rate: 300_000) : expiring(403)])
+        let other = try await FaultServer.start(["/new": Resource(Self.version)])
+        let renewal = Renewal(other.url("/new"))
+        let downloader = try await site.downloader { if !isAsked { $0.linkRenewal = renewal } }
+        let download = try await downloader.add(
+            try site.request("/old") { request in
+                request.user = "me:secret"
+                request.headers = [.init("X-Key", "1")]
+                request.connections = 1
+            })
+        if isAsked {
+            try await download.reaches { $0.heldBytes > 100_000 }
+            try await download.setLink(RenewedLink(url: try #require(URL(string: other.url("/new")))))
+        }
+        _ = try await download.file
+        #expect(site.holds("old", Self.version))
+        #expect(site.server.log.requests("/old").allSatisfy { $0.info.field("Authorization") != nil })
+        let requests = other.log.requests("/new")
+        #expect(!requests.isEmpty)
+        for request in requests {
+            #expect(request.info.field("Authorization") == nil)
+            #expect(request.info.field("X-Key") == nil)
+        }
+        #expect(try await download.request.user == nil)
+        await downloader.close()
+        await site.server.stop()
+        await other.stop()
+    }
+
+    @Test func aLinkToAnotherServerBringsItsOwnFields() async throws {
+        let site = try await Site(["/old": expiring(403)])
+        let other = try await FaultServer.start(["/new": Resource(Self.version)])
+        let renewal = Renewal(other.url("/new"), headers: [.init("X-Key", "2")])
+        let downloader = try await site.downloader { $0.linkRenewal = renewal }
+        let download = try await downloader.add(
+            try site.request("/old") { request in
+                request.user = "me:secret"
+                request.headers = [.init("X-Key", "1")]
+                request.connections = 1
+            })
+        _ = try await download.file
+        let requests = other.log.requests("/new")
+        #expect(!requests.isEmpty)
+        #expect(requests.allSatisfy { $0.info.field("X-Key") == "2" && $0.info.field("Authorization") == nil })
+        await downloader.close()
+        await site.server.stop()
+        await other.stop()
+    }
 }

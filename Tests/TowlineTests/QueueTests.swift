@@ -153,6 +153,22 @@ import Towline
         await downloader.close()
         await site.server.stop()
     }
+
+    /// Also those that no transfer is at hear of it.
+    @Test(.timeLimit(.minutes(1))) func whatWaitsForItsTurnHearsOfAPauseOfAll() async throws {
+        let site = try await Site(resources(3), rate: 50_000)
+        let downloader = try await site.downloader { $0.maximumRunning = 1 }
+        let downloads = try await downloader.add(contentsOf: (0..<3).map { try site.request("/f\($0)") })
+        try await downloads[0].reaches { $0.state == .downloading }
+        var snapshots = await downloads[2].snapshots.makeAsyncIterator()
+        #expect(await snapshots.next()?.state == .queued)
+        try await downloader.pauseAll()
+        #expect(await snapshots.next()?.state == .paused)
+        try await downloader.resumeAll()
+        #expect(await snapshots.next()?.state == .queued)
+        await downloader.close()
+        await site.server.stop()
+    }
 }
 
 extension [Download] {

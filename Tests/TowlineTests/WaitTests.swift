@@ -49,6 +49,51 @@ import Towline
         await site.server.stop()
     }
 
+    /// A host that wants to be left alone for long keeps nobody else's place, and goes on when that is over.
+    @Test(.timeLimit(.minutes(1))) func aLongWaitForTheServerMakesRoomForOthers() async throws {
+        let site = try await Site([
+            "/file": Resource(Self.version, behaviour: .first(1, .retryAfter("12"))),
+            "/other": Resource(Self.version),
+        ])
+        let other = try await Site(["/other": Resource(Self.version)])
+        let downloader = try await site.downloader { $0.maximumRunning = 1 }
+        let download = try await downloader.add(try site.request("/file"))
+        let second = try await downloader.add(try other.request("/other"))
+        // Of the same host: it is not asked either before the time is over, and holds no place meanwhile.
+        let third = try await downloader.add(try site.request("/other"))
+        _ = try await second.file
+        let waiting = try await download.snapshot
+        #expect(waiting.state == .waiting(.server))
+        #expect(waiting.waitsUntil.map { (1...12).contains($0.timeIntervalSinceNow) } == true)
+        #expect(waiting.reason?.isEmpty == false)
+        try await third.reaches { $0.state == .waiting(.server) && $0.waitsUntil.map { $0 > .now } == true }
+        while try await downloader.totals.counts[.waiting] != 2 { try await Task.sleep(for: .milliseconds(20)) }
+        _ = try await download.file
+        _ = try await third.file
+        #expect(site.server.log.requests("/file").count { $0.status == 429 } == 1)
+        await downloader.close()
+        await site.server.stop()
+        await other.server.stop()
+    }
+
+    /// What the host said does not count against a word of the user's.
+    @Test(.timeLimit(.minutes(1)), arguments: ["5", "600"]) func aWaitForTheServerIsOverruled(_ time: String)
+        async throws
+    {
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .retryAfter(time)))])
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file"))
+        try await download.reaches { $0.state == .waiting(.server) }
+        let clock = ContinuousClock()
+        let took = try await clock.measure {
+            try await download.resume()
+            _ = try await download.file
+        }
+        #expect(took < .seconds(4), "\(took)")
+        await downloader.close()
+        await site.server.stop()
+    }
+
     /// A pause that comes while it waits is a pause: nothing goes on by itself.
     @Test func whatWaitsCanBePaused() async throws {
         let site = try await Site(["/file": Resource(Self.version)])

@@ -13,7 +13,9 @@ extension DownloadCenter {
         switch (end.intent, result) {
         // Whatever was asked meanwhile: the file is there.
         case (_, .success(let completed)): finish(&end.change, completed, download)
-        case (.none, .failure(let error)): await fail(&end, error)
+        case (.serverWait(let time, let reason), .failure(let error)) where error.code == .cancelled:
+            wait(&end, .server, reason, time / .seconds(1))
+        case (.none, .failure(let error)), (.serverWait, .failure(let error)): await fail(&end, error)
         case (.restart, .failure): end.change.state = .init(.queued)
         case (.pause, .failure):
             end.change.state = .init(.paused)
@@ -60,7 +62,7 @@ extension DownloadCenter {
             case .pause: try await pause(id)
             case .cancel: try await cancel(id)
             case .remove(let deletingFiles): try await remove(id, deletingFiles: deletingFiles)
-            case .none, .restart, .close: break
+            case .none, .serverWait, .restart, .close: break
             }
         } catch  where error.code == .illegalTransition || error.code == .unknownDownload {
             // It was over before it was asked, or whoever asked has done it.
@@ -123,12 +125,16 @@ extension DownloadCenter {
             code == .diskSpace
             ? configuration.diskRetryInterval
             : min(300, configuration.networkRetryInterval * Double(1 << min(count, 20)))
+        wait(&end, code, reason, seconds)
+        // Once for each time it begins to wait: a network that is gone for days does not fill the timeline.
+        if count == 0 { end.change.note("waiting", reason) }
+    }
+
+    private func wait(_ end: inout DownloadEnd, _ code: WaitCode, _ reason: String, _ seconds: Double) {
         end.wait = Wait(code: code, until: .now + .seconds(seconds))
         end.change.state = .init(
             .waiting, reason: reason, reasonCode: code.rawValue,
             waitUntil: WallClock.milliseconds + Int64(seconds * 1000))
-        // Once for each time it begins to wait: a network that is gone for days does not fill the timeline.
-        if count == 0 { end.change.note("waiting", reason) }
     }
 
     /// Wakes when the first wait is over.

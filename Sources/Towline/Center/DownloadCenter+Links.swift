@@ -71,8 +71,7 @@ extension DownloadCenter {
         do throws(TowlineError) {
             // As it is by now: it may have been changed while the link was asked for.
             var renewed = download.request
-            renewed.url = link.url
-            if let headers = link.headers { renewed.headers = headers }
+            renewed.follow(link)
             _ = try renewed.options(known: nil)
             var change = RegistryChange(download.id)
             change.options = try StoredRequest.encode(renewed)

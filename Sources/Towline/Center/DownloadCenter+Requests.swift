@@ -76,14 +76,26 @@ extension DownloadCenter {
     func resume(_ id: DownloadID) async throws(TowlineError) {
         try checkOpen()
         try await writeEnd(of: id)
-        if let download = live[id] { return download.resume() }
+        if let download = live[id] {
+            if case .waiting = download.snapshot.state {
+                overruleHost(of: download.record)
+                download.end(.restart)
+            }
+            return download.resume()
+        }
         let record = try await record(id)
+        overruleHost(of: record)
         switch record.state {
         case .queued, .active: break
         case .paused, .waiting, .failed: try await requeue(id, kind: "resumed", message: "resumed")
         case .finished, .cancelled: throw illegal("resumed", record)
         }
         pump()
+    }
+
+    /// Whoever wants it to go on now means it, whatever the host said to an earlier request.
+    private func overruleHost(of record: RegisteredDownload) {
+        if let origin = try? HTTPURL(parsing: record.source).origin { services.board.overrule(origin) }
     }
 
     /// Begins again what failed or was cancelled, or a follow-up that failed.
@@ -157,21 +169,17 @@ extension DownloadCenter {
         hub.end(record.id)
     }
 
-    /// Puts a download in the queue again, with what else is to change.
-    func requeue(
-        _ id: DownloadID, kind: String, message: String, to place: RegistryChange? = nil
-    ) async throws(TowlineError) {
+    /// Puts a download in the queue again.
+    func requeue(_ id: DownloadID, kind: String, message: String) async throws(TowlineError) {
         waits[id] = nil
         waitCounts[id] = nil
-        try await set(id, .init(.queued), kind, message, with: place)
+        try await set(id, .init(.queued), kind, message)
     }
 
-    private func set(
-        _ id: DownloadID, _ state: RegistryChange.State, _ kind: String, _ message: String,
-        with other: RegistryChange? = nil
-    ) async throws(TowlineError) {
-        var change = other ?? RegistryChange(id)
-        change.state = state
+    private func set(_ id: DownloadID, _ state: RegistryChange.State, _ kind: String, _ message: String)
+        async throws(TowlineError)
+    {
+        var change = RegistryChange(id, state: state)
         change.note(kind, message)
         try await registry.apply([change])
         await publish(id)
@@ -204,6 +212,7 @@ extension DownloadCenter {
         _ = try await registry.changeAll(from: [.queued, .waiting], to: .paused, group: group)
         for download in live.values where group == nil || download.share.group == group { download.end(.pause) }
         if group == nil { waits = [:] } else { try await dropWaits(of: group) }
+        await publishList()
     }
 
     private func dropWaits(of group: String?) async throws(TowlineError) {
@@ -218,7 +227,15 @@ extension DownloadCenter {
             download.resume()
         }
         _ = try await registry.changeAll(from: [.paused], to: .queued, group: group)
+        await publishList()
         pump()
+    }
+
+    /// Tells that many are different: of a long list in one event, and each to those who read it alone.
+    private func publishList() async {
+        guard hub.hasReaders else { return }
+        for record in (try? await registry.downloads(hub.followed)) ?? [] { hub.publish(snapshot(of: record)) }
+        hub.publish(.listChanged)
     }
 
     // MARK: Changing one

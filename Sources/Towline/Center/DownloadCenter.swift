@@ -74,14 +74,14 @@ actor DownloadCenter {
         for request in requests { records.append(try record(request)) }
         let additions = try await registry.add(records)
         var names: [DownloadID] = []
-        for (record, addition) in zip(records, additions) {
+        for (index, addition) in additions.enumerated() {
             switch addition {
             case .added:
-                names.append(record.id)
-                hub.publish(.added(DownloadSnapshot(record)))
+                names.append(records[index].id)
+                hub.publish(.added(DownloadSnapshot(records[index])))
             case .existing(let id):
                 names.append(id)
-                try await reviveIfLost(id)
+                try await reviveIfLost(id, as: requests[index], records[index])
             }
         }
         pump()
@@ -103,8 +103,12 @@ actor DownloadCenter {
     }
 
     /// A download that is added again although it is finished is so no more if its file is gone; one that failed or was
-    /// cancelled begins again.
-    private func reviveIfLost(_ id: DownloadID) async throws(TowlineError) {
+    /// cancelled begins again, as it is asked for now: what made it fail may be what is different.
+    private func reviveIfLost(
+        _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
+    ) async throws(TowlineError) {
+        await beginChange(of: id)
+        defer { endChange(of: id) }
         guard live[id] == nil, let record = try await registry.download(id) else { return }
         switch record.state {
         case .finished where files.hasFinished(record): return
@@ -113,18 +117,28 @@ actor DownloadCenter {
             guard let record = try await registry.download(id), record.state == .finished else { return }
             // It was being moved.
             if files.hasFinished(record) { return beginFollowUps(id) }
-            try await requeue(id, kind: "added", message: "asked for again", to: placeAskedFor(record))
-        case .failed, .cancelled: try await requeue(id, kind: "added", message: "asked for again")
+        case .failed, .cancelled: break
         default: return
         }
-    }
-
-    /// Where a download was to go. One that was moved is fetched to there again, and moved again.
-    private func placeAskedFor(_ record: RegisteredDownload) -> RegistryChange {
-        var change = RegistryChange(record.id)
-        guard let place = try? StoredRequest.decode(record.options).place else { return change }
-        (change.directory, change.name) = (place.directory, place.name)
-        return change
+        var request = request
+        // Neither asker gets by the other what may not be had by oneself.
+        if let old = try? StoredRequest.decode(record.options), old.publicAddressesOnly {
+            request.publicAddressesOnly = true
+        }
+        var change = RegistryChange(id, state: .init(asked.state))
+        change.options = try StoredRequest.encode(request)
+        change.source = asked.source
+        change.host = asked.host
+        // One that was moved is fetched to where it was to go, and moved again.
+        if record.state == .finished { (change.directory, change.name) = (asked.directory, asked.name) }
+        change.metadata = asked.metadata
+        change.group = .some(asked.group)
+        if asked.priority != record.priority { change.priority = asked.priority }
+        change.note("added", "asked for again")
+        waits[id] = nil
+        waitCounts[id] = nil
+        try await registry.apply([change])
+        await publish(id)
     }
 
     // MARK: Running

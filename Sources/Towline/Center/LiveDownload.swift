@@ -8,6 +8,8 @@ final class LiveDownload: TransferObserver {
     enum Intent: Sendable {
         /// By itself.
         case none
+        /// Make room for others while the server wants to be left alone, for so long and for that reason.
+        case serverWait(Duration, String)
         case pause
         case cancel
         /// Begin again with what was changed.
@@ -49,6 +51,7 @@ final class LiveDownload: TransferObserver {
     // MARK: What the transfer tells
 
     func progressed(_ snapshot: TransferSnapshot) {
+        if let wait = Self.longWait(snapshot) { makeRoom(wait) }
         let changed = fields.withLock { fields -> DownloadSnapshot? in
             guard !fields.isOver else { return nil }
             var snapshot = snapshot
@@ -68,6 +71,26 @@ final class LiveDownload: TransferObserver {
             return Self.snapshot(fields)
         }
         if let changed { hub.publish(changed) }
+    }
+
+    /// A transfer that waits for its server longer than this holds a place that others could use.
+    private static let longestServerWait = Duration.seconds(10)
+
+    private static func longWait(_ snapshot: TransferSnapshot) -> LiveDownload.Intent? {
+        guard snapshot.state == .waiting(.server), let wait = snapshot.wait, wait.remaining > longestServerWait else {
+            return nil
+        }
+        return .serverWait(wait.remaining, wait.reason)
+    }
+
+    /// Ends the transfer for a wait, if nothing else was asked. Where tries are limited it goes on: it counts them.
+    private func makeRoom(_ wait: Intent) {
+        let runner = fields.withLock { fields -> TransferRunner? in
+            guard case .none = fields.intent, fields.request.maximumTries == nil, !fields.isOver else { return nil }
+            fields.intent = wait
+            return fields.runner
+        }
+        runner?.stop(wait.purpose)
     }
 
     private static func isEnd(_ state: DownloadState) -> Bool {
@@ -203,7 +226,7 @@ extension LiveDownload.Intent {
     var purpose: StopPurpose {
         switch self {
         case .close: .close
-        case .none, .pause: .pause
+        case .none, .serverWait, .pause: .pause
         case .restart, .cancel, .remove: .discard
         }
     }
@@ -212,11 +235,12 @@ extension LiveDownload.Intent {
     var rank: Int {
         switch self {
         case .none: 0
-        case .restart: 1
-        case .pause: 2
-        case .close: 3
-        case .cancel: 4
-        case .remove: 5
+        case .serverWait: 1
+        case .restart: 2
+        case .pause: 3
+        case .close: 4
+        case .cancel: 5
+        case .remove: 6
         }
     }
 }

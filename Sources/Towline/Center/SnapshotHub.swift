@@ -41,6 +41,9 @@ final class SnapshotHub: Sendable {
         }
     }
 
+    /// The downloads of which somebody reads snapshots.
+    var followed: [DownloadID] { readers.withLock { Array($0.streams.keys) } }
+
     private func leave(_ id: DownloadID, _ number: Int) {
         readers.withLock { readers in
             readers.streams[id]?[number] = nil

@@ -54,7 +54,8 @@ public enum LinkRenewalReason: Hashable, Sendable {
 public struct RenewedLink: Hashable, Sendable {
     /// The link.
     public var url: URL
-    /// Header fields that take the place of the request's; `nil`: those stay.
+    /// Header fields that take the place of the request's; `nil`: those stay, unless the link is of another origin, which
+    /// gets neither them nor the request's user.
     public var headers: [DownloadRequest.Header]?
 
     /// Makes one.

@@ -28,6 +28,18 @@ extension DownloadRequest {
         TowlineError(.unusableDestination, "the destination is no path of a file system: \(url.scheme ?? "")")
     }
 
+    /// Asks for the same at another link. What was meant for one origin is not shown to another, as after a redirect
+    /// (RFC 9110 §15.4).
+    mutating func follow(_ link: RenewedLink) {
+        let old = try? source.origin
+        url = link.url
+        if (try? source.origin) != old {
+            user = nil
+            headers = []
+        }
+        if let fields = link.headers { headers = fields }
+    }
+
     /// What the engine is asked. `known` is the name that was learned in an earlier run.
     func options(known: String?) throws(TowlineError) -> DownloadOptions {
         let place = try place

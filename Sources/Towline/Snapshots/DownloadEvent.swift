@@ -8,6 +8,8 @@ public enum DownloadEvent: Hashable, Sendable {
     case changed(DownloadSnapshot)
     /// It was removed from the list.
     case removed(DownloadID)
+    /// Many are different at once, as after ``Downloader/pauseAll(group:)``: whoever shows the list reads it again.
+    case listChanged
     /// Something was written into its timeline.
     case noted(DownloadID, TimelineNote)
     /// The list itself could not be read or written; downloads go on where they can.

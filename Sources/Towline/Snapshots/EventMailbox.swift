@@ -10,6 +10,7 @@ final class EventMailbox: Sendable {
         var latest: [DownloadID: DownloadEvent] = [:]
         var notes: [DownloadEvent] = []
         var missed = 0
+        var isListChanged = false
         var isClosed = false
         var reader: CheckedContinuation<Void, Never>?
     }
@@ -31,6 +32,7 @@ final class EventMailbox: Sendable {
                 } else {
                     contents.set(event, snapshot.id)
                 }
+            case .listChanged: contents.isListChanged = true
             case .noted, .missed, .troubled:
                 if contents.notes.count < Self.maximumNotes {
                     contents.notes.append(event)
@@ -74,7 +76,7 @@ final class EventMailbox: Sendable {
 }
 
 extension EventMailbox.Contents {
-    fileprivate var isEmpty: Bool { notes.isEmpty && missed == 0 && first == order.count }
+    fileprivate var isEmpty: Bool { notes.isEmpty && missed == 0 && first == order.count && !isListChanged }
 
     fileprivate mutating func set(_ event: DownloadEvent, _ id: DownloadID) {
         if latest.updateValue(event, forKey: id) == nil { order.append(id) }
@@ -90,6 +92,10 @@ extension EventMailbox.Contents {
                 first = 0
             }
             return latest.removeValue(forKey: id)
+        }
+        if isListChanged {
+            isListChanged = false
+            return .listChanged
         }
         if !notes.isEmpty { return notes.removeFirst() }
         guard missed > 0 else { return nil }

@@ -37,6 +37,7 @@ extension TransferStateMachine {
             if running == 0, let host = context.hostNotBefore, host > (notBefore ?? .zero) {
                 waitReason = "the server asked to wait"
                 waitsForServer = true
+                notBefore = host
             }
             return []
         }

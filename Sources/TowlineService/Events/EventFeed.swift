@@ -15,6 +15,7 @@ actor EventFeed {
     private var pending: [DownloadID: (name: String, snapshot: DownloadSnapshot?)] = [:]
     private var order: [DownloadID] = []
     private var notes: [Wire.Note] = []
+    private var isListChanged = false
     private var totals: Wire.Totals?
     private var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
     private var nextWaiter = 0
@@ -120,6 +121,7 @@ actor EventFeed {
         pending = [:]
         order = []
         notes = []
+        isListChanged = false
     }
 
     private func collect(_ event: DownloadEvent) {
@@ -128,6 +130,7 @@ actor EventFeed {
         case .changed(let snapshot):
             note(pending[snapshot.id]?.name == "added" ? "added" : "changed", snapshot.id, snapshot)
         case .removed(let id): note("removed", id, nil)
+        case .listChanged: isListChanged = true
         case .noted(let id, let entry): notes.append(Wire.Note(entry, of: id))
         case .troubled, .missed: return
         }
@@ -160,9 +163,11 @@ actor EventFeed {
             if let data { window.put(.download(id), name, data, isAddition: name == "added") }
         }
         for note in notes { if let data = Self.json(note) { window.putNote(data) } }
+        if isListChanged { window.put(.list, "reset", "{}") }
         pending = [:]
         order = []
         notes = []
+        isListChanged = false
         if let sums, sums != totals, let data = Self.json(sums) {
             totals = sums
             window.put(.totals, "totals", data)

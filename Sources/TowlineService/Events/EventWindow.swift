@@ -8,6 +8,7 @@ struct EventWindow {
         case download(DownloadID)
         case note(UInt64)
         case totals
+        case list
     }
 
     /// An event as it goes out.

@@ -21,22 +21,23 @@ struct Gate: RouterMiddleware {
         _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
     ) async throws -> Response {
         if !context.isOverSocket {
-            let host = try checkHost(request)
+            let host = try checkHost(request, context)
             try checkOrigin(request, host)
             try checkToken(request)
         }
         return try await next(request, context)
     }
 
-    private func checkHost(_ request: Request) throws -> String {
-        guard let host = request.head.authority, hosts.contains(host) else {
+    private func checkHost(_ request: Request, _ context: ServiceContext) throws -> String {
+        guard let host = request.head.authority, hosts.contains(host, at: context.local) else {
             throw HTTPError(.forbidden, message: "the Host field names another server; see --host")
         }
         return host
     }
 
     private func checkOrigin(_ request: Request, _ host: String) throws {
-        if let origin = request.headers[.origin], origin != "http://" + host {
+        let isOurs = { origin in origin == "http://" + host || origin == "https://" + host && hosts.isGiven(host) }
+        if let origin = request.headers[.origin], !isOurs(origin) {
             throw HTTPError(.forbidden, message: "the request comes from a page of another origin")
         }
         guard let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name] else { return }

@@ -8,6 +8,8 @@ struct ServiceContext: RequestContext {
     let isOverSocket: Bool
     /// Where it came from, over TCP.
     let peer: SocketAddress?
+    /// The address of this machine that it came to, over TCP.
+    let local: SocketAddress?
 
     /// Whether it came from this machine.
     var isLocal: Bool { isOverSocket || Self.isLoopback(peer?.ipAddress ?? "") }
@@ -21,6 +23,7 @@ struct ServiceContext: RequestContext {
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         peer = source.channel.remoteAddress
-        if case .unixDomainSocket = source.channel.localAddress { isOverSocket = true } else { isOverSocket = false }
+        local = source.channel.localAddress
+        if case .unixDomainSocket = local { isOverSocket = true } else { isOverSocket = false }
     }
 }

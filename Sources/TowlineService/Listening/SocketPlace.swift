@@ -1,11 +1,12 @@
 internal import Foundation
+import Synchronization
 internal import Towline
 
 /// Where the Unix socket is, and how it comes there without an instant in which others could open it.
 ///
 /// A directory that is made for it is its owner's alone. One that was there stays as it is: where others may enter, the
 /// socket is made in a directory of its own inside, closed to others, and moved to its place once its mode is right.
-struct SocketPlace: Sendable {
+final class SocketPlace: Sendable {
     /// `sun_path` of unix(7), with its NUL.
     private static let maximumLength = 107
 
@@ -13,6 +14,23 @@ struct SocketPlace: Sendable {
     let binding: String
     private let path: String
     private let workshop: String?
+    /// The socket that is open to clients, once it is.
+    private let own = Mutex<Mark?>(nil)
+
+    /// Tells one socket from another that took its place; the number alone may be given out again.
+    private struct Mark: Equatable {
+        let device: dev_t
+        let number: ino_t
+        let seconds: Int
+        let nanoseconds: Int
+
+        init?(_ path: String) {
+            var status = stat()
+            guard lstat(path, &status) == 0 else { return nil }
+            (device, number) = (status.st_dev, status.st_ino)
+            (seconds, nanoseconds) = (status.st_ctim.tv_sec, status.st_ctim.tv_nsec)
+        }
+    }
 
     /// Makes the place ready for a socket of that path.
     init(_ socket: URL) throws(TowlineError) {
@@ -52,15 +70,17 @@ struct SocketPlace: Sendable {
     /// Once it is bound: closes it to others, and puts it where clients look for it.
     func open() {
         chmod(binding, 0o600)
-        guard workshop != nil else { return }
-        rename(binding, path)
-        clear()
+        if workshop != nil {
+            rename(binding, path)
+            clear()
+        }
+        own.withLock { $0 = Mark(path) }
     }
 
-    /// Takes the socket away.
+    /// Takes the socket away, unless another process has put its own there: the list is free a moment before this.
     func remove() {
-        unlink(path)
-        clear()
+        guard let mark = own.withLock({ $0 }) else { return clear() }
+        if Mark(path) == mark { unlink(path) }
     }
 
     private func clear() {

@@ -9,7 +9,9 @@ import { t } from "./language.js";
 import { linesWithout, linksIn, linksOf, mayHoldLinks } from "./links.js";
 import { recall, remember } from "./memory.js";
 
+/** So many, and so many bytes as JSON, go into one request: the service takes no more than twice that. */
 const most = 1000;
+const mostBytes = 512 * 1024;
 
 export class Adding {
   constructor(store) {
@@ -163,10 +165,11 @@ class AddDialog {
     let added = 0;
     try {
       const common = this.common();
-      for (let at = 0; at < found.length; at += most) {
-        const links = found.slice(at, at + most);
-        const answer = await api.add(links.map((url) => ({ url, ...common })));
-        added += links.length;
+      const wanted = found.map((url) => ({ url, ...common }));
+      while (added < wanted.length) {
+        const batch = wanted.slice(added, added + batchLength(wanted, added));
+        const answer = await api.add(batch);
+        added += batch.length;
         for (const download of answer.downloads) this.store.apply(download, true);
       }
       remember("directory", common.directory);
@@ -182,6 +185,18 @@ class AddDialog {
       this.send.disabled = false;
     }
   }
+}
+
+/** How many of `wanted`, from `start` on, go into one request; one at least. */
+export function batchLength(wanted, start) {
+  const encoder = new TextEncoder();
+  let [length, size] = [0, 0];
+  while (length < most && start + length < wanted.length) {
+    size += encoder.encode(JSON.stringify(wanted[start + length])).length + 1;
+    if (length > 0 && size > mostBytes) break;
+    length += 1;
+  }
+  return length;
 }
 
 function header(line) {

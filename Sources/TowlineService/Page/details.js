@@ -14,6 +14,8 @@ import { SegmentMap } from "./segments.js";
 import { Timeline } from "./timeline.js";
 
 const mapEvery = 1000;
+/** As the API gives them. */
+const notesAtOnce = 1000;
 const playable = /\.(mp4|m4v|webm|mkv|mov|ogv|mp3|m4a|ogg|opus|flac|wav)$/i;
 
 export class Details {
@@ -23,7 +25,7 @@ export class Details {
     this.panel = byId("details");
     store.on("changed", (ids) => ids.has(this.id) && this.show());
     store.on("removed", (id) => id === this.id && this.close());
-    store.on("noted", (note) => note.id === this.id && this.timeline.add([note]));
+    store.on("noted", (note) => note.id === this.id && this.noted());
   }
 
   get download() {
@@ -78,6 +80,7 @@ export class Details {
     this.controls = new Controls(this.store, this.actions, this.id);
     this.timeline = new Timeline();
     this.shownButtons = "";
+    this.stage = undefined;
     this.hasNoMap = false;
     const close = element("button", {
       type: "button", class: "icon-button details-close", "aria-label": t("closeDetails"), title: t("closeDetails"),
@@ -115,6 +118,7 @@ export class Details {
     if (!download) return;
     this.paintGraph(download);
     if (download.state === "waiting") setText(this.state, stateText(download));
+    if (document.body.classList.contains("unheard")) return;
     if (download.connections > 0 || download.state !== this.mapState || download.heldBytes !== this.mapHeld) {
       this.readMap(reading);
     }
@@ -132,23 +136,50 @@ export class Details {
     } catch (problem) {
       // A download that is not there any more has none; asking each second would not bring it back.
       if (problem.status === 404) this.hasNoMap = true;
-      else complain(problem);
+      // That nobody answers is said by the banner, once.
+      else if (!(problem instanceof TypeError)) complain(problem);
     } finally {
       this.isReadingMap = false;
     }
   }
 
+  /** Reads what the timeline has beyond what is shown; once at a time, and once more if there was news meanwhile. */
   async readTimeline(reading) {
+    this.hasNews = true;
+    if (this.readingTimeline === reading) return;
+    this.readingTimeline = reading;
+    const { timeline } = this;
     try {
-      let after = 0;
-      for (;;) {
-        const { notes } = await api.timeline(this.id, after, reading.signal);
-        this.timeline.add(notes);
-        if (notes.length < 1000) return;
-        after = notes.at(-1).number;
+      while (this.hasNews && !reading.signal.aborted) {
+        this.hasNews = false;
+        const { notes } = await api.timeline(this.id, timeline.last, reading.signal);
+        timeline.add(notes);
+        if (notes.length === notesAtOnce) this.hasNews = true;
       }
     } catch (problem) {
-      if (problem.status !== 404) complain(problem);
+      if (problem.status !== 404 && !(problem instanceof TypeError)) complain(problem);
+    } finally {
+      if (this.readingTimeline === reading) this.readingTimeline = undefined;
+    }
+  }
+
+  /** Something was noted. Events come before the list has it, and so without its number: it is read from there. */
+  async noted() {
+    const { reading, timeline } = this;
+    const before = timeline.last;
+    await this.readTimeline(reading);
+    if (timeline.last === before) setTimeout(() => reading.signal.aborted || this.readTimeline(reading), mapEvery);
+  }
+
+  /** Events were missed: reads anew what is shown, whether the list has it or not. */
+  async catchUp() {
+    const { id, reading } = this;
+    if (id === undefined) return;
+    try {
+      this.store.apply(await api.get(id, reading.signal));
+      await this.readTimeline(reading);
+    } catch (problem) {
+      if (problem.status === 404) this.store.remove(id);
     }
   }
 
@@ -163,6 +194,10 @@ export class Details {
     const done = fraction(download);
     setText(this.big, done === undefined ? bytes(download.heldBytes) : percent(done));
     setText(this.figures, this.figureWords(download));
+    // Not all that is noted is an event of its own: an end, a pause.
+    const stage = `${download.state} ${download.followUp?.state}`;
+    if (this.stage !== undefined && this.stage !== stage) this.readTimeline(this.reading);
+    this.stage = stage;
     this.showButtons(download);
     this.showPlayer(download);
     showFacts(this.facts, download);

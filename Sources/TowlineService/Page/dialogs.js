@@ -1,5 +1,6 @@
 // Dialogs: the browser's own, which keep the focus inside, give it back, and close with Escape.
 
+import { problemText } from "./announce.js";
 import { element } from "./dom.js";
 import { t } from "./language.js";
 
@@ -103,7 +104,7 @@ export function signIn(attempt) {
       await attempt(field.value.trim());
       dialog.close(true);
     } catch (problem) {
-      say.textContent = problem.status === 401 || problem.status === 403 ? t("wrongToken") : problem.message;
+      say.textContent = problem.status === 401 ? t("wrongToken") : problemText(problem);
       field.select();
     } finally {
       send.disabled = false;

@@ -20,7 +20,7 @@ export const onLanguage = (listener) => listeners.add(listener);
  * is shown with the language's own separators.
  */
 export function t(key, values = {}) {
-  let sentence = languages[current][key] ?? english[key] ?? key;
+  let sentence = own(languages[current], key) ?? own(english, key) ?? key;
   if (typeof sentence === "object") sentence = sentence[plurals.select(values.n ?? 0)] ?? sentence.other;
   return sentence.replace(/\{(\w+)\}/g, (whole, name) => {
     const value = values[name];
@@ -29,8 +29,11 @@ export function t(key, values = {}) {
   });
 }
 
+/** Some names come from elsewhere, and every object has a `constructor`. */
+const own = (words, key) => (Object.hasOwn(words, key) ? words[key] : undefined);
+
 /** Whether there is a sentence of that name. */
-export const has = (key) => key in english;
+export const has = (key) => Object.hasOwn(english, key);
 
 /** Switches, remembers it, and rewrites what is on the page. */
 export function setLanguage(name) {

@@ -136,8 +136,14 @@ function heard(name, data) {
     case "removed": return store.remove(data.id);
     case "noted": return store.tell("noted", data);
     case "totals": return store.setTotals(data);
-    case "reset": return store.reload();
+    case "reset": return readAgain();
   }
+}
+
+/** What was missed is in the list, and of the download that is open also where the list has it not. */
+function readAgain() {
+  store.reload();
+  details.catchUp();
 }
 
 /** What cannot be heard is said after a moment: a stream that is back at once is nobody's business. */
@@ -147,7 +153,7 @@ function streamState(isOpen, fresh) {
   if (isOpen) {
     banner.hidden = true;
     document.body.classList.remove("unheard");
-    if (fresh) store.reload();
+    if (fresh) readAgain();
     return;
   }
   streamState.timer = setTimeout(() => {

@@ -63,6 +63,7 @@ export class Store {
     this.ids = ids.filter((id) => this.byId.has(id));
     this.next = cursor;
     this.loaded = true;
+    this.placeTouched();
     this.forgetOthers();
     this.tell("list");
     await this.readOn(reading, readAhead);
@@ -82,6 +83,7 @@ export class Store {
         if (reading.signal.aborted) return;
         this.take(page, this.ids);
         this.next = page.next;
+        this.placeTouched();
         this.tell("list");
       }
     } catch (problem) {
@@ -102,17 +104,32 @@ export class Store {
     for (const download of page.downloads) {
       const touched = this.touched.get(download.id);
       if (touched === "removed") continue;
-      if (!touched) this.byId.set(download.id, download);
+      if (!touched) {
+        // Rows that are shown already are told.
+        if (this.byId.has(download.id)) this.mark(download.id);
+        this.byId.set(download.id, download);
+      }
       const current = this.byId.get(download.id);
       if (current && !known.has(download.id) && fits(current, this.query)) ids.push(download.id);
     }
     if (page.totals) this.setTotals(page.totals);
   }
 
+  /** What events told of while the list was read, and no page brought: it was added since, or has come to another place. */
+  placeTouched() {
+    const listed = new Set(this.ids);
+    for (const id of this.touched.keys()) {
+      const download = this.byId.get(id);
+      if (download && !listed.has(id) && fits(download, this.query)) this.insert(download);
+    }
+  }
+
   forgetOthers() {
     const listed = new Set(this.ids);
     for (const id of this.byId.keys()) {
-      if (!listed.has(id) && id !== this.kept && !this.rates.has(id)) this.byId.delete(id);
+      // Of what was touched a later page may have an older word.
+      const isKept = listed.has(id) || id === this.kept || this.rates.has(id) || this.touched.has(id);
+      if (!isKept) this.byId.delete(id);
     }
   }
 
@@ -134,12 +151,14 @@ export class Store {
   rank(download, isIn) {
     const index = this.ids.indexOf(download.id);
     if (index >= 0) this.ids.splice(index, 1);
-    if (isIn) {
-      const at = place(this.ids, this.byId, download, this.query);
-      // Behind the last one that was read there may be others before it: the page it belongs to will bring it.
-      if (at < this.ids.length || !this.next) this.ids.splice(at, 0, download.id);
-    }
+    if (isIn) this.insert(download);
     this.listChanged();
+  }
+
+  insert(download) {
+    const at = place(this.ids, this.byId, download, this.query);
+    // Behind the last one that was read there may be others before it: the page it belongs to will bring it.
+    if (at < this.ids.length || !this.next) this.ids.splice(at, 0, download.id);
   }
 
   remove(id) {

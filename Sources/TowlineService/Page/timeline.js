@@ -8,17 +8,18 @@ const most = 2000;
 
 export class Timeline {
   constructor() {
-    this.numbers = new Set();
+    /** The number of the newest note that is there. */
+    this.last = 0;
     this.list = element("ol", { class: "timeline", reversed: true });
     this.none = element("p", { class: "note" }, t("timelineEmpty"));
     this.element = element("div", {}, this.none, this.list);
   }
 
-  /** Adds notes; those that are there already, by number, are passed over. */
+  /** Adds notes as the list numbers them; those that are there already are passed over. */
   add(notes) {
-    const fresh = notes.filter((note) => !this.numbers.has(note.number)).sort((left, right) => left.number - right.number);
+    const fresh = notes.filter((note) => note.number > this.last).sort((left, right) => left.number - right.number);
     for (const note of fresh) {
-      this.numbers.add(note.number);
+      this.last = note.number;
       const time = element("time", { datetime: new Date(note.time).toISOString(), title: when(note.time) }, stamp(note.time));
       this.list.prepend(element(
         "li", { "data-kind": note.kind }, time, element("span", { dir: "auto", lang: "en" }, note.message)));

@@ -135,9 +135,9 @@ struct LimitCommand: AsyncParsableCommand {
             throw UsageProblem("the rate: \(error.message)", in: Self.self)
         }
         if let limit, !ids.isEmpty {
-            var change = Wire.Change()
-            change.rateLimit = limit == 0 ? .clear : .set(limit)
-            for id in ids { _ = try await service.ask { try await $0.change(id, change) } }
+            try await set(limit)
+            // Of all together nothing was asked.
+            if running == nil, perHost == nil { return }
         }
         var change = Wire.SettingsChange()
         if ids.isEmpty, let limit { change.rateLimit = .set(limit) }
@@ -154,5 +154,17 @@ struct LimitCommand: AsyncParsableCommand {
             per host  \(settings.maximumRunningPerHost)
 
             """)
+    }
+
+    private func set(_ limit: Int64) async throws {
+        var change = Wire.Change()
+        change.rateLimit = limit == 0 ? .clear : .set(limit)
+        let wanted = change
+        var output = OutputDescriptor(STDOUT_FILENO)
+        for id in ids {
+            let download = try await service.ask { try await $0.change(id, wanted) }
+            let rate = limit == 0 ? "none" : Phrases.rate(Double(limit))
+            output.write("rate      \(rate) for \(DownloadLines.name(download))\n")
+        }
     }
 }

@@ -10,7 +10,8 @@ struct AddCommand: AsyncParsableCommand {
         abstract: "Has towd download in the background.",
         discussion: """
             Returns as soon as the download is in the list; what becomes of it, 'tow list' and the page tell. Starts \
-            towd if it does not run. The same URL to the same place is the same download.
+            towd if it does not run. The same URL to the same place is the same download; one that failed or was \
+            cancelled begins again with the options given now.
 
             Files go to the downloads directory of towd (~/Downloads, unless it was told otherwise) or below.
 
@@ -91,11 +92,23 @@ struct AddCommand: AsyncParsableCommand {
         var added: [Wire.Download] = []
         var rest = requests[...]
         while !rest.isEmpty {
-            let batch = Array(rest.prefix(Wire.NewDownloads.maximum))
+            let batch = Array(try Self.batch(rest))
             rest = rest.dropFirst(batch.count)
             added += try await service.askStarting { try await $0.add(batch) }
         }
         try ServiceReport(json: json).write(added)
+    }
+
+    /// As many of the first as go into one request, by their number and their size.
+    private static func batch(_ requests: ArraySlice<Wire.NewDownload>) throws -> ArraySlice<Wire.NewDownload> {
+        var (count, size) = (0, 0)
+        for request in requests.prefix(Wire.NewDownloads.maximum) {
+            size += try ServiceClient.encode(request).count + 1
+            // One that is too long by itself is for the service to refuse.
+            if count > 0, size > Wire.NewDownloads.maximumSize { break }
+            count += 1
+        }
+        return requests.prefix(count)
     }
 
     private func newDownloads() throws -> [Wire.NewDownload] {

@@ -29,6 +29,7 @@ struct ServiceInstallCommand: AsyncParsableCommand {
             Examples:
               tow service install
               tow service install --downloads ~/Downloads --downloads /srv/films
+              tow service install --host downloads.example.org --private-addresses nobody
             """)
 
     @Option(
@@ -41,6 +42,18 @@ struct ServiceInstallCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Serve the page here; may be repeated; 'none': nowhere. (default: as towd)", valueName: "host:port"))
     var listen: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A name under which the page may be reached, as that of a proxy; may be repeated.", valueName: "name"))
+    var host: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Who may have files fetched from private networks: local, everybody, nobody. (default: as towd)",
+            valueName: "who"),
+        completion: .list(["local", "everybody", "nobody"]))
+    var privateAddresses: String?
 
     @Option(
         help: ArgumentHelp("The program. (default: beside tow, else in PATH)", valueName: "path"), completion: .file())
@@ -80,7 +93,9 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     private var page: String? {
         get async throws {
             for _ in 0..<20 {
-                if let page = try? await service.client.settings.pages.first { return TerminalSafeText.make(page) }
+                if let pages = try? await service.client.settings.pages, !pages.isEmpty {
+                    return TerminalSafeText.make(pages.joined(separator: ", "))
+                }
                 try await Task.sleep(for: .milliseconds(50))
             }
             return nil
@@ -91,7 +106,8 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     /// places is said outright.
     private var arguments: [String] {
         var arguments = downloads.flatMap { ["--downloads", ServiceOptions.absolute($0)] }
-        arguments += listen.flatMap { ["--listen", $0] }
+        arguments += listen.flatMap { ["--listen", $0] } + host.flatMap { ["--host", $0] }
+        arguments += privateAddresses.map { ["--private-addresses", $0] } ?? []
         let hasState = service.state != nil || Environment.variables(["XDG_STATE_HOME"]).count > 0
         if hasState { arguments += ["--state", service.places.stateDirectory] }
         if hasState || service.socket != nil { arguments += ["--socket", service.places.socket] }
@@ -132,12 +148,13 @@ struct ServiceStatusCommand: AsyncParsableCommand {
             case .foreign: file.path + ", not by 'tow service install'"
             }
         let settings = try? await service.client.settings
+        let pages = settings?.pages ?? []
         let socket = service.places.socket
         let enabled = manager.word("is-enabled")
         let lines = [
             ("unit", unit), ("enabled", enabled), ("state", manager.word("is-active")),
             ("answers", settings.map { "towd \($0.version) at \(socket)" } ?? "nobody at \(socket)"),
-            ("page", settings?.pages.first ?? "nowhere"), ("at boot", atBoot(enabled: enabled)),
+            ("page", pages.isEmpty ? "nowhere" : pages.joined(separator: ", ")), ("at boot", atBoot(enabled: enabled)),
         ]
         var output = OutputDescriptor(STDOUT_FILENO)
         output.write(lines.map { DownloadLines.padded($0, 8) + "  " + TerminalSafeText.make($1) + "\n" }.joined())

@@ -6,6 +6,8 @@ struct RawExchange {
     enum Place {
         case socket(String)
         case port(Int)
+        /// Another address of the loopback, as its last number.
+        case loopback(UInt8, port: Int)
     }
 
     /// What came back.
@@ -26,12 +28,13 @@ struct RawExchange {
         var result: Int32
         let descriptor: Int32
         switch place {
-        case .port(let port):
+        case .port(let port): return try connect(.loopback(1, port: port))
+        case .loopback(let number, let port):
             descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = in_port_t(UInt16(port)).bigEndian
-            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+            address.sin_addr.s_addr = (in_addr_t(0x7F00_0000) + in_addr_t(number)).bigEndian
             result = withUnsafePointer(to: &address) { pointer in
                 pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                     Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

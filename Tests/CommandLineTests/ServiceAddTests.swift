@@ -1,0 +1,33 @@
+import Foundation
+import Testing
+
+/// What `tow add` hands over, and what `tow limit` answers.
+struct ServiceAddTests {
+    /// Signed links have thousands of bytes, and the service takes no request without an end.
+    @Test(.timeLimit(.minutes(2))) func manyLongLinksAreAllAdded() async throws {
+        let directory = try TestDirectory()
+        let service = try ServiceProcess(directory)
+        let signature = String(repeating: "s", count: 2000)
+        let links = (0..<1100).map { "http://127.0.0.1:9/\($0)?signature=\(signature)\n" }.joined()
+        try Data(links.utf8).write(to: directory.file("links"))
+        #expect(try await service.tow(["list"]).status == 0)
+        let added = try await service.tow(["add", "--paused", "--json", "-i", directory.path("links")])
+        #expect(added.status == 0, "\(added.stderr)")
+        #expect(added.text.split(separator: "\n").count == 1100)
+        service.kill()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aLimitOfOneIsAnsweredWithItsOwn() async throws {
+        let service = try ServiceProcess(try TestDirectory())
+        #expect(try await service.tow(["limit", "3M"]).text.hasPrefix("rate      3.0 MiB/s\n"))
+        let added = try await service.tow(["add", "--paused", "--json", "-o", "a.bin", "http://127.0.0.1:9/a.bin"])
+        let download = try JSONDecoder().decode(Named.self, from: Data(added.text.utf8))
+        #expect(try await service.tow(["limit", "500K", download.id]).text == "rate      500.0 KiB/s for a.bin\n")
+        #expect(try await service.tow(["limit", "none", download.id]).text == "rate      none for a.bin\n")
+        let all = try await service.tow(["limit"])
+        #expect(all.text.hasPrefix("rate      3.0 MiB/s\nrunning "), "that of all is as it was")
+        service.kill()
+    }
+
+    private struct Named: Decodable { let id: String }
+}

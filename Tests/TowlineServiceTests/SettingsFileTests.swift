@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+import Towline
+import TowlineService
+
+/// The file of options.
+@Suite struct SettingsFileTests {
+    private func file(_ text: String) throws -> URL {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("towd-\(UUID().uuidString).yaml")
+        try Data(text.utf8).write(to: file)
+        return file
+    }
+
+    /// `tow` looks for the service without reading it, and would say that none runs.
+    @Test(arguments: ["state", "socket"]) func whatTowHasToKnowIsNotInTheFileThatIsReadUnasked(_ key: String) throws {
+        let file = try file("downloads: /srv\n\(key): /srv/elsewhere\n")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let error = #expect(throws: TowlineError.self) { try ServiceSettings(standardFile: file.path) }
+        #expect(error?.code == .unusableOption)
+        #expect(error?.message.contains("--\(key)") == true)
+        // Whoever names a file knows of it.
+        let settings = try ServiceSettings(file: file.path)
+        #expect(settings.state ?? settings.socket == "/srv/elsewhere")
+    }
+
+    @Test func allElseIs() throws {
+        let file = try file("downloads: [/a, /b]\nlisten: none\nhost: nas.example\nprivate-addresses: nobody\n")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let settings = try ServiceSettings(standardFile: file.path)
+        #expect(settings.downloads == ["/a", "/b"])
+        #expect(settings.host == ["nas.example"])
+        #expect(settings.privateAddresses == "nobody")
+    }
+}

@@ -1,0 +1,90 @@
+import FaultServer
+import Foundation
+import Testing
+import Towline
+
+/// A download that failed or was cancelled and is asked for again: what is asked for now counts.
+@Suite struct RevivalTests {
+    private static let version = Version(seed: 51, length: 200_000)
+
+    /// Adds it, waits for its end, and adds it again with what is changed.
+    private func again(
+        _ site: Site, first: (inout DownloadRequest) -> Void = { _ in }, second: (inout DownloadRequest) -> Void
+    ) async throws -> (Downloader, Download) {
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file", first))
+        try await download.reaches { $0.isOver }
+        #expect(try await download.snapshot.state == .failed)
+        let same = try await downloader.add(try site.request("/file", second))
+        #expect(same.id == download.id)
+        return (downloader, same)
+    }
+
+    @Test func withThePasswordThatWasMissing() async throws {
+        let fault = Fault.authorizationRequired("Basic " + Data("me:secret".utf8).base64EncodedString())
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .always(fault))])
+        let (downloader, download) = try await again(site) { $0.user = "me:secret" }
+        _ = try await download.file
+        #expect(site.holds("file", Self.version))
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func withAnotherWordOnTheFileThatIsThere() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let place = site.downloads.appendingPathComponent("file")
+        try Data("something else".utf8).write(to: place)
+        let (downloader, download) = try await again(
+            site, first: { $0.destination = .file(place) },
+            second: {
+                $0.destination = .file(place)
+                $0.existing = .overwrite
+            })
+        _ = try await download.file
+        #expect(site.holds("file", Self.version))
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func withoutTheWrongChecksum() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let (downloader, download) = try await again(
+            site, first: { $0.checksum = "sha256:" + String(repeating: "0", count: 64) }, second: { _ in })
+        _ = try await download.file
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func withItsPlaceInTheQueueAndWhatTheCallerKeepsWithIt() async throws {
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .status(404)))])
+        let (downloader, download) = try await again(site, first: { $0.metadata = ["a": "1"] }) {
+            $0.metadata = ["b": "2"]
+            $0.group = "films"
+            $0.priority = 7
+            $0.startsPaused = true
+        }
+        let snapshot = try await download.snapshot
+        #expect(snapshot.state == .paused)
+        #expect(snapshot.metadata == ["b": "2"])
+        #expect(snapshot.group == "films")
+        #expect(snapshot.priority == 7)
+        #expect(snapshot.error == nil)
+        try await download.resume()
+        _ = try await download.file
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// Neither may somebody from elsewhere have this machine's owner fetch it, nor the other way round.
+    @Test(arguments: [(true, false), (false, true)])
+    func aRuleForOneAskerStays(_ first: Bool, _ second: Bool) async throws {
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .status(404)))])
+        let (downloader, download) = try await again(
+            site, first: { $0.publicAddressesOnly = first }, second: { $0.publicAddressesOnly = second })
+        let error = await #expect(throws: TowlineError.self) { _ = try await download.file }
+        #expect(error?.code == .addressRefused)
+        #expect(try await download.request.publicAddressesOnly)
+        await downloader.close()
+        await site.server.stop()
+    }
+}
