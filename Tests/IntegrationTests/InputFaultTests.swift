@@ -10,8 +10,9 @@ struct InputFaultTests {
     /// Row 115: URLs that must not be sent as they are.
     /// Two URLs that differ only in what might be a secret, under one name: the second is asked for, and is itself.
     @Test func aKeyThatSaysWhichFileIsAsked() async throws {
-        let other = Version(seed: 9, length: 3_000_000)
-        let byKey = Behaviour { $0.request.query == "key=b" ? $0.correct(of: other) : $0.correct }
+        var other = Version(seed: 9, length: 3_000_000)
+        other.lastModified = 1_600_000_000
+        let byKey = Behaviour { [other] in $0.request.query == "key=b" ? $0.correct(of: other) : $0.correct }
         try await Site.with(try await Site(Resource(length: 3_000_000, behaviour: byKey))) { site in
             let first = try #require(site.server.version(Site.path))
             func get(_ key: String) async throws -> Outcome {

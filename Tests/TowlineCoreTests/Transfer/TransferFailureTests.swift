@@ -59,7 +59,7 @@ struct TransferFailureTests {
         }
         let before = script.plans.count
         let waits = script.notices(.retrying).map(\.message).filter { $0.contains("next attempt") }
-        #expect(waits.count { $0.contains("in 7 s") } == 1, "\(waits)")
+        #expect(waits.count { $0.contains("in 0:07") } == 1, "\(waits)")
         script.now = .seconds(46)
         script.feed(.tick)
         #expect(script.plans.count == before)
