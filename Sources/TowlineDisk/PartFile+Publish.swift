@@ -64,7 +64,8 @@ extension PartFile {
             let code = try file.call { syscall.setModified($0, modified) }
             guard code >= 0 else { throw .dating(file.path, -code) }
         }
-        FinishedMark(source: source, of: try file.status(), under: terms.durable ? nil : folder.boot(boot)).store(in: file)
+        FinishedMark(source: source, of: try file.status(), under: terms.durable ? nil : folder.boot(boot)).store(
+            in: file)
     }
 
     /// - Returns: the name; `nil` if something is there and is to be left.

@@ -130,7 +130,8 @@ extension TransferStateMachine {
             return fail(
                 TowlineError(
                     .checksumMismatch,
-                    "\(terms.source): the content does not match its Content-Digest; it went to standard output already"))
+                    "\(terms.source): the content does not match its Content-Digest; it went to standard output already"
+                ))
         }
         tally.digestFailures += 1
         let wrong = ByteRange(start, max(start, attempt.position))

@@ -180,8 +180,7 @@ package struct TransferStateMachine: Sendable {
         case .ended(let id, let result): return ended(id, result, context)
         case .prepared: return prepared(context)
         case .storageFailed(let error): return fail(error)
-        case .partLost(let reason):
-            return isPartExpected ? startOver(because: reason, isChange: false) : []
+        case .partLost(let reason): return isPartExpected ? startOver(because: reason, isChange: false) : []
         case .tick: return tick(context)
         case .checkpointed(let durable):
             ledger.markDurable(durable)
