@@ -29,7 +29,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///
     /// A slow reader gets the newest snapshot only and slows nobody down.
     public var snapshots: AsyncStream<DownloadSnapshot> {
-        get async { hub.stream(id, first: try? await center.snapshot(id)) }
+        get async { await hub.stream(id) { try? await center.snapshot(id) } }
     }
 
     /// Waits for the end and returns the file. Waits on while the download is paused or waits for the network.

@@ -15,7 +15,7 @@ extension TransferRunner {
         } else {
             part = services.storage.standardOutput(digesting: options.checksum.map { [$0.algorithm] } ?? [])
         }
-        return machine.handle(.begin(held), TransferContext(now: MonotonicClock.now))
+        return machine.handle(.begin(held), context())
     }
 
     private func checkFields() throws(TowlineError) {

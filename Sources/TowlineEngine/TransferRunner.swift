@@ -192,7 +192,7 @@ package actor TransferRunner {
         perform(machine.handle(event, context()))
     }
 
-    private func context() -> TransferContext {
+    func context() -> TransferContext {
         var progress: [AttemptID: AttemptProgress] = [:]
         for (id, writer) in writers { progress[id] = writer.progress }
         let origin = machine.origin

@@ -17,7 +17,7 @@ extension DownloadCenter {
     nonisolated func contentSource(_ id: DownloadID, at offset: Int64) async throws(TowlineError) -> ContentSource {
         while true {
             // Before looking, so that nothing that happens in between is missed.
-            let changes = hub.stream(id, first: nil)
+            let changes = hub.stream(id)
             if let source = try await presentSource(id, at: offset) { return source }
             for await _ in changes { break }
             if Task.isCancelled { throw TowlineError(.cancelled, "no longer waited for") }

@@ -5,10 +5,15 @@ import TowlineEngine
 /// Brings snapshots to those who want them. Never waits for a reader.
 final class SnapshotHub: Sendable {
     private struct Readers {
-        var streams: [DownloadID: [Int: AsyncStream<DownloadSnapshot>.Continuation]] = [:]
+        var streams: [DownloadID: [Int: Reader]] = [:]
         var mailboxes: [Int: WeakMailbox] = [:]
         var nextNumber = 0
         var isClosed = false
+    }
+
+    private struct Reader {
+        let continuation: AsyncStream<DownloadSnapshot>.Continuation
+        var wasTold = false
     }
 
     private struct WeakMailbox {
@@ -21,24 +26,46 @@ final class SnapshotHub: Sendable {
     /// Whether anybody reads anything.
     var hasReaders: Bool { isRead.load(ordering: .relaxed) }
 
-    /// Snapshots of one download, beginning with `first`; only the newest is kept for a reader that is slow. Ends after
-    /// one that is over.
-    func stream(_ id: DownloadID, first: DownloadSnapshot?) -> AsyncStream<DownloadSnapshot> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let number = readers.withLock { readers -> Int? in
-                guard !readers.isClosed else { return nil }
-                readers.nextNumber += 1
-                readers.streams[id, default: [:]][readers.nextNumber] = continuation
-                isRead.store(true, ordering: .relaxed)
-                return readers.nextNumber
-            }
-            if let first {
-                continuation.yield(first)
-                if first.isOver { continuation.finish() }
-            }
-            guard let number else { return continuation.finish() }
-            continuation.onTermination = { [weak self] _ in self?.leave(id, number) }
+    /// Snapshots of one download from now on; only the newest is kept for a reader that is slow. Ends after one that is
+    /// over.
+    func stream(_ id: DownloadID) -> AsyncStream<DownloadSnapshot> { register(id).stream }
+
+    /// The same, beginning with what it is like; ends at once if that is not known.
+    ///
+    /// Asked for when the stream is there already: an end that comes while it is looked up would be told to nobody, and
+    /// whoever waits for it would wait for ever.
+    func stream(
+        _ id: DownloadID, beginningWith look: () async -> DownloadSnapshot?
+    ) async -> AsyncStream<DownloadSnapshot> {
+        let (stream, continuation, number) = register(id)
+        guard let first = await look() else {
+            continuation.finish()
+            return stream
         }
+        readers.withLock { readers in
+            // What was told meanwhile is newer.
+            guard readers.streams[id]?[number]?.wasTold != true else { return }
+            continuation.yield(first)
+        }
+        if first.isOver { continuation.finish() }
+        return stream
+    }
+
+    private func register(
+        _ id: DownloadID
+    ) -> (stream: AsyncStream<DownloadSnapshot>, continuation: AsyncStream<DownloadSnapshot>.Continuation, number: Int) {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: DownloadSnapshot.self, bufferingPolicy: .bufferingNewest(1))
+        let (number, isOpen) = readers.withLock { readers in
+            readers.nextNumber += 1
+            guard !readers.isClosed else { return (readers.nextNumber, false) }
+            readers.streams[id, default: [:]][readers.nextNumber] = Reader(continuation: continuation)
+            isRead.store(true, ordering: .relaxed)
+            return (readers.nextNumber, true)
+        }
+        continuation.onTermination = { [weak self] _ in self?.leave(id, number) }
+        if !isOpen { continuation.finish() }
+        return (stream, continuation, number)
     }
 
     /// The downloads of which somebody reads snapshots.
@@ -72,7 +99,11 @@ final class SnapshotHub: Sendable {
     func publish(_ snapshot: DownloadSnapshot) -> Int {
         guard hasReaders else { return 0 }
         let (streams, mailboxes) = readers.withLock { readers in
-            (readers.streams[snapshot.id].map { Array($0.values) } ?? [], readers.mailboxes.compactMap(\.value.mailbox))
+            for number in (readers.streams[snapshot.id] ?? [:]).keys {
+                readers.streams[snapshot.id]?[number]?.wasTold = true
+            }
+            let streams = readers.streams[snapshot.id]?.values.map(\.continuation) ?? []
+            return (streams, readers.mailboxes.compactMap(\.value.mailbox))
         }
         for stream in streams {
             stream.yield(snapshot)
@@ -94,7 +125,7 @@ final class SnapshotHub: Sendable {
     /// No more of this download: it is gone.
     func end(_ id: DownloadID) {
         let streams = readers.withLock { $0.streams.removeValue(forKey: id) }
-        for stream in streams?.values.map({ $0 }) ?? [] { stream.finish() }
+        for stream in streams?.values.map(\.continuation) ?? [] { stream.finish() }
     }
 
     /// Ends everything.
@@ -102,7 +133,7 @@ final class SnapshotHub: Sendable {
         let (streams, mailboxes) = readers.withLock { readers in
             readers.isClosed = true
             defer { readers.streams = [:] }
-            return (readers.streams.values.flatMap(\.values), readers.mailboxes.compactMap(\.value.mailbox))
+            return (readers.streams.values.flatMap { $0.values.map(\.continuation) }, readers.mailboxes.compactMap(\.value.mailbox))
         }
         for stream in streams { stream.finish() }
         for mailbox in mailboxes { mailbox.close() }

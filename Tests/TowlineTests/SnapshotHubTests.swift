@@ -1,0 +1,37 @@
+import Foundation
+import Testing
+@testable import Towline
+import TowlineCore
+import TowlineEngine
+
+/// Who hears of what.
+@Suite struct SnapshotHubTests {
+    private static func record(_ state: RegisteredState) -> DownloadSnapshot {
+        var record = RegisteredDownload(
+            id: DownloadID(milliseconds: 1, random: (1, 1)), source: "http://example.test/file",
+            host: "http://example.test", directory: "/", name: "file", identity: "file", addedAt: 0)
+        record.state = state
+        return DownloadSnapshot(record)
+    }
+
+    /// A download that is over the moment somebody begins to read it: its end is heard of, and nothing older after it.
+    @Test(.timeLimit(.minutes(1))) func anEndWhileTheBeginningIsLookedUpIsHeardOf() async {
+        let hub = SnapshotHub()
+        let (before, after) = (Self.record(.active), Self.record(.finished))
+        let stream = await hub.stream(before.id) {
+            hub.publish(after)
+            return before
+        }
+        var states: [DownloadState] = []
+        for await snapshot in stream { states.append(snapshot.state) }
+        #expect(states == [.finished])
+    }
+
+    @Test(.timeLimit(.minutes(1))) func whatIsNotThereEndsAtOnce() async {
+        let hub = SnapshotHub()
+        for await _ in await hub.stream(Self.record(.active).id, beginningWith: { nil }) {
+            Issue.record("there is nothing to tell")
+        }
+        #expect(!hub.hasReaders)
+    }
+}
