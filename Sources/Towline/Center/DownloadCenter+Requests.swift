@@ -77,7 +77,7 @@ extension DownloadCenter {
         try checkOpen()
         try await writeEnd(of: id)
         if let download = live[id] {
-            if case .waiting = download.snapshot.state {
+            if download.isWaiting {
                 overruleHost(of: download.record)
                 download.end(.restart)
             }

@@ -191,6 +191,15 @@ final class LiveDownload: TransferObserver {
     /// What it is to end for.
     var intent: Intent { fields.withLock { $0.intent } }
 
+    /// Whether it waits for something, or is about to end in order to.
+    var isWaiting: Bool {
+        fields.withLock { fields in
+            if case .serverWait = fields.intent { return true }
+            if case .waiting = fields.transfer.state { return true }
+            return false
+        }
+    }
+
     /// The request as it is now.
     var request: DownloadRequest { fields.withLock { $0.request } }
 
