@@ -53,7 +53,9 @@ final class SnapshotHub: Sendable {
 
     private func register(
         _ id: DownloadID
-    ) -> (stream: AsyncStream<DownloadSnapshot>, continuation: AsyncStream<DownloadSnapshot>.Continuation, number: Int) {
+    ) -> (
+        stream: AsyncStream<DownloadSnapshot>, continuation: AsyncStream<DownloadSnapshot>.Continuation, number: Int
+    ) {
         let (stream, continuation) = AsyncStream.makeStream(
             of: DownloadSnapshot.self, bufferingPolicy: .bufferingNewest(1))
         let (number, isOpen) = readers.withLock { readers in
@@ -133,7 +135,8 @@ final class SnapshotHub: Sendable {
         let (streams, mailboxes) = readers.withLock { readers in
             readers.isClosed = true
             defer { readers.streams = [:] }
-            return (readers.streams.values.flatMap { $0.values.map(\.continuation) }, readers.mailboxes.compactMap(\.value.mailbox))
+            let streams = readers.streams.values.flatMap { $0.values.map(\.continuation) }
+            return (streams, readers.mailboxes.compactMap(\.value.mailbox))
         }
         for stream in streams { stream.finish() }
         for mailbox in mailboxes { mailbox.close() }
