@@ -50,9 +50,10 @@ import Towline
     }
 
     /// A host that wants to be left alone for long keeps nobody else's place, and goes on when that is over.
+    /// Long enough that more than ten seconds of it are left when the last one asks, on a slow machine too.
     @Test(.timeLimit(.minutes(1))) func aLongWaitForTheServerMakesRoomForOthers() async throws {
         let site = try await Site([
-            "/file": Resource(Self.version, behaviour: .first(1, .retryAfter("12"))),
+            "/file": Resource(Self.version, behaviour: .first(1, .retryAfter("25"))),
             "/other": Resource(Self.version),
         ])
         let other = try await Site(["/other": Resource(Self.version)])
@@ -64,7 +65,7 @@ import Towline
         _ = try await second.file
         let waiting = try await download.snapshot
         #expect(waiting.state == .waiting(.server))
-        #expect(waiting.waitsUntil.map { (1...12).contains($0.timeIntervalSinceNow) } == true)
+        #expect(waiting.waitsUntil.map { (1...25).contains($0.timeIntervalSinceNow) } == true)
         #expect(waiting.reason?.isEmpty == false)
         try await third.reaches { $0.state == .waiting(.server) && $0.waitsUntil.map { $0 > .now } == true }
         while try await downloader.totals.counts[.waiting] != 2 { try await Task.sleep(for: .milliseconds(20)) }
