@@ -63,7 +63,8 @@ import TowlineEngine
         try await scene.wait { try await registry.download(id)?.reasonCode == FollowUpState.done.code }
         #expect(await steps.calls == [.move(to: target), Self.step], "each once")
         #expect(try await registry.download(id)?.directory == scene.site.root.path)
-        #expect(try await registry.values(prefix: "follow/").isEmpty)
+        // Forgotten once the list has it.
+        try await scene.wait { try await registry.values(prefix: "follow/").isEmpty }
         await scene.end()
     }
 
@@ -89,7 +90,7 @@ import TowlineEngine
         try await scene.wait { try await scene.center.snapshot(id).followUp == .done }
         #expect(await steps.calls.count == 2)
         #expect(scene.site.holds("file", Self.version))
-        #expect(try await scene.registry.values(prefix: "follow/").isEmpty)
+        try await scene.wait { try await scene.registry.values(prefix: "follow/").isEmpty }
         await scene.end()
     }
 
