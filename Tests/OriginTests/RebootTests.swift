@@ -58,26 +58,6 @@ struct RebootTests {
         await server.stop()
     }
 
-    /// A disk that is pulled and plugged in again while the machine runs: what was not synced is gone, and the boot id is
-    /// the same.
-    @Test(.timeLimit(.minutes(2))) func row83ADiskThatWasPulled() async throws {
-        let root = FileManager.default.temporaryDirectory.appendingPathComponent("pulled-" + UUID().uuidString)
-        let disk = try Disk(root)
-        defer { disk.remove() }
-        let version = Version(seed: 83, length: 8_000_000)
-        let server = try await FaultServer.start(["/file": Resource(version, rate: 4_000_000)])
-        let home = try ServiceHome(disk.mounted)
-        let first = try home.begin(["get", "-q", "-x", "1", "-d", disk.mounted.path, server.url("/file")])
-        await server.log.wait { $0.bodyBytesServed("/file") > 6_000_000 }
-        Glibc.kill(first.processIdentifier, SIGKILL)
-        first.waitUntilExit()
-        try disk.losePower()
-        try await home.tow(["get", "-q", "-d", disk.mounted.path, server.url("/file")])
-        let file = disk.mounted.appendingPathComponent("file").path
-        #expect(try version.content.firstMismatch(inFile: file, length: version.length) == nil)
-        await server.stop()
-    }
-
     /// Published without syncing, and then the power goes: what is under the name is not what came, and nobody calls it
     /// finished.
     @Test(.timeLimit(.minutes(2))) func row82AFinishThatWasNotSynced() async throws {

@@ -132,6 +132,21 @@ import TowlineEngine
         part.sink.close()
     }
 
+    /// The machine runs on, the disk was pulled: what was written and not synced counts no more.
+    @Test(arguments: ["7", "8"]) func aDiskThatWasPulledIsAnotherRun(_ later: String) throws {
+        directory["sequence"] = Array("7\n".utf8)
+        let disk = FaultySyscall()
+        disk.setDiskSequence(file: directory.path + "/sequence")
+        let storage = FileStorage(syscall: disk, boot: BootIdentity(high: 1, low: 1))
+        let part = try storage.make(directory.place(), length: 2 << 20)
+        try part.fill(0..<1 << 20)
+        part.sink.close()
+        directory["sequence"] = Array((later + "\n").utf8)
+        let again = try #require(try storage.unfinished(directory.place()))
+        #expect(again.claims == (later == "7" ? ByteRangeSet([ByteRange(0, 1 << 20)]) : ByteRangeSet()))
+        again.sink.close()
+    }
+
     /// Preallocated to its whole length, it looks finished.
     @Test func anUnfinishedFileThatWasRenamedIsNotFinished() throws {
         let part = try storage.make(directory.place(), length: 2 << 20)

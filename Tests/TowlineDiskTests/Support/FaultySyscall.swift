@@ -22,6 +22,7 @@ final class FaultySyscall: Syscall {
         var calls: [Call] = []
         var plan: @Sendable (Call, Int) -> Fault?
         var type: Int64?
+        var diskSequence: String?
     }
 
     private let base: any Syscall
@@ -41,6 +42,9 @@ final class FaultySyscall: Syscall {
     /// From now on every file system has this number (statfs(2)).
     func setType(_ type: Int64) { state.withLock { $0.type = type } }
 
+    /// From now on the number of the disk's plugging in is read from this file.
+    func setDiskSequence(file path: String) { state.withLock { $0.diskSequence = path } }
+
     private func fault(_ call: Call) -> Fault? {
         let (plan, index) = state.withLock { state in
             state.calls.append(call)
@@ -55,7 +59,8 @@ final class FaultySyscall: Syscall {
     }
 
     func openat(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: UInt32) -> Int32 {
-        run(.openat) { base.openat(directory, path, flags, mode) }
+        let substitute = path.hasSuffix("/diskseq") ? state.withLock { $0.diskSequence } : nil
+        return run(.openat) { base.openat(directory, substitute ?? path, flags, mode) }
     }
     func close(_ descriptor: Int32) -> Int32 { base.close(descriptor) }
     func pwrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int {
