@@ -45,6 +45,9 @@ final class Attempt {
     /// The end of a response without a body whose head the receiver answered with `.pause`.
     var heldEnd: AttemptEnd?
 
+    /// In what time after its head the body is expected to end.
+    private var endLimit: Duration?
+
     /// Where the attempt is in the `DeadlineQueue`, whose alone these two are.
     var deadline = MonotonicTime.never
     var deadlineIndex: Int?
@@ -67,8 +70,17 @@ final class Attempt {
     /// How long the attempt may go on as it is; `nil`: for ever.
     var timeLimit: Duration? {
         if phase == .requested { return headTimeout }
-        if case .untilDeadline(let delay) = pause { return delay }
-        return nil
+        switch pause {
+        case .none: return endLimit
+        case .untilProceed: return nil
+        case .untilDeadline(let delay): return delay
+        }
+    }
+
+    /// The body should have ended by now: its receiver is told, once.
+    func tellLateEnd() {
+        endLimit = nil
+        receiver.endIsLate()
     }
 
     /// Ends the pause, in our books; libcurl is told by the caller.
@@ -100,9 +112,12 @@ final class Attempt {
             self.framing = framing
             phase = .body
             if framing == .closed { handle.watchCloseNotify() }
-            deadlineDidChange(self)
+            defer { deadlineDidChange(self) }
             switch receiver.receivedHead(head) {
             case .proceed: return line.count
+            case .proceedBriefly(let limit):
+                endLimit = limit
+                return line.count
             case .pause:
                 pause = .untilProceed
                 return line.count

@@ -173,6 +173,8 @@ final class AttemptLoop {
             end(attempt, .failed(TransportFailure(.headTimedOut, "no response head in time")))
         } else if !attempt.pause.isNone {
             resume(attempt)
+        } else {
+            attempt.tellLateEnd()
         }
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 package import TowlineCore
 package import TowlineEngine
 
@@ -18,38 +19,42 @@ extension PartFile {
             // A part file that was copied: the next run finds it under its final name only by what is recorded.
             try journal.adopt(try file.status().identity)
         }
-        if terms.durable {
-            do {
-                try await synchronize(.everything)
-            } catch {
-                journal?.forgetWhatIsNotDurable()
-                throw error
-            }
-        }
-        guard let name = try rename(terms.existing) else {
+        let given = terms.durable ? try await nameDurably(terms.existing) : try rename(terms.existing)
+        guard let name = given else {
             let present = try folder.status(of: names.final)
             discard()
             return PublishedFile(path: folder.path(of: names.final), length: present?.size ?? 0, isForeign: true)
-        }
-        if terms.durable {
-            try await synchronizeName(name)
         }
         try await journal?.retireWaiting(as: .void)
         close()
         return PublishedFile(path: folder.path(of: name), length: terms.length)
     }
 
-    /// Makes the final name durable.
+    /// Makes the file durable, then gives it its name, and makes that durable.
     ///
-    /// Where that fails, the file is whole, durable and under its name; only the name may not outlive a power loss. It
-    /// stays: taking it back is no more durable than giving it was. The journal stays as well, which knows the file
-    /// under either name, and the next run syncs the directory before it calls the download done.
-    private func synchronizeName(_ name: String) async throws(TowlineError) {
-        do {
-            try await queue.synchronize(folder.descriptor, .everything, device: folder.identity.device)
-        } catch {
-            throw .naming(folder.path(of: name), because: error)
+    /// Where the last of these fails, the file is whole, durable and under its name; only the name may not outlive a power
+    /// loss. It stays: taking it back is no more durable than giving it was. The journal stays as well, which knows the
+    /// file under either name, and the next run syncs the directory before it calls the download done.
+    private func nameDurably(_ existing: ExistingPolicy) async throws(TowlineError) -> String? {
+        let before = file.failedSyncs.load(ordering: .acquiring)
+        let answer = Mutex<Result<String?, TowlineError>?>(nil)
+        let naming = SyncQueue.Naming(folder: folder.descriptor) {
+            // As for any other sync: a success that began before another one failed is none.
+            guard self.file.failedSyncs.load(ordering: .acquiring) == before else { return false }
+            let result = Result { () throws(TowlineError) in try self.rename(existing) }
+            answer.withLock { $0 = result }
+            return (try? result.get()) != nil
         }
+        let outcome = await queue.publish(file, naming, device: folder.identity.device)
+        guard let result = answer.withLock({ $0 }) else {
+            journal?.forgetWhatIsNotDurable()
+            throw .synchronizing(file.path, outcome.file < 0 ? -outcome.file : EIO)
+        }
+        guard let name = try result.get() else { return nil }
+        guard outcome.folder >= 0 else {
+            throw .naming(folder.path(of: name), because: .synchronizing(folder.path, -outcome.folder))
+        }
+        return name
     }
 
     /// Brings length, date and mark to what they are to be.

@@ -18,10 +18,24 @@ package final class SyncQueue: Sendable {
         case everything
     }
 
+    /// A name that a file gets once it is durable, and the directory that has to be durable then.
+    struct Naming: Sendable {
+        let folder: Descriptor
+        /// Gives the name; `false`: it was not given, and the directory is as it was.
+        let give: @Sendable () -> Bool
+    }
+
+    /// What came of a file, and of the directory it got its name in: 0, or `-errno`.
+    struct Outcome: Sendable {
+        var file: Int32
+        var folder: Int32 = 0
+    }
+
     private struct Request: Sendable {
         let file: Descriptor
         let extent: Extent
-        let continuation: CheckedContinuation<Int32, Never>
+        let naming: Naming?
+        let continuation: CheckedContinuation<Outcome, Never>
     }
 
     private struct Lane {
@@ -33,12 +47,11 @@ package final class SyncQueue: Sendable {
         var isParked = false
         var isServed = false
 
-        /// Whether there is no thread for it yet; there will be. One that waits is woken.
-        mutating func needsThread() -> Bool {
-            if isParked { wakeup.set() }
-            isParked = false
-            defer { isServed = true }
-            return !isServed
+        /// Who has to hear that there is something to do.
+        mutating func call() -> Call {
+            defer { (isParked, isServed) = (false, true) }
+            guard isServed else { return .thread }
+            return isParked ? .wake(wakeup) : .nobody
         }
 
         /// What there is to do; nothing: the thread waits for it now.
@@ -47,6 +60,13 @@ package final class SyncQueue: Sendable {
             isParked = waiting.isEmpty && early.isEmpty
             return isParked ? nil : (waiting, Array(early.values))
         }
+    }
+
+    /// Who has to hear of a new request, once the lock is free again: whoever is woken wants it at once.
+    private enum Call {
+        case nobody
+        case wake(AutoResetEvent)
+        case thread
     }
 
     /// So many milliseconds a thread waits for more to do.
@@ -74,15 +94,29 @@ package final class SyncQueue: Sendable {
 
     /// Returns when what was written to the file before the call is durable.
     func synchronize(_ file: Descriptor, _ extent: Extent, device: UInt64) async throws(TowlineError) {
-        let code = await withCheckedContinuation { continuation in
-            let request = Request(file: file, extent: extent, continuation: continuation)
-            let startsThread = lanes.withLock { lanes in
+        let outcome = await request(file, extent, nil, device)
+        guard outcome.file >= 0 else { throw .synchronizing(file.path, -outcome.file) }
+    }
+
+    /// Makes a file durable, has it named, and makes the name durable; each only if what comes before it went well.
+    ///
+    /// Of many files that come together the bytes are synced first, then all get their names, then each directory is
+    /// synced once.
+    func publish(_ file: Descriptor, _ naming: Naming, device: UInt64) async -> Outcome {
+        await request(file, .everything, naming, device)
+    }
+
+    private func request(
+        _ file: Descriptor, _ extent: Extent, _ naming: Naming?, _ device: UInt64
+    ) async -> Outcome {
+        await withCheckedContinuation { continuation in
+            let request = Request(file: file, extent: extent, naming: naming, continuation: continuation)
+            let call = lanes.withLock { lanes in
                 lanes[device, default: Lane()].waiting.append(request)
-                return lanes[device]?.needsThread() ?? false
+                return lanes[device]?.call() ?? .nobody
             }
-            if startsThread { startServing(device) }
+            perform(call, device)
         }
-        guard code >= 0 else { throw .synchronizing(file.path, -code) }
     }
 
     /// Lets the bytes of a file begin to go to the disk, so that its next sync is short; returns at once.
@@ -90,11 +124,11 @@ package final class SyncQueue: Sendable {
     /// A full queue of the device blocks `sync_file_range`, which therefore has the device's thread to itself: a sync
     /// behind it waits for the same bytes anyway. An error is left to the sync, which is told of it again.
     func startWriteback(of file: Descriptor, device: UInt64) {
-        let startsThread = lanes.withLock { lanes in
+        let call = lanes.withLock { lanes in
             lanes[device, default: Lane()].early[ObjectIdentifier(file)] = file
-            return lanes[device]?.needsThread() ?? false
+            return lanes[device]?.call() ?? .nobody
         }
-        if startsThread { startServing(device) }
+        perform(call, device)
     }
 
     /// Whether a device has a thread.
@@ -104,8 +138,12 @@ package final class SyncQueue: Sendable {
     func waiting(_ device: UInt64) -> Int { lanes.withLock { $0[device]?.waiting.count ?? 0 } }
 
     /// Without a thread the caller serves what waits, and goes its way: it has other things to do.
-    private func startServing(_ device: UInt64) {
-        if !tryStart({ self.serve(device, stays: true) }) { serve(device, stays: false) }
+    private func perform(_ call: Call, _ device: UInt64) {
+        switch call {
+        case .nobody: break
+        case .wake(let wakeup): wakeup.set()
+        case .thread: if !tryStart({ self.serve(device, stays: true) }) { serve(device, stays: false) }
+        }
     }
 
     /// Serves a device until nothing waits for it, or has waited for a moment.
@@ -145,9 +183,25 @@ package final class SyncQueue: Sendable {
             sharesOne ? call(entry.file) { syscall.waitForWriteback($0) } : synchronize(entry.file, entry.extent)
         }
         for (key, code) in results where code < 0 { files[key]?.file.failedSyncs.add(1, ordering: .releasing) }
-        for request in batch {
-            request.continuation.resume(returning: results[ObjectIdentifier(request.file)] ?? -EIO)
+        answer(batch) { results[ObjectIdentifier($0)] ?? -EIO }
+    }
+
+    /// Has those named whose file is durable, syncs their directories, and tells everybody what came of it.
+    private func answer(_ batch: [Request], _ result: (Descriptor) -> Int32) {
+        var outcomes = batch.map { Outcome(file: result($0.file)) }
+        var named: [Int: Descriptor] = [:]
+        for (index, request) in batch.enumerated() {
+            guard let naming = request.naming, outcomes[index].file >= 0, naming.give() else { continue }
+            named[index] = naming.folder
         }
+        var folders: [ObjectIdentifier: Int32] = [:]
+        for (index, folder) in named {
+            let known = folders[ObjectIdentifier(folder)]
+            let code = known ?? synchronize(folder, .everything)
+            folders[ObjectIdentifier(folder)] = code
+            outcomes[index].folder = code
+        }
+        for (index, request) in batch.enumerated() { request.continuation.resume(returning: outcomes[index]) }
     }
 
     /// File systems whose `syncfs` may be a success that nobody was asked for: the kernel hands it to no FUSE server

@@ -14,7 +14,15 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     enum Report: Sendable {
         case answered(AttemptID, ResponseVerdict)
         case ended(AttemptID, AttemptResult)
+        /// Answered and ended in one: the body is held in memory until `conclude`.
+        case delivered(AttemptID, ResponseVerdict)
     }
+
+    /// A whole file of at most that length is held in memory while it comes, if it comes at once: then it has a part file
+    /// and its bytes in one go. Of ten thousand of them each would otherwise have its answer taken to the runner and back.
+    static let gatherLimit: Int64 = 64 << 10
+    /// What comes more slowly is written as it comes.
+    private static let gatherTime = Duration.milliseconds(20)
 
     /// Bytes between two marks at most; what a SIGKILL costs beyond what the socket holds.
     static let markInterval: Int64 = 128 << 10
@@ -58,11 +66,19 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private var digest: (any ContentHasher)?
     /// Where the response's own body ends.
     private var responseEnd = Int64.max
+    /// Whether a small answer may be held in memory.
+    private let mayGather: Bool
+    /// What the answer is, while nobody was told.
+    private var untold: ResponseVerdict?
+    /// What came and has no place yet.
+    private var gathered: [UInt8] = []
+    /// How a delivered answer ended.
+    private var deliveredEnd = AttemptEnd.cancelled
     private let makeHasher: @Sendable (Checksum) -> any ContentHasher
 
     init(
         plan: AttemptPlan, sink: (any Sink)?, slot: (any JournalSlot)?, limiters: [RateLimiter],
-        makeHasher: @escaping @Sendable (Checksum) -> any ContentHasher,
+        mayGather: Bool = false, makeHasher: @escaping @Sendable (Checksum) -> any ContentHasher,
         clock: @escaping @Sendable () -> Duration = { MonotonicClock.now },
         report: @escaping @Sendable (Report) -> Void
     ) {
@@ -71,6 +87,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         self.sink = sink
         self.slot = slot
         self.limiters = limiters
+        self.mayGather = mayGather && !plan.joinsDirectly
         self.clock = clock
         self.report = report
         position = Atomic(Self.nowhere)
@@ -122,8 +139,38 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             digest = facts.contentDigests.first.map(makeHasher)
         default: disposition = unwanted(head)
         }
+        if let length = gatherable(verdict) {
+            untold = verdict
+            gathered.reserveCapacity(length)
+            return .proceedBriefly(within: Self.gatherTime)
+        }
         report(.answered(plan.id, verdict))
         return disposition
+    }
+
+    /// The length of an answer that is a whole small file, and may be held.
+    private func gatherable(_ verdict: ResponseVerdict) -> Int? {
+        let length: Int64?
+        switch verdict {
+        case .partial(let range, let facts):
+            let isWhole = range.lowerBound == 0 && range.upperBound == facts.representation.completeLength
+            length = isWhole ? range.upperBound : nil
+        case .whole(let facts): length = facts.representation.completeLength
+        default: length = nil
+        }
+        guard mayGather, let length, length <= Self.gatherLimit, plan.lease.lowerBound == 0, plan.overlap == 0 else {
+            return nil
+        }
+        return Int(length)
+    }
+
+    func endIsLate() { tell() }
+
+    /// From here on the answer is like any other.
+    private func tell() {
+        guard let verdict = untold else { return }
+        untold = nil
+        report(.answered(plan.id, verdict))
     }
 
     /// A small body is read to its end, so that the connection can be used again; a large one is not worth it.
@@ -134,19 +181,36 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     }
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
-        guard isWanted || adopt() else {
+        guard untold != nil || isWanted || adopt() else {
+            // What came before has no place yet, nor has this.
+            if !gathered.isEmpty { return .pause }
             drainable -= Int64(bytes.count)
             return drainable < 0 ? .stop : .consumed
         }
         for (index, limiter) in limiters.enumerated() {
             guard let wait = limiter.take(bytes.count) else { continue }
             for earlier in limiters[..<index] { earlier.giveBack(bytes.count) }
+            tell()
             isHeldBack.store(true, ordering: .relaxed)
             return .pauseFor(wait)
         }
         isHeldBack.store(false, ordering: .relaxed)
         received.wrappingAdd(Int64(bytes.count), ordering: .relaxed)
+        if untold != nil {
+            gathered.append(contentsOf: bytes)
+            return .consumed
+        }
+        let disposition = takeGathered()
+        guard case .consumed = disposition else { return disposition }
         return take(bytes)
+    }
+
+    /// Writes what came before there was a place for it.
+    private func takeGathered() -> BodyDisposition {
+        guard !gathered.isEmpty else { return .consumed }
+        let bytes = gathered
+        gathered = []
+        return bytes.withUnsafeBytes { take($0) }
     }
 
     /// Takes over what `attach` left; `false` if there is nothing.
@@ -235,15 +299,28 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     }
 
     func ended(_ end: AttemptEnd) {
+        if let verdict = untold {
+            untold = nil
+            deliveredEnd = end
+            return report(.delivered(plan.id, verdict))
+        }
+        report(.ended(plan.id, conclude(end)))
+    }
+
+    /// How a delivered answer ended, once its bytes are where `attach` says; without a place they are dropped. Called
+    /// once, by whom `delivered` was reported to: the transport is done with this attempt.
+    func conclude() -> AttemptResult { conclude(deliveredEnd) }
+
+    private func conclude(_ end: AttemptEnd) -> AttemptResult {
+        if isWanted || adopt() { _ = takeGathered() }
         var result = self.result ?? Self.result(of: end)
-        _ = adopt()
         do throws(TowlineError) {
             try mark(always: true)
         } catch {
             result = .sinkFailed(error)
         }
         if case .complete = result, let digest, !digest.matches() { result = .digestDiffers(from: start) }
-        report(.ended(plan.id, result))
+        return result
     }
 
     private static func result(of end: AttemptEnd) -> AttemptResult {

@@ -25,29 +25,29 @@ package actor BatchRunner {
     /// for one more, so that a list of any length costs no memory.
     package func run(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {
         await TimerReserve.fill()
-        await withTaskGroup(of: Void.self) { group in
+        let slots = BatchSlots(concurrency: options.concurrency)
+        await withDiscardingTaskGroup { group in
             var number = 0
-            var active = 0
-            while !isStopped.load(ordering: .relaxed) {
-                if active >= max(1, options.concurrency) {
-                    await group.next()
-                    active -= 1
-                    continue
-                }
-                guard let item = await next() else { break }
+            while true {
+                let slot = await slots.take()
+                guard !isStopped.load(ordering: .relaxed), let item = await next() else { break }
                 number += 1
                 switch item {
-                case .failure(let error): observer.ended(number, .failure(error))
+                case .failure(let error):
+                    observer.ended(number, .failure(error))
+                    slot.ended()
                 case .success(let download):
-                    active += 1
-                    group.addTask { [number] in await self.transfer(download, number) }
+                    group.addTask { [number] in
+                        await self.transfer(download, number, slot)
+                        slot.ended()
+                    }
                 }
             }
         }
     }
 
-    private nonisolated func transfer(_ download: DownloadOptions, _ number: Int) async {
-        let relay = BatchRelay(number: number, observer: observer)
+    private nonisolated func transfer(_ download: DownloadOptions, _ number: Int, _ slot: BatchSlots.Slot) async {
+        let relay = BatchRelay(number: number, observer: observer, slot: slot)
         let runner = TransferRunner(options: download, services: services, observer: relay)
         running.withLock { $0[number] = runner }
         if isStopped.load(ordering: .relaxed) { runner.stop(.close) }
@@ -74,12 +74,17 @@ package actor BatchRunner {
 private final class BatchRelay: TransferObserver {
     private let number: Int
     private let observer: any BatchObserver
+    private let slot: BatchSlots.Slot
 
-    init(number: Int, observer: any BatchObserver) {
+    init(number: Int, observer: any BatchObserver, slot: BatchSlots.Slot) {
         self.number = number
         self.observer = observer
+        self.slot = slot
     }
 
-    func progressed(_ snapshot: TransferSnapshot) { observer.progressed(number, snapshot) }
+    func progressed(_ snapshot: TransferSnapshot) {
+        if snapshot.state == .publishing { slot.fetched() }
+        observer.progressed(number, snapshot)
+    }
     func noticed(_ notice: TransferNotice) { observer.noticed(number, notice) }
 }

@@ -9,7 +9,7 @@ extension TransferRunner {
     private func perform(_ action: TransferAction) {
         switch action {
         case .start(let plan): start(plan)
-        case .cancel(let id): services.transport.cancel(id)
+        case .cancel(let id): if delivered != id { services.transport.cancel(id) }
         case .shrink(let id, let end): writers[id]?.shrink(to: end)
         case .proceed(let id): proceed(id)
         case .prepare(let plan): prepare(plan)
@@ -42,7 +42,7 @@ extension TransferRunner {
         let storage = services.storage
         let writer = AttemptWriter(
             plan: plan, sink: plan.joinsDirectly ? part?.sink : nil, slot: slot,
-            limiters: [limiter, services.limiter], makeHasher: { storage.hasher(for: $0) },
+            limiters: [limiter, services.limiter], mayGather: options.target != .standardOutput, makeHasher: { storage.hasher(for: $0) },
             report: { continuation.yield(.attempt($0)) })
         writers[plan.id] = writer
         services.board.began(plan.url.origin)
@@ -58,7 +58,7 @@ extension TransferRunner {
         storing { () throws(TowlineError) in slot = try part.journal?.claimSlot(at: lease.lowerBound) }
         slots[id] = slot
         writer.attach(sink: part.sink, slot: slot, lease: lease)
-        services.transport.proceed(id)
+        if delivered != id { services.transport.proceed(id) }
     }
 
     // MARK: Finishing

@@ -27,6 +27,8 @@ package actor TransferRunner {
     var machine: TransferStateMachine
     var writers: [AttemptID: AttemptWriter] = [:]
     var slots: [AttemptID: any JournalSlot] = [:]
+    /// The attempt that the transport is done with, while its answer is dealt with.
+    var delivered: AttemptID?
     var part: OpenPart?
     var record: DownloadRecord?
     var place: Place?
@@ -136,6 +138,7 @@ package actor TransferRunner {
         switch event {
         case .attempt(.answered(let id, let verdict)): step(.answered(id, verdict))
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
+        case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
         case .storage(let event, let sink):
             // What came of an older part file is nothing to the one that took its place.
             guard sink == nil || sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
@@ -177,6 +180,14 @@ package actor TransferRunner {
             snapshot.startsOverBecause = "files under 1 MiB are fetched anew"
         }
         observer.progressed(snapshot)
+    }
+
+    /// An answer came with all of its body: what it leads to is done before the body's bytes are written.
+    private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
+        self.delivered = id
+        step(.answered(id, verdict))
+        self.delivered = nil
+        if let writer = writers[id] { attemptEnded(id, writer.conclude()) }
     }
 
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {

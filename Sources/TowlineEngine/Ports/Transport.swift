@@ -102,14 +102,23 @@ package protocol AttemptReceiver: AnyObject, Sendable {
     func receivedHead(_ head: ResponseHead) -> HeadDisposition
     /// The next bytes of the body, in order; valid during the call only.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition
+    /// The time of `.proceedBriefly` is over, and the body is not.
+    func endIsLate()
     /// The attempt is over; no further call comes.
     func ended(_ end: AttemptEnd)
+}
+
+extension AttemptReceiver {
+    /// Nothing, where `.proceedBriefly` is not used.
+    package func endIsLate() {}
 }
 
 /// What to do after a head.
 package enum HeadDisposition: Sendable {
     /// Deliver the body.
     case proceed
+    /// Deliver the body, and call `endIsLate` if it has not ended after that time, unless the receiver paused it.
+    case proceedBriefly(within: Duration)
     /// Deliver nothing until `Transport.proceed`.
     case pause
     /// Close; `ended(.stopped)` follows.
