@@ -7,6 +7,7 @@
 #include <ifaddrs.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -16,6 +17,11 @@
 #include <unistd.h>
 
 extern char **environ;
+
+void towline_keep_freed_memory(int kept, int largest) {
+    mallopt(M_MMAP_THRESHOLD, largest);
+    mallopt(M_TRIM_THRESHOLD, kept);
+}
 
 int towline_spawn(char *const *arguments, const char *directory, int output) {
     posix_spawn_file_actions_t actions;

@@ -14,6 +14,8 @@ final class Descriptor: Sendable {
     /// The number of calls in progress, and `closing` once it was told to close.
     private let users = Atomic<Int>(0)
     private static let closing = 1 << 62
+    /// Which file it is, once that was asked: it never is another.
+    private let known = Mutex<FileIdentity?>(nil)
 
     init(_ number: Int32, path: String, syscall: any Syscall) {
         self.number = number
@@ -128,7 +130,15 @@ extension Descriptor {
         var status = FileStatus()
         let code = try call { syscall.status($0, "", &status) }
         guard code >= 0 else { throw .examining(path, -code) }
+        let identity = status.identity
+        known.withLock { $0 = identity }
         return status
+    }
+
+    /// Which file it is. Asked for once.
+    func identity() throws(TowlineError) -> FileIdentity {
+        if let known = known.withLock({ $0 }) { return known }
+        return try status().identity
     }
 
     /// Takes the lock without waiting, but for a lock of this very process that is about to go: a transfer that ended

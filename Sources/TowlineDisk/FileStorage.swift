@@ -7,7 +7,12 @@ package import TowlineEngine
 package final class FileStorage: Storage {
     private struct WeakFolder {
         weak var folder: Folder?
+        /// When the path led there.
+        var seen: Duration
     }
+
+    /// For so long a path is taken to lead where it led: the few steps of one small file.
+    private static let lookupLife = Duration.milliseconds(20)
 
     let syscall: any Syscall
     let boot: BootIdentity
@@ -80,18 +85,22 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// The directory, shared while somebody uses it. The path is looked up each time: it may lead elsewhere by now.
+    /// The directory, shared while somebody uses it. The path is looked up anew: it may lead elsewhere by now.
     func folder(_ path: String) throws(TowlineError) -> Folder {
-        var status = FileStatus()
-        if let known = folders.withLock({ $0[path]?.folder }), syscall.status(AT_FDCWD, path + "/.", &status) >= 0,
-            status.identity == known.identity
-        {
-            return known
+        let now = MonotonicClock.now
+        let known = folders.withLock { folders in folders[path].map { ($0.folder, $0.seen) } }
+        if case (let folder?, let seen)? = known {
+            if now - seen < Self.lookupLife { return folder }
+            var status = FileStatus()
+            if syscall.status(AT_FDCWD, path + "/.", &status) >= 0, status.identity == folder.identity {
+                folders.withLock { $0[path]?.seen = now }
+                return folder
+            }
         }
         let opened = try Folder(path, syscall: syscall)
         folders.withLock { folders in
             folders = folders.filter { $0.value.folder != nil }
-            folders[path] = WeakFolder(folder: opened)
+            folders[path] = WeakFolder(folder: opened, seen: now)
         }
         return opened
     }
@@ -111,7 +120,7 @@ package final class FileStorage: Storage {
         _ place: Place, record: DownloadRecord, terms: CreateTerms
     ) throws(TowlineError) -> OpenPart {
         let (folder, names) = try enter(place)
-        if terms.reservesSpace, let length = record.representation.completeLength {
+        if terms.reservesSpace, terms.journaled, let length = record.representation.completeLength {
             try Preallocation.checkSpace(for: length, in: folder)
         }
         guard let file = try folder.create(names.part, mode: 0o666) else {
@@ -120,14 +129,16 @@ package final class FileStorage: Storage {
                 systemError: EEXIST)
         }
         // Between creation and lock another process may have taken the file for a leftover, and removed it.
-        guard try file.lock(), try folder.names(file, names.part) else { throw LockOwner.busy(file) }
+        // Where it still has a name it has this one: nobody gives an empty part file another.
+        guard try file.lock(), try file.status().links > 0 else { throw LockOwner.busy(file) }
         // Nothing is in the file yet: nothing is left behind.
         do throws(TowlineError) {
             // Not before the lock: until then another download may finish here and take the name.
             if terms.requiresFreeName, try folder.status(of: names.final) != nil {
                 throw .occupied(folder.path(of: names.final))
             }
-            try retireStray(folder, names)
+            // What nobody keeps a journal for makes no claims; and a moment ago none was there.
+            if terms.journaled || !terms.requiresFreeName { try retireStray(folder, names) }
         } catch {
             // What journal there is may be another's, who has just published.
             try? folder.remove(names.part)

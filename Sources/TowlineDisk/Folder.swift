@@ -87,7 +87,7 @@ final class Folder: Sendable {
     /// Whether `name` is still the file that `file` is open on.
     func names(_ file: Descriptor, _ name: String) throws(TowlineError) -> Bool {
         guard let there = try status(of: name) else { return false }
-        return there.identity == (try file.status().identity)
+        return there.identity == (try file.identity())
     }
 
     /// Renames, over whatever has the new name.

@@ -13,11 +13,11 @@ extension PartFile {
             discard()
             return PublishedFile(path: folder.path(of: names.final), length: present.size, isForeign: true)
         }
-        try checkIntact()
-        try settle(terms)
-        if let journal, !journal.part.isSameFile(as: try file.status().identity) {
+        let status = try intactStatus()
+        try settle(terms, status)
+        if let journal, !journal.part.isSameFile(as: status.identity) {
             // A part file that was copied: the next run finds it under its final name only by what is recorded.
-            try journal.adopt(try file.status().identity)
+            try journal.adopt(status.identity)
         }
         let given = terms.durable ? try await nameDurably(terms.existing) : try rename(terms.existing)
         guard let name = given else {
@@ -58,8 +58,7 @@ extension PartFile {
     }
 
     /// Brings length, date and mark to what they are to be.
-    private func settle(_ terms: PublishTerms) throws(TowlineError) {
-        let status = try file.status()
+    private func settle(_ terms: PublishTerms, _ status: FileStatus) throws(TowlineError) {
         guard status.size >= terms.length, !mayLackBytes(upTo: terms.length) else {
             throw TowlineError(.diskFailure, "\(file.path) is not whole; run again to fetch what is missing")
         }

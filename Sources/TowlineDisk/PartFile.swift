@@ -74,17 +74,19 @@ package final class PartFile: Sink {
         return !journal.written.contains(ByteRange(0, length))
     }
 
-    package func checkIntact() throws(TowlineError) {
+    package func checkIntact() throws(TowlineError) { _ = try intactStatus() }
+
+    /// What the file is under its name, if that is still its own.
+    func intactStatus() throws(TowlineError) -> FileStatus {
+        if let there = try folder.status(of: names.part), there.identity == (try file.identity()) { return there }
         guard try file.status().links > 0 else {
             throw TowlineError(
                 .diskFailure, "\(file.path) was deleted while it was written; start the download again",
                 systemError: ENOENT)
         }
-        guard try folder.names(file, names.part) else {
-            throw TowlineError(
-                .diskFailure, "\(file.path) was moved or replaced while it was written; start the download again",
-                systemError: ESTALE)
-        }
+        throw TowlineError(
+            .diskFailure, "\(file.path) was moved or replaced while it was written; start the download again",
+            systemError: ESTALE)
     }
 
     package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {

@@ -15,8 +15,8 @@ package protocol BatchObserver: AnyObject, Sendable {
 
 /// How many at once, and how fast together.
 package struct BatchOptions: Sendable {
-    /// Downloads at once.
-    package var concurrency = 5
+    /// Downloads at once; `nil`: as `BatchConcurrency` finds.
+    package var concurrency: Int?
     /// Bytes per second of all together; 0: no limit.
     package var rateLimit: Int64 = 0
 

@@ -19,13 +19,13 @@ package actor BatchRunner {
             transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit))
     }
 
-    /// Runs what `next` gives, `nil` being the end, at most `concurrency` at once; returns when all have ended.
+    /// Runs what `next` gives, `nil` being the end, as many at once as the options say; returns when all have ended.
     ///
     /// A failure that `next` gives is a download that failed before it began. `next` is asked only when there is room
     /// for one more, so that a list of any length costs no memory.
     package func run(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {
         await TimerReserve.fill()
-        let slots = BatchSlots(concurrency: options.concurrency)
+        let slots = BatchSlots(BatchConcurrency(fixed: options.concurrency))
         await withDiscardingTaskGroup { group in
             var number = 0
             while true {

@@ -7,7 +7,8 @@ import TowlineEngine
 enum Assembly {
     /// What runs downloads.
     static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {
-        BatchRunner(options: options, transport: CurlTransport(), storage: FileStorage(), observer: observer)
+        FreedMemory.keep()
+        return BatchRunner(options: options, transport: CurlTransport(), storage: FileStorage(), observer: observer)
     }
 
     /// What is known of a download whose final path this is.

@@ -1,0 +1,30 @@
+/// How many downloads of a batch fetch at once.
+///
+/// Unless the user says, five: each may take sixteen connections. While they are so short that most of their time goes
+/// for asking, sixteen, which is what one host gets anyway (DESIGN.md §5).
+package struct BatchConcurrency: Sendable {
+    private static let usual = 5
+    private static let most = 16
+    /// Downloads that take less, on average of the last ones, are short.
+    private static let short = 1.0
+
+    private let fixed: Int?
+    /// Seconds that the last ones took, each counting an eighth less than the one after it.
+    private var mean: Double?
+
+    /// - Parameter fixed: what the user says; `nil`: whatever suits the downloads.
+    package init(fixed: Int? = nil) { self.fixed = fixed.map { max(1, $0) } }
+
+    /// So many at once now.
+    package var limit: Int {
+        if let fixed { return fixed }
+        guard let mean, mean < Self.short else { return Self.usual }
+        return Self.most
+    }
+
+    /// A download has its bytes, or is over without, so long after it began.
+    package mutating func fetched(after duration: Duration) {
+        let seconds = duration.seconds
+        mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
+    }
+}

@@ -1,0 +1,86 @@
+internal import TowlineCore
+import Synchronization
+
+/// How many downloads of a batch may begin: so many that fetch, and some more that only wait for the disk.
+///
+/// A file that is all there needs no connection. Those that are synced together are synced at the price of one: while the
+/// disk is at it the next ones come.
+final class BatchSlots: Sendable {
+    private struct State {
+        var concurrency: BatchConcurrency
+        var fetching = 0
+        var running = 0
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    /// One download's slot. Let go of when its bytes are there, and once more, for good, when it has ended.
+    final class Slot: Sendable {
+        private let slots: BatchSlots
+        private let began = MonotonicClock.now
+        private let isFetching = Atomic<Bool>(true)
+
+        fileprivate init(_ slots: BatchSlots) { self.slots = slots }
+
+        /// Its bytes are there.
+        func fetched() {
+            guard isFetching.exchange(false, ordering: .relaxed) else { return }
+            slots.release { end(&$0) }
+        }
+
+        /// It is over.
+        func ended() {
+            let wasFetching = isFetching.exchange(false, ordering: .relaxed)
+            slots.release { state in
+                state.running -= 1
+                if wasFetching { end(&state) }
+            }
+        }
+
+        private func end(_ state: inout State) {
+            state.fetching -= 1
+            state.concurrency.fetched(after: MonotonicClock.now - began)
+        }
+    }
+
+    private let state: Mutex<State>
+    /// So many more may wait for the disk.
+    private static let publishing = 128
+
+    init(_ concurrency: BatchConcurrency) { state = Mutex(State(concurrency: concurrency)) }
+
+    /// A slot, as soon as there is one. One call at a time.
+    func take() async -> Slot {
+        while !tryTake() {
+            await withCheckedContinuation { waiter in
+                let isFree = state.withLock { state in
+                    if isFull(state) { state.waiter = waiter }
+                    return state.waiter == nil
+                }
+                if isFree { waiter.resume() }
+            }
+        }
+        return Slot(self)
+    }
+
+    private func tryTake() -> Bool {
+        state.withLock { state in
+            guard !isFull(state) else { return false }
+            state.fetching += 1
+            state.running += 1
+            return true
+        }
+    }
+
+    private func isFull(_ state: State) -> Bool {
+        let limit = state.concurrency.limit
+        return state.fetching >= limit || state.running >= limit + Self.publishing
+    }
+
+    private func release(_ change: (inout State) -> Void) {
+        let waiter = state.withLock { state in
+            change(&state)
+            return isFull(state) ? nil : state.waiter.take()
+        }
+        waiter?.resume()
+    }
+}
