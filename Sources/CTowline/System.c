@@ -18,9 +18,10 @@
 
 extern char **environ;
 
-void towline_keep_freed_memory(int kept, int largest) {
+void towline_keep_freed_memory(int kept, int largest, int arenas) {
     mallopt(M_MMAP_THRESHOLD, largest);
     mallopt(M_TRIM_THRESHOLD, kept);
+    mallopt(M_ARENA_MAX, arenas);
 }
 
 int towline_spawn(char *const *arguments, const char *directory, int output) {

@@ -5,10 +5,15 @@ import TowlineEngine
 
 /// Puts the parts together: the engine, the disk below it and the wire.
 enum Assembly {
+    /// Begins, beside everything else, what downloads will wait for.
+    static func warmUp() {
+        FreedMemory.keep()
+        CurlTransport.warmUp()
+    }
+
     /// What runs downloads.
     static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {
-        FreedMemory.keep()
-        return BatchRunner(options: options, transport: CurlTransport(), storage: FileStorage(), observer: observer)
+        BatchRunner(options: options, transport: CurlTransport(), storage: FileStorage(), observer: observer)
     }
 
     /// What is known of a download whose final path this is.

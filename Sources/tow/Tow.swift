@@ -9,11 +9,20 @@ enum Tow {
     static func main() {
         ProcessSetup.occupyStandardDescriptors()
         ProcessSetup.ignoreWriteSignals()
+        let words = CommandLine.arguments.dropFirst()
+        if words.first == GetCommand.configuration.commandName {
+            // Before there is a second thread: threads inherit what is blocked.
+            SignalWatcher.block()
+            Assembly.warmUp()
+        }
+        if let plan = GetShortcut.plan(words) {
+            ArgumentSecrets.blank()
+            Task.detached { await run(plan) }
+            while true { pause() }
+        }
         do {
             let command = try TowCommand.parseAsRoot()
             ArgumentSecrets.blank()
-            // Before there is a second thread: threads inherit what is blocked.
-            if command is GetCommand { SignalWatcher.block() }
             if command is WatchCommand { WatchSignals.block() }
             let parsed = ParsedCommand(command: command)
             Task.detached { await run(parsed) }
@@ -28,6 +37,14 @@ enum Tow {
         let command: any ParsableCommand
     }
 
+    private static func run(_ plan: GetPlan) async -> Never {
+        do throws(TowlineError) {
+            end(try await GetRun(plan: plan).perform())
+        } catch {
+            leave(error)
+        }
+    }
+
     private static func run(_ parsed: ParsedCommand) async -> Never {
         var command = parsed.command
         do {
@@ -38,7 +55,7 @@ enum Tow {
             }
             end(ExitStatus.success.rawValue)
         } catch let error as TowlineError {
-            leave("tow: \(TerminalSafeText.make(error.message))", ExitStatus(error).rawValue)
+            leave(error)
         } catch let problem as UsageProblem {
             leave(problem.text, ExitStatus.usage.rawValue)
         } catch let status as ExitCode {
@@ -46,6 +63,10 @@ enum Tow {
         } catch {
             leave(error)
         }
+    }
+
+    private static func leave(_ error: TowlineError) -> Never {
+        leave("tow: \(TerminalSafeText.make(error.message))", ExitStatus(error).rawValue)
     }
 
     /// What the parser says. Its own status for a usage error is 64; ours is 2.

@@ -63,8 +63,8 @@ int towline_watch_network(void);
 /// Whether an interface other than the loopback is up, has a carrier, and an address that is not link-local.
 int towline_has_address(void);
 
-/// Keeps up to `kept` freed bytes of each arena, and takes blocks of up to `largest` from arenas (mallopt(3)).
-void towline_keep_freed_memory(int kept, int largest);
+/// Keeps up to `kept` freed bytes of each of `arenas` arenas, and takes blocks of up to `largest` from them (mallopt(3)).
+void towline_keep_freed_memory(int kept, int largest, int arenas);
 
 /// Runs `body` on a detached thread of its own.
 int towline_run_detached(void (*body)(void *argument), void *argument);

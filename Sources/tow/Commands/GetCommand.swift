@@ -71,59 +71,16 @@ struct GetCommand: AsyncParsableCommand {
         } catch let problem as ValidationError {
             throw UsageProblem(problem.message, in: Self.self)
         }
-        let status = try await GetRun(plan: plan, report: report).perform()
+        let status = try await GetRun(plan: plan).perform()
         if status != ExitStatus.success.rawValue { throw ExitCode(status) }
     }
 
     private func checkedPlan() throws -> GetPlan {
-        var settings = DownloadSettings()
         let groups: [any SettingOptions] = [destination, speed, proof, request, connection, failures]
-        for group in groups { try group.apply(to: &settings) }
-        try checkCombinations(settings)
-        var batch = BatchOptions()
-        do {
-            if let concurrency = list.concurrency {
-                batch.concurrency = try OptionValue.integer(concurrency, in: 1...10_000)
-            }
-        } catch {
-            throw ValidationError("--concurrency: \(error.message)")
-        }
-        do {
-            if let total = speed.limitRateTotal { batch.rateLimit = try OptionValue.rate(total) }
-        } catch {
-            throw ValidationError("--limit-rate-total: \(error.message)")
-        }
-        do {
-            let parsed = try urls.map { url throws(TowlineError) in try HTTPURL(parsing: url) }
-            for url in parsed { _ = try settings.options(for: url) }
-            return GetPlan(urls: parsed, settings: settings, listPath: list.inputFile, batch: batch)
-        } catch {
-            throw ValidationError(error.message)
-        }
+        return try GetPlan(
+            GetArguments(
+                urls: urls, given: groups.flatMap(\.given), inputFile: list.inputFile, concurrency: list.concurrency,
+                limitRateTotal: speed.limitRateTotal,
+                report: Reporting(isQuiet: report.quiet, isJSON: report.json, progress: report.progress)))
     }
-
-    private func checkCombinations(_ settings: DownloadSettings) throws {
-        guard !urls.isEmpty || list.inputFile != nil else {
-            throw ValidationError("Nothing to download: give a URL, or a list of them with -i.")
-        }
-        let isSingle = urls.count == 1 && list.inputFile == nil
-        if settings.output != nil && !isSingle {
-            throw ValidationError("-o names one file, so it needs exactly one URL; -d takes a directory for many.")
-        }
-        if settings.checksum != nil && !isSingle {
-            throw ValidationError("--checksum is that of one file, so it needs exactly one URL.")
-        }
-        if settings.output == "-" && report.json {
-            throw ValidationError("-o - and --json both want standard output.")
-        }
-    }
-}
-
-/// What `tow get` was asked for, checked.
-struct GetPlan {
-    let urls: [HTTPURL]
-    let settings: DownloadSettings
-    /// The list of `-i`, if there is one.
-    let listPath: String?
-    let batch: BatchOptions
 }

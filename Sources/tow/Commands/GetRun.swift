@@ -5,7 +5,6 @@ import TowlineEngine
 /// Runs what `tow get` was asked for.
 struct GetRun {
     let plan: GetPlan
-    let report: ReportOptions
 
     /// Returns the exit status when everything has ended, or soon after a signal.
     func perform() async throws(TowlineError) -> Int32 {
@@ -27,11 +26,11 @@ struct GetRun {
     }
 
     private func makeReporter() -> any ClosableObserver {
-        if report.json { return Reporter(JSONLog(), descriptor: STDOUT_FILENO, interval: nil) }
-        if report.quiet { return plain(.failures) }
+        if plan.report.isJSON { return Reporter(JSONLog(), descriptor: STDOUT_FILENO, interval: nil) }
+        if plan.report.isQuiet { return plain(.failures) }
         let style = TerminalStyle(
             environment: Environment.variables(["LC_ALL", "LC_CTYPE", "LANG", "TERM", "NO_COLOR"]))
-        switch report.progress {
+        switch plan.report.progress {
         case .none: return plain(.withoutProgress)
         case .plain: return plain(.everything)
         case .auto where isatty(STDERR_FILENO) == 0 || Environment.isDumbTerminal: return plain(.everything)

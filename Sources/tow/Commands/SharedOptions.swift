@@ -11,10 +11,17 @@ extension SettingOptions {
     /// Sets what was given.
     ///
     /// - Throws: `ValidationError` that names the option.
-    func apply(to settings: inout DownloadSettings) throws {
+    func apply(to settings: inout DownloadSettings) throws { try settings.apply(given) }
+}
+
+extension DownloadSettings {
+    /// Sets what was given, in order.
+    ///
+    /// - Throws: `ValidationError` that names the option.
+    mutating func apply(_ given: [(Setting, String)]) throws {
         for (setting, value) in given {
             do {
-                try settings.apply(setting, value)
+                try apply(setting, value)
             } catch {
                 throw ValidationError("--\(setting.rawValue): \(error.message)")
             }

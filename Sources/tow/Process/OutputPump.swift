@@ -27,8 +27,13 @@ final class OutputPump: Sendable {
         self.interval = interval ?? -1
         self.take = take
         state = Mutex(State(output: OutputDescriptor(descriptor)))
-        let thread = PlatformThread { [weak self] in self?.pump() }
-        state.withLock { $0.thread = thread }
+        if interval != nil { state.withLock { start(&$0) } }
+    }
+
+    /// The thread, if there is none yet: one that only writes when woken may never be wanted.
+    private func start(_ state: inout State) {
+        guard state.thread == nil, !state.isFinishing else { return }
+        state.thread = PlatformThread { [weak self] in self?.pump() }
     }
 
     deinit {
@@ -39,6 +44,7 @@ final class OutputPump: Sendable {
     /// The source has something.
     func wake() {
         let sleeps = state.withLock { state in
+            start(&state)
             defer { state.isAwake = true }
             return !state.isAwake
         }

@@ -1,0 +1,80 @@
+import ArgumentParser
+import TowlineCore
+import TowlineEngine
+
+/// What `tow get` was given, as text.
+struct GetArguments {
+    var urls: [String] = []
+    /// Settings in the order in which they apply.
+    var given: [(Setting, String)] = []
+    /// The list of `-i`.
+    var inputFile: String?
+    var concurrency: String?
+    var limitRateTotal: String?
+    var report = Reporting()
+}
+
+/// What is said meanwhile.
+struct Reporting: Equatable {
+    var isQuiet = false
+    var isJSON = false
+    var progress = ReportOptions.Progress.auto
+}
+
+/// What `tow get` was asked for, checked.
+struct GetPlan {
+    let urls: [HTTPURL]
+    let settings: DownloadSettings
+    /// The list of `-i`, if there is one.
+    let listPath: String?
+    let batch: BatchOptions
+    let report: Reporting
+
+    /// Checks everything that can be known to be wrong.
+    ///
+    /// - Throws: `ValidationError`.
+    init(_ arguments: GetArguments) throws {
+        var settings = DownloadSettings()
+        try settings.apply(arguments.given)
+        self.settings = settings
+        listPath = arguments.inputFile
+        report = arguments.report
+        try Self.checkCombinations(arguments, settings)
+        var batch = BatchOptions()
+        do {
+            if let concurrency = arguments.concurrency {
+                batch.concurrency = try OptionValue.integer(concurrency, in: 1...10_000)
+            }
+        } catch {
+            throw ValidationError("--concurrency: \(error.message)")
+        }
+        do {
+            if let total = arguments.limitRateTotal { batch.rateLimit = try OptionValue.rate(total) }
+        } catch {
+            throw ValidationError("--limit-rate-total: \(error.message)")
+        }
+        self.batch = batch
+        do {
+            urls = try arguments.urls.map { url throws(TowlineError) in try HTTPURL(parsing: url) }
+            for url in urls { _ = try settings.options(for: url) }
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+
+    private static func checkCombinations(_ arguments: GetArguments, _ settings: DownloadSettings) throws {
+        guard !arguments.urls.isEmpty || arguments.inputFile != nil else {
+            throw ValidationError("Nothing to download: give a URL, or a list of them with -i.")
+        }
+        let isSingle = arguments.urls.count == 1 && arguments.inputFile == nil
+        if settings.output != nil && !isSingle {
+            throw ValidationError("-o names one file, so it needs exactly one URL; -d takes a directory for many.")
+        }
+        if settings.checksum != nil && !isSingle {
+            throw ValidationError("--checksum is that of one file, so it needs exactly one URL.")
+        }
+        if settings.output == "-" && arguments.report.isJSON {
+            throw ValidationError("-o - and --json both want standard output.")
+        }
+    }
+}

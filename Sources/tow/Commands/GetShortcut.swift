@@ -1,0 +1,64 @@
+/// `tow get` with plain arguments, understood without the parser, which takes longer to learn all commands and their
+/// options (reflection, a third of the time that a small file takes from start to end) than to parse.
+///
+/// Only what both understand alike: whatever is unusual, wrong, or wants help is the parser's.
+enum GetShortcut {
+    /// Settings that do not depend on the order in which they apply, each at most once.
+    private static let settings: Set<Setting> = [
+        .output, .directory, .ifExists, .ifChanged, .noSync, .noPreallocate, .unsafeResume, .checksum, .connections,
+        .limitRate, .sequential, .proxy, .cacert, .insecure, .http1, .connectTimeout, .stallTimeout, .maxTries,
+        .retryWait, .maxRedirects, .allowDowngrade,
+    ]
+
+    /// What the arguments of the process, its name left out, ask for; `nil` if the parser has to say.
+    static func plan(_ words: ArraySlice<String>) -> GetPlan? {
+        guard words.first == "get", let arguments = arguments(words.dropFirst()) else { return nil }
+        return try? GetPlan(arguments)
+    }
+
+    private static func arguments(_ words: ArraySlice<String>) -> GetArguments? {
+        var arguments = GetArguments()
+        var seen: Set<String> = []
+        var rest = words
+        while let word = rest.popFirst() {
+            guard word.hasPrefix("-") else {
+                guard !word.isEmpty else { return nil }
+                arguments.urls.append(word)
+                continue
+            }
+            guard let name = longName(word), seen.insert(name).inserted else { return nil }
+            switch name {
+            case "quiet": arguments.report.isQuiet = true
+            case "json": arguments.report.isJSON = true
+            case "input-file", "concurrency":
+                guard let value = rest.popFirst(), isPlain(value) else { return nil }
+                if name == "concurrency" { arguments.concurrency = value } else { arguments.inputFile = value }
+            default:
+                guard let setting = Setting(rawValue: name), settings.contains(setting) else { return nil }
+                guard !setting.isFlag else {
+                    arguments.given.append((setting, ""))
+                    continue
+                }
+                guard let value = rest.popFirst(), isPlain(value) else { return nil }
+                arguments.given.append((setting, value))
+            }
+        }
+        return arguments
+    }
+
+    private static func longName(_ word: String) -> String? {
+        if word.hasPrefix("--") { return String(word.dropFirst(2)) }
+        switch word {
+        case "-q": return "quiet"
+        case "-o": return "output"
+        case "-d": return "directory"
+        case "-i": return "input-file"
+        case "-j": return "concurrency"
+        case "-x": return "connections"
+        default: return nil
+        }
+    }
+
+    /// A value that cannot be taken for an option; `-` alone stands for a standard stream.
+    private static func isPlain(_ value: String) -> Bool { value == "-" || !value.hasPrefix("-") && !value.isEmpty }
+}
