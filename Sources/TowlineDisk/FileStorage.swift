@@ -12,7 +12,7 @@ package final class FileStorage: Storage {
     }
 
     /// For so long a path is taken to lead where it led: the few steps of one small file.
-    private static let lookupLife = Duration.milliseconds(20)
+    private let lookupLife: Duration
 
     let syscall: any Syscall
     let boot: BootIdentity
@@ -21,8 +21,11 @@ package final class FileStorage: Storage {
     private let folders = Mutex<[String: WeakFolder]>([:])
     private let indices = Mutex<[FileIdentity: JournalIndex]>([:])
 
-    /// Makes a storage. `boot` is for tests.
-    package init(syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil) {
+    /// Makes a storage. `boot` and `lookupLife` are for tests.
+    package init(
+        syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil, lookupLife: Duration = .milliseconds(20)
+    ) {
+        self.lookupLife = lookupLife
         self.syscall = syscall
         self.boot = boot ?? BootIdentity.current(syscall)
         queue = SyncQueue(syscall: syscall)
@@ -90,7 +93,7 @@ package final class FileStorage: Storage {
         let now = MonotonicClock.now
         let known = folders.withLock { folders in folders[path].map { ($0.folder, $0.seen) } }
         if case (let folder?, let seen)? = known {
-            if now - seen < Self.lookupLife { return folder }
+            if now - seen < lookupLife { return folder }
             var status = FileStatus()
             if syscall.status(AT_FDCWD, path + "/.", &status) >= 0, status.identity == folder.identity {
                 folders.withLock { $0[path]?.seen = now }

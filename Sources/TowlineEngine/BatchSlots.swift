@@ -62,6 +62,9 @@ final class BatchSlots: Sendable {
         return Slot(self)
     }
 
+    /// Whether somebody waits for a slot.
+    var isWaitedFor: Bool { state.withLock { $0.waiter != nil } }
+
     private func tryTake() -> Bool {
         state.withLock { state in
             guard !isFull(state) else { return false }

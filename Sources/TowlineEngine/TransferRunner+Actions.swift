@@ -42,7 +42,8 @@ extension TransferRunner {
         let storage = services.storage
         let writer = AttemptWriter(
             plan: plan, sink: plan.joinsDirectly ? part?.sink : nil, slot: slot,
-            limiters: [limiter, services.limiter], mayGather: options.target != .standardOutput, makeHasher: { storage.hasher(for: $0) },
+            limiters: [limiter, services.limiter], mayGather: options.target != .standardOutput,
+            makeHasher: { storage.hasher(for: $0) },
             report: { continuation.yield(.attempt($0)) })
         writers[plan.id] = writer
         services.board.began(plan.url.origin)

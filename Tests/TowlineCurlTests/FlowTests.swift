@@ -65,6 +65,41 @@ extension CurlTransportTests {
             #expect(record.bodyCallCount == 4)
         }
 
+        @Test("A body that does not end in the time expected is told of, once; one that does is not")
+        func proceedBriefly() async {
+            let quick = ScriptedServer(responses: { _ in response("some body") })
+            defer { quick.close() }
+            let inTime = await run(
+                .make(quick.url()), RecordingReceiver(onHead: { _ in .proceedBriefly(within: .seconds(30)) }))
+            #expect(inTime.lateCount == 0 && inTime.body == Array("some body".utf8))
+
+            // A pause of the receiver's own is no late end.
+            let receiver = RecordingReceiver(
+                onHead: { _ in .proceedBriefly(within: .milliseconds(50)) },
+                onBody: { _, record in
+                    if record.lateCount == 0, record.bodyCallCount > 1 { return .consumed }
+                    return record.pauseCount == 0 ? .pauseFor(.milliseconds(200)) : .consumed
+                })
+            let paused = await run(.make(quick.url()), receiver)
+            #expect(paused.lateCount == 0 && paused.body == Array("some body".utf8))
+
+            let slow = ScriptedServer(responses: { _ in
+                "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab"
+            })
+            defer { slow.close() }
+            let transport = CurlTransport()
+            let request = AttemptRequest.make(slow.url())
+            let waiting = RecordingReceiver(onHead: { _ in .proceedBriefly(within: .milliseconds(50)) })
+            transport.start(request, receiver: waiting)
+            await waiting.until { $0.lateCount == 1 }
+            try? await Task.sleep(for: .milliseconds(200))
+            #expect(waiting.record.lateCount == 1 && waiting.record.body == Array("ab".utf8))
+            transport.cancel(request.id)
+            _ = await waiting.finished()
+            await transport.shutdown()
+            expectInOrder(waiting)
+        }
+
         @Test("An empty response whose head was answered with a pause ends after proceed")
         func pauseAtEmptyResponse() async {
             let server = ScriptedServer(responses: { _ in response("") })

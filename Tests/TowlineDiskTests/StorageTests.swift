@@ -228,6 +228,7 @@ import TowlineEngine
     }
 
     @Test func aDirectoryIsSharedUntilThePathLeadsElsewhere() throws {
+        let storage = FileStorage(lookupLife: .zero)
         let first = try storage.folder(directory.path)
         #expect(try storage.folder(directory.path) === first)
         let path = directory.path + "/sub"
@@ -239,6 +240,16 @@ import TowlineEngine
         remove(path)
         let error = #expect(throws: TowlineError.self) { try storage.folder(path) }
         #expect(error?.code == .unusableDestination)
+    }
+
+    /// The few steps of one small file look the path up once.
+    @Test func aPathIsNotLookedUpAgainForAMoment() throws {
+        let faulty = FaultySyscall()
+        let storage = FileStorage(syscall: faulty, lookupLife: .seconds(60))
+        let first = try storage.folder(directory.path)
+        let looks = faulty.calls.count { $0 == .status }
+        #expect(try storage.folder(directory.path) === first && storage.folder(directory.path) === first)
+        #expect(faulty.calls.count { $0 == .status } == looks)
     }
 
     @Test func aMissingDirectoryIsNamed() {

@@ -66,6 +66,64 @@ import TowlineEngine
         #expect(calls.count { $0 == .fsync } == 20)
     }
 
+    /// Files that come together: all bytes are durable before the first name is given, all names before their directory
+    /// is synced, once.
+    @Test func filesThatComeTogetherGetTheirNamesTogether() async throws {
+        let gate = Gate()
+        let faulty = FaultySyscall { call, _ in
+            if call == .fsync { gate.pass() }
+            return nil
+        }
+        let queue = SyncQueue(syscall: faulty)
+        let folder = try Folder(directory.path, syscall: faulty)
+        let files = try (0..<6).map { try #require(try folder.create("\($0).tow", mode: 0o600)) }
+        await withTaskGroup(of: SyncQueue.Outcome.self) { group in
+            for (index, file) in files.enumerated() {
+                group.addTask {
+                    let naming = SyncQueue.Naming(folder: folder.descriptor) {
+                        (try? folder.rename("\(index).tow", to: "\(index)")) == true
+                    }
+                    return await queue.publish(file, naming, device: 1)
+                }
+                if index == 0 {
+                    while !faulty.calls.contains(.fsync) { await Task.yield() }
+                }
+            }
+            while queue.waiting(1) < 5 { await Task.yield() }
+            gate.open()
+            for await outcome in group { #expect(outcome.file == 0 && outcome.folder == 0) }
+        }
+        let calls = faulty.calls.filter { [.fsync, .rename].contains($0) }
+        let alone: [FaultySyscall.Call] = [.fsync, .rename, .fsync]
+        let together: [FaultySyscall.Call] =
+            Array(repeating: .fsync, count: 5) + Array(repeating: .rename, count: 5) + [.fsync]
+        #expect(calls == alone + together)
+    }
+
+    /// What is not durable gets no name; a directory that nothing was named in is not synced; one whose sync fails says so.
+    @Test(arguments: [1, 2]) func namesFollowSyncs(_ failing: Int) async throws {
+        let syncs = Atomic<Int>(0)
+        let faulty = FaultySyscall { call, _ in
+            guard call == .fsync else { return nil }
+            return syncs.add(1, ordering: .relaxed).newValue == failing ? .error(EIO) : nil
+        }
+        let queue = SyncQueue(syscall: faulty)
+        let folder = try Folder(directory.path, syscall: faulty)
+        let file = try #require(try folder.create("a", mode: 0o600))
+        let isNamed = Atomic<Bool>(false)
+        let naming = SyncQueue.Naming(folder: folder.descriptor) {
+            isNamed.store(true, ordering: .relaxed)
+            return true
+        }
+        let outcome = await queue.publish(file, naming, device: 1)
+        #expect(isNamed.load(ordering: .relaxed) == (failing == 2))
+        #expect((outcome.file, outcome.folder) == (failing == 1 ? (-EIO, 0) : (0, -EIO)))
+        #expect(syncs.load(ordering: .relaxed) == failing)
+        let refused = SyncQueue.Naming(folder: folder.descriptor) { false }
+        _ = await queue.publish(file, refused, device: 1)
+        #expect(syncs.load(ordering: .relaxed) == failing + 1)
+    }
+
     /// An early start is a hint: it returns at once, once per file however often it was asked for, and whatever becomes of
     /// it is left to the sync.
     @Test(arguments: [nil, EIO]) func anEarlyStartPromisesNothing(_ error: Int32?) async throws {

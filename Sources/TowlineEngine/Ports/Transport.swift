@@ -114,7 +114,7 @@ extension AttemptReceiver {
 }
 
 /// What to do after a head.
-package enum HeadDisposition: Sendable {
+package enum HeadDisposition: Hashable, Sendable {
     /// Deliver the body.
     case proceed
     /// Deliver the body, and call `endIsLate` if it has not ended after that time, unless the receiver paused it.

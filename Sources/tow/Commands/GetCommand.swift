@@ -63,11 +63,14 @@ struct GetCommand: AsyncParsableCommand {
     /// has to say of options that it does not know explains more.
     mutating func validate() { plan = Result { try checkedPlan() } }
 
+    /// What was asked for. Throws what `validate` found wrong.
+    func checked() throws -> GetPlan? { try plan?.get() }
+
     func run() async throws {
-        guard let result = plan else { return }
         let plan: GetPlan
         do {
-            plan = try result.get()
+            guard let checked = try checked() else { return }
+            plan = checked
         } catch let problem as ValidationError {
             throw UsageProblem(problem.message, in: Self.self)
         }

@@ -65,7 +65,9 @@ struct ListOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("j", allowingJoined: true), .customLong("concurrency")],
-        help: ArgumentHelp("Downloads at once, 1 to 10000. (default: 5; up to 16 while each takes less than a second)", valueName: "n"))
+        help: ArgumentHelp(
+            "Downloads at once, 1 to 10000. (default: 5; up to 16 while each takes less than a second)", valueName: "n")
+    )
     var concurrency: String?
 }
 

@@ -10,6 +10,8 @@ final class RecordingReceiver: AttemptReceiver {
         var bodyCallCount = 0
         /// Calls that were answered with a pause.
         var pauseCount = 0
+        /// Calls that said that the end is late.
+        var lateCount = 0
         var end: AttemptEnd?
         var violations: [String] = []
         fileprivate var isInCall = false
@@ -69,6 +71,13 @@ final class RecordingReceiver: AttemptReceiver {
             if case .pause = disposition { record.pauseCount += 1 }
         }
         return disposition
+    }
+
+    func endIsLate() {
+        enter { record in
+            if record.heads.isEmpty { record.violations.append("a late end before the head") }
+        }
+        leave { $0.lateCount += 1 }
     }
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {

@@ -17,7 +17,7 @@ final class WriterBench: Sendable {
     /// A writer of `lease`, of a file whose bytes up to `held`, or else up to the lease, are held.
     init(
         _ lease: ByteRange, overlap: Int64 = 0, held: Int64? = nil, joinsDirectly: Bool = true, hasSlot: Bool = true,
-        marksFailFrom: Int64 = .max, limiters: [RateLimiter] = []
+        marksFailFrom: Int64 = .max, limiters: [RateLimiter] = [], mayGather: Bool = false
     ) throws {
         let source = try HTTPURL(parsing: "https://example.org/file.bin")
         let asked = ByteRange(lease.lowerBound - overlap, min(lease.upperBound, Self.complete))
@@ -35,7 +35,8 @@ final class WriterBench: Sendable {
         writer = AttemptWriter(
             plan: plan, sink: joinsDirectly ? sink : nil,
             slot: joinsDirectly && hasSlot ? RecordingSlot(log: log, failsFrom: marksFailFrom) : nil,
-            limiters: limiters, makeHasher: AddingHasher.init, clock: clock.read, report: list.append)
+            limiters: limiters, mayGather: mayGather, makeHasher: AddingHasher.init, clock: clock.read,
+            report: list.append)
     }
 
     /// The file's bytes.
@@ -48,17 +49,22 @@ final class WriterBench: Sendable {
     /// How the attempt ended, in a word.
     var ending: String? {
         for case .ended(let id, let result) in reports where id == AttemptID(7) {
-            switch result {
-            case .complete: return "complete"
-            case .stopped: return "stopped"
-            case .cancelled: return "cancelled"
-            case .failed(let failure): return "failed: \(failure.kind)"
-            case .sinkFailed(let error): return "sink: \(error.code)"
-            case .overlapDiffers: return "overlap"
-            case .digestDiffers(let offset): return "digest from \(offset)"
-            }
+            return Self.word(result)
         }
         return nil
+    }
+
+    /// A result, in a word.
+    static func word(_ result: AttemptResult) -> String {
+        switch result {
+        case .complete: "complete"
+        case .stopped: "stopped"
+        case .cancelled: "cancelled"
+        case .failed(let failure): "failed: \(failure.kind)"
+        case .sinkFailed(let error): "sink: \(error.code)"
+        case .overlapDiffers: "overlap"
+        case .digestDiffers(let offset): "digest from \(offset)"
+        }
     }
 
     /// A 206 for the range.

@@ -1,0 +1,37 @@
+import Testing
+import TowlineCore
+
+@Suite("Downloads of a batch at once")
+struct BatchConcurrencyTests {
+    @Test("what the user says stays")
+    func fixed() {
+        for wanted in [1, 3, 500] {
+            var concurrency = BatchConcurrency(fixed: wanted)
+            for _ in 0..<20 { concurrency.fetched(after: .milliseconds(3)) }
+            #expect(concurrency.limit == wanted)
+        }
+        #expect(BatchConcurrency(fixed: 0).limit == 1)
+    }
+
+    @Test("five, sixteen while they are short, five again when they are not")
+    func follows() {
+        var concurrency = BatchConcurrency()
+        #expect(concurrency.limit == 5)
+        concurrency.fetched(after: .milliseconds(20))
+        #expect(concurrency.limit == 16)
+        // A long one among short ones weighs an eighth.
+        concurrency.fetched(after: .seconds(4))
+        #expect(concurrency.limit == 16)
+        concurrency.fetched(after: .seconds(30))
+        #expect(concurrency.limit == 5)
+        for _ in 0..<40 { concurrency.fetched(after: .milliseconds(20)) }
+        #expect(concurrency.limit == 16)
+    }
+
+    @Test("long ones stay five")
+    func long() {
+        var concurrency = BatchConcurrency()
+        for _ in 0..<20 { concurrency.fetched(after: .seconds(60)) }
+        #expect(concurrency.limit == 5)
+    }
+}

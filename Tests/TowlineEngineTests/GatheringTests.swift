@@ -1,0 +1,182 @@
+import Testing
+import TowlineCore
+
+@testable import TowlineEngine
+
+/// A whole small file is held in memory while it comes, and written once it is known where it goes.
+@Suite("Small answers come in one piece")
+struct GatheringTests {
+    private static let length: Int64 = 3000
+
+    private func bench(limiters: [RateLimiter] = [], mayGather: Bool = true) throws -> WriterBench {
+        try WriterBench(ByteRange(0, .max), joinsDirectly: false, limiters: limiters, mayGather: mayGather)
+    }
+
+    /// The head of an answer that is the whole file.
+    private func head(_ length: Int64, ranged: Bool = true, _ more: [(String, String)] = []) -> ResponseHead {
+        var fields = [("Content-Length", "\(length)"), ("ETag", "\"a\"")] + more
+        if ranged { fields.append(("Content-Range", "bytes 0-\(length - 1)/\(length)")) }
+        return ResponseHead(status: ranged ? 206 : 200, fields: HTTPFields(fields))
+    }
+
+    private func attach(_ bench: WriterBench) {
+        bench.writer.attach(sink: bench.sink, slot: nil, lease: ByteRange(0, Self.length))
+    }
+
+    private func isBrief(_ disposition: HeadDisposition) -> Bool {
+        if case .proceedBriefly = disposition { true } else { false }
+    }
+
+    private func isDelivered(_ bench: WriterBench) -> Bool {
+        guard bench.reports.count == 1, case .delivered(AttemptID(7), _) = bench.reports[0] else { return false }
+        return true
+    }
+
+    @Test("it is told of once, when it is there, and written when it has a place", arguments: [true, false])
+    func delivered(ranged: Bool) throws {
+        let bench = try bench()
+        #expect(isBrief(bench.writer.receivedHead(head(Self.length, ranged: ranged))))
+        #expect(bench.body(ByteRange(0, 2000)) == "consumed")
+        #expect(bench.body(ByteRange(2000, Self.length)) == "consumed")
+        #expect(bench.reports.isEmpty && bench.log.entries.isEmpty)
+        bench.writer.ended(.complete(.delimited))
+        #expect(isDelivered(bench) && bench.log.entries.isEmpty)
+        attach(bench)
+        #expect(WriterBench.word(bench.writer.conclude()) == "complete")
+        #expect(bench.holds(ByteRange(0, Self.length)) && bench.sink.bytes.count == Int(Self.length))
+        #expect(
+            bench.writer.progress
+                == AttemptProgress(position: Self.length, received: Self.length, isHeldBack: false))
+    }
+
+    @Test("without a place its bytes are dropped")
+    func dropped() throws {
+        let bench = try bench()
+        _ = bench.writer.receivedHead(head(Self.length))
+        bench.body(ByteRange(0, Self.length))
+        bench.writer.ended(.complete(.delimited))
+        #expect(WriterBench.word(bench.writer.conclude()) == "complete")
+        #expect(bench.log.entries.isEmpty && bench.writer.progress.position == nil)
+    }
+
+    @Test("one that breaks off leaves what came of it")
+    func broken() throws {
+        let bench = try bench()
+        _ = bench.writer.receivedHead(head(Self.length))
+        bench.body(ByteRange(0, 1200))
+        bench.writer.ended(.failed(TransportFailure(.bodyCut, "reset")))
+        #expect(isDelivered(bench))
+        attach(bench)
+        #expect(WriterBench.word(bench.writer.conclude()) == "failed: bodyCut")
+        #expect(bench.writer.progress.position == 1200 && bench.holds(ByteRange(0, 1200)))
+    }
+
+    @Test("one that is late is told of, waits for its place, and goes there from its first byte")
+    func late() throws {
+        let bench = try bench()
+        _ = bench.writer.receivedHead(head(Self.length))
+        bench.body(ByteRange(0, 1000))
+        bench.writer.endIsLate()
+        bench.writer.endIsLate()
+        #expect(bench.reports.count == 1)
+        guard case .answered(AttemptID(7), .partial(ByteRange(0, Self.length), _)) = bench.reports[0] else {
+            Issue.record("not told of: \(bench.reports)")
+            return
+        }
+        #expect(bench.body(ByteRange(1000, 2000)) == "pause")
+        attach(bench)
+        #expect(bench.body(ByteRange(1000, 2000)) == "consumed")
+        #expect(bench.log.written == ByteRangeSet([ByteRange(0, 2000)]))
+        bench.body(ByteRange(2000, Self.length))
+        bench.writer.ended(.complete(.delimited))
+        #expect(bench.holds(ByteRange(0, Self.length)) && bench.ending == "complete")
+    }
+
+    @Test("one that is late and then ends at once is whole all the same")
+    func lateEnd() throws {
+        let bench = try bench()
+        _ = bench.writer.receivedHead(head(Self.length))
+        bench.body(ByteRange(0, Self.length))
+        bench.writer.endIsLate()
+        attach(bench)
+        bench.writer.ended(.complete(.delimited))
+        #expect(bench.holds(ByteRange(0, Self.length)) && bench.ending == "complete")
+    }
+
+    @Test("one that a limit holds back is told of first")
+    func limited() throws {
+        let clock = ManualClock()
+        let limiter = RateLimiter(rate: 100, clock: clock.read)
+        while limiter.take(1000) == nil {}
+        let bench = try bench(limiters: [limiter])
+        _ = bench.writer.receivedHead(head(Self.length))
+        #expect(bench.reports.isEmpty)
+        #expect(bench.body(ByteRange(0, Self.length)) == "pause for a while")
+        guard case .answered = bench.reports.first else {
+            Issue.record("not told of")
+            return
+        }
+    }
+
+    @Test("a digest is compared when its bytes are written")
+    func digest() throws {
+        let bench = try bench()
+        let wrong = "sha-256=:" + String(repeating: "A", count: 43) + "=:"
+        _ = bench.writer.receivedHead(head(Self.length, [("Content-Digest", wrong)]))
+        bench.body(ByteRange(0, Self.length))
+        bench.writer.ended(.complete(.delimited))
+        attach(bench)
+        #expect(WriterBench.word(bench.writer.conclude()) == "digest from 0")
+    }
+
+    @Test("what is longer, of unknown length, a part, or goes to a stream, is not held")
+    func notHeld() throws {
+        #expect(try bench().writer.receivedHead(head(AttemptWriter.gatherLimit + 1)) == .pause)
+        #expect(isBrief(try bench().writer.receivedHead(head(AttemptWriter.gatherLimit))))
+        let chunked = ResponseHead(status: 200, fields: HTTPFields([("Transfer-Encoding", "chunked")]))
+        #expect(try bench().writer.receivedHead(chunked) == .pause)
+        let part = ResponseHead(
+            status: 206,
+            fields: HTTPFields([("Content-Range", "bytes 0-99/3000"), ("Content-Length", "100"), ("ETag", "\"a\"")]))
+        #expect(try bench().writer.receivedHead(part) == .pause)
+        #expect(try bench(mayGather: false).writer.receivedHead(head(Self.length)) == .pause)
+    }
+}
+
+@Suite("How many downloads of a batch begin")
+struct BatchSlotsTests {
+    @Test("one whose bytes are there makes room, and so does one that is over; each once", .timeLimit(.minutes(1)))
+    func room() async {
+        let slots = BatchSlots(BatchConcurrency(fixed: 2))
+        let first = await slots.take()
+        let second = await slots.take()
+        let third = Task { await slots.take() }
+        while !slots.isWaitedFor { await Task.yield() }
+        first.fetched()
+        _ = await third.value
+        let fourth = Task { await slots.take() }
+        while !slots.isWaitedFor { await Task.yield() }
+        first.fetched()
+        first.ended()
+        #expect(slots.isWaitedFor)
+        second.ended()
+        _ = await fourth.value
+    }
+
+    @Test("not more than a number wait for the disk", .timeLimit(.minutes(1)))
+    func bound() async {
+        let slots = BatchSlots(BatchConcurrency(fixed: 1))
+        var taken: [BatchSlots.Slot] = []
+        for _ in 0..<129 {
+            let slot = await slots.take()
+            slot.fetched()
+            taken.append(slot)
+        }
+        let next = Task { await slots.take() }
+        try? await Task.sleep(for: .milliseconds(50))
+        #expect(slots.isWaitedFor)
+        taken[0].ended()
+        _ = await next.value
+        #expect(!slots.isWaitedFor)
+    }
+}
