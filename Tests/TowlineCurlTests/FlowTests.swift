@@ -65,7 +65,9 @@ extension CurlTransportTests {
             #expect(record.bodyCallCount == 4)
         }
 
-        @Test("A body that does not end in the time expected is told of, once; one that does is not")
+        @Test(
+            "A body that does not end in the time expected is told of, once; one that does is not",
+            .timeLimit(.minutes(1)))
         func proceedBriefly() async {
             let quick = ScriptedServer(responses: { _ in response("some body") })
             defer { quick.close() }
