@@ -129,7 +129,8 @@ package actor TransferRunner {
     }
 
     private var sleepTime: Duration {
-        let regular = TickPolicy.interval(running: readers.isEmpty ? services.load.running : 1)
+        let running = readers.isEmpty ? services.load.running : 1
+        let regular = TickPolicy.interval(running: running, endsSoon: machine.endsSoon)
         guard let wake = machine.wakeAt else { return regular }
         return min(regular, max(.milliseconds(10), wake - MonotonicClock.now))
     }

@@ -8,12 +8,15 @@ package struct SplitPolicy: Hashable, Sendable {
         package var remaining: ByteRange
         /// Its bytes per second; `nil` while unknown.
         package var rate: Double?
+        /// Seconds since it last brought a byte.
+        package var silence: Double
 
         /// Makes one.
-        package init(id: AttemptID, remaining: ByteRange, rate: Double?) {
+        package init(id: AttemptID, remaining: ByteRange, rate: Double?, silence: Double = 0) {
             self.id = id
             self.remaining = remaining
             self.rate = rate
+            self.silence = silence
         }
 
         /// Seconds to its end, at `fallback` bytes per second where its own rate is not known.
@@ -87,8 +90,12 @@ package struct SplitPolicy: Hashable, Sendable {
             segment: ByteRange(victim.remaining.upperBound - bounded, victim.remaining.upperBound))
     }
 
+    /// A remainder so short that fetching it twice costs nothing that anybody would notice.
+    static let trifle: Int64 = 64 << 10
+
     /// The remainder to race at the end: the one that would end last, if a fresh connection at the average speed
-    /// would be done in less than half its time.
+    /// would be done in less than half its time. One that has been silent for a while is taken to stay so for as long
+    /// again: a server that paces its connections may hold the last bytes back until its next turn.
     ///
     /// - Parameters:
     ///   - budget: bytes that may be fetched twice.
@@ -97,10 +104,12 @@ package struct SplitPolicy: Hashable, Sendable {
         guard let best = (runners.compactMap(\.rate) + [typicalRate].compactMap { $0 }).max(), best >= 1 else {
             return nil
         }
-        guard let slowest = runners.max(by: { $0.secondsLeft(fallback: best) < $1.secondsLeft(fallback: best) }),
-            slowest.remaining.count > 0, slowest.remaining.count <= budget
+        func left(_ runner: Runner) -> Double { max(runner.secondsLeft(fallback: best), runner.silence) }
+        guard let slowest = runners.max(by: { left($0) < left($1) }), slowest.remaining.count > 0,
+            slowest.remaining.count <= budget
         else { return nil }
         let fresh = delay(until: best) + Double(slowest.remaining.count) / best
-        return slowest.secondsLeft(fallback: best) > max(2 * fresh, 0.1) ? slowest : nil
+        let least = slowest.remaining.count <= Self.trifle ? 0.03 : 0.1
+        return left(slowest) > max(2 * fresh, least) ? slowest : nil
     }
 }

@@ -5,5 +5,13 @@ package enum TickPolicy {
 
     /// Ten times a second while a hundred run at most; with more, all of them together a thousand times a second, each at
     /// least once. What a transfer waits for by the clock wakes it by itself.
-    package static func interval(running: Int) -> Duration { .milliseconds(min(max(running, 100), 1000)) }
+    ///
+    /// - Parameter endsSoon: several connections are about to be done; then four times as often, where few run.
+    package static func interval(running: Int, endsSoon: Bool = false) -> Duration {
+        if endsSoon, running <= 100 { return .milliseconds(25) }
+        return .milliseconds(min(max(running, 100), 1000))
+    }
+
+    /// So many seconds before it is done a download looks often.
+    package static let end = 0.3
 }

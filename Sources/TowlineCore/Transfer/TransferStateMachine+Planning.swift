@@ -91,7 +91,27 @@ extension TransferStateMachine {
             guard !next.isEmpty else { break }
             actions += next
         }
-        return actions
+        return settled(actions)
+    }
+
+    /// Requests that nobody has sent yet ask for what is left to them: a response that ends with its segment ends by
+    /// itself, and its connection goes on with the next.
+    private mutating func settled(_ actions: [TransferAction]) -> [TransferAction] {
+        var unsent: Set<AttemptID> = []
+        for case .start(let plan) in actions { unsent.insert(plan.id) }
+        return actions.compactMap { action in
+            switch action {
+            case .shrink(let id, _) where unsent.contains(id): return nil
+            case .start(var plan):
+                guard let lease = ledger.leases[plan.id]?.range, lease != plan.lease else { return action }
+                plan.lease = lease
+                plan.question = question(lease, overlap: plan.overlap, isFirst: false)
+                plan.fields = fields(plan.question, isOurs: plan.sendsCredentials)
+                attempts[plan.id]?.plan = plan
+                return .start(plan)
+            default: return action
+            }
+        }
     }
 
     /// A gap nobody has; else half of what would end last; else a race for the slowest remainder.
@@ -99,7 +119,7 @@ extension TransferStateMachine {
         if let gap = nextGap() { return start(atFront(gap), context) }
         var policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
         if !budget.isFixed { policy.minimumSegment = SplitPolicy.thriftySegment(at: typicalRate) }
-        let runners = splittable
+        let runners = splittable(context)
         if let cut = frontCut(runners) ?? policy.cut(runners) {
             ledger.shrink(cut.victim, to: cut.segment.lowerBound)
             return [.shrink(cut.victim, end: cut.segment.lowerBound)] + start(cut.segment, context)
@@ -112,7 +132,7 @@ extension TransferStateMachine {
     }
 
     /// None while a digest of each response is all that tells flipped bits: what is cut can no longer be checked.
-    private var splittable: [SplitPolicy.Runner] {
+    private func splittable(_ context: TransferContext) -> [SplitPolicy.Runner] {
         if carriesDigests, checksums.isEmpty { return [] }
         // Before the first has ended, their rates tell how long each has been there: shares are equal then.
         let isFirstRound = typicalRate == nil
@@ -122,7 +142,8 @@ extension TransferStateMachine {
             else { return nil }
             return SplitPolicy.Runner(
                 id: attempt.plan.id, remaining: lease.range,
-                rate: attempt.isAccepted && !isFirstRound ? attempt.recent.rate : nil)
+                rate: attempt.isAccepted && !isFirstRound ? attempt.recent.rate : nil,
+                silence: attempt.isAccepted ? (context.now - attempt.lastProgressAt).seconds : 0)
         }
     }
 

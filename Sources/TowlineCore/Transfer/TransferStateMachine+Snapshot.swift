@@ -56,6 +56,13 @@ extension TransferStateMachine {
             })
     }
 
+    /// Whether several connections are about to be done: who falls silent now is what all wait for.
+    package var endsSoon: Bool {
+        guard phase == .running, isConfirmed, !isSingle, let length = ledger.completeLength, let rate = estimator.rate
+        else { return false }
+        return Double(length - ledger.written.count) < rate * TickPolicy.end
+    }
+
     /// When the machine wants to be woken by a `tick`, if before the next regular one.
     package var wakeAt: Duration? {
         guard phase == .running else { return nil }

@@ -55,6 +55,32 @@ struct SplitPolicyTests {
         #expect(policy.race([slow], budget: 1 << 20, typicalRate: 1e3) == nil)
         #expect(policy.race([runner(1, 0, 100 << 10, nil)], budget: 1 << 20, typicalRate: nil) == nil)
     }
+
+    @Test("a fast one that falls silent before its last bytes is raced; for a trifle soon, for more later")
+    func silence() {
+        let policy = SplitPolicy(roundTrip: 0.001)
+        func isRaced(_ count: Int64, silentFor seconds: Double) -> Bool {
+            let runner = SplitPolicy.Runner(
+                id: AttemptID(1), remaining: ByteRange(0, count), rate: 20e6, silence: seconds)
+            return policy.race([runner], budget: 1 << 20, typicalRate: 20e6) != nil
+        }
+        #expect(!isRaced(400, silentFor: 0))
+        #expect(!isRaced(400, silentFor: 0.02))
+        #expect(isRaced(400, silentFor: 0.04))
+        #expect(!isRaced(200 << 10, silentFor: 0.04))
+        #expect(isRaced(200 << 10, silentFor: 0.15))
+        // Far away silence is the way itself.
+        let far = SplitPolicy(roundTrip: 0.2)
+        let runner = SplitPolicy.Runner(id: AttemptID(1), remaining: ByteRange(0, 400), rate: 1e6, silence: 0.5)
+        #expect(far.race([runner], budget: 1 << 20, typicalRate: 1e6) == nil)
+    }
+
+    @Test("a download looks more often where several connections are about to be done, and few downloads run")
+    func looks() {
+        #expect(TickPolicy.interval(running: 1) == .milliseconds(100))
+        #expect(TickPolicy.interval(running: 3, endsSoon: true) == .milliseconds(25))
+        #expect(TickPolicy.interval(running: 500, endsSoon: true) == .milliseconds(500))
+    }
 }
 
 @Suite("How many connections pay off")

@@ -31,6 +31,35 @@ struct TransferSegmentTests {
         #expect(script.plans.dropFirst().allSatisfy { $0.field("If-Range") == "\"a\"" })
     }
 
+    @Test("each connection that is added asks for its own segment and no more", arguments: [2, 5, 16])
+    func exact(_ count: Int) throws {
+        let script = try spread(count)
+        #expect(script.plans.count == count)
+        for plan in script.plans.dropFirst() {
+            let lease = try #require(script.machine.lease(of: plan.id))
+            #expect(plan.lease == lease)
+            #expect(plan.field("Range") == "bytes=\(lease.lowerBound - plan.overlap)-\(lease.upperBound - 1)")
+        }
+        // Only the first, which asked before the length was known, has to be cut.
+        let cut = script.actions.compactMap { if case .shrink(let id, _) = $0 { id } else { nil } }
+        #expect(Set(cut) == [script.plans[0].id])
+    }
+
+    @Test("the end is near when little is missing at the rate that it has, over several connections")
+    func ending() throws {
+        var script = try spread(2)
+        #expect(!script.machine.endsSoon)
+        for step in 1...30 {
+            script.now += .milliseconds(100)
+            for plan in script.plans {
+                let lower = plan.lease.lowerBound
+                script.write(plan, to: lower + Int64(step) << 20)
+            }
+            script.feed(.tick)
+            #expect(script.machine.endsSoon == (step >= 29), "step \(step)")
+        }
+    }
+
     /// Feeds a transfer that finds out by itself for a while: each connection brings `rate` up to `limit` of them.
     private func search(_ script: inout TransferScript, _ duration: Duration, limit: Int) {
         let end = script.now + duration
