@@ -1,8 +1,10 @@
 """Programs that do the same work in turn, A B A B, and what must hold of the outcome."""
 
 import dataclasses
+import pathlib
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 
 import measuring
@@ -130,6 +132,8 @@ def contest(bench, result, entries, outputs, *, rounds, place=None, network=None
             if number >= 0 or run.failure:
                 entry.runs.append(run)
             bench.progress(result, entry, run)
+    for directory in bench.disk.glob("out-*"):
+        shutil.rmtree(directory, ignore_errors=True)
     for entry in entries:
         if entry.is_tow and entry.failure:
             result.at_most(f"{entry.label} failed ({entry.failure})", None, 0)
@@ -137,16 +141,17 @@ def contest(bench, result, entries, outputs, *, rounds, place=None, network=None
 
 def once(bench, command, entry, outputs, place, timeout, total):
     """One run in a directory of its own, its bytes checked."""
-    directory = place / "out"
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
+    # On a disk nothing is removed before the row is over: ext4 searches long for inodes where many were freed in the
+    # last minutes (fs/ext4/ialloc.c, recently_deleted), and each program would pay for the one before it.
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="out-", dir=place))
     if place == bench.disk:
         # What the last one left unwritten must not be this one's burden.
         subprocess.run(["sync", "-f", place], check=False)
     run = measuring.run(command, directory=directory, home=bench.home, timeout=timeout, total=total)
     if not run.failure and entry.makes:
         run.failure = wrong(directory, outputs)
-    shutil.rmtree(directory, ignore_errors=True)
+    if place != bench.disk:
+        shutil.rmtree(directory, ignore_errors=True)
     return run
 
 

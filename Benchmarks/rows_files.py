@@ -1,6 +1,8 @@
 """Rows about many small files."""
 
 import os
+import pathlib
+import tempfile
 import threading
 import time
 
@@ -13,7 +15,7 @@ SIZE = 10 << 10
 
 def small_entries(bench, base, paths, lists, certificate=None, *, aria2=True):
     do = ManyFiles(bench, base, paths, lists, certificate)
-    entries = [Entry("tow", lambda _: do.tow()), Entry("tow -j16", lambda _: do.tow("-j", "16"))]
+    entries = [Entry("tow", lambda _: do.tow()), Entry("tow -j64", lambda _: do.tow("-j", "64"))]
     if "curl" in bench.peers:
         for most in bench.pick([50], [16, 50, 100, 200]):
             entries.append(Entry(f"curl -Z --parallel-max {most}",
@@ -135,8 +137,7 @@ def million(bench):
 
 
 def fed(bench, result, base, count, content):
-    directory = bench.memory / "out"
-    directory.mkdir(exist_ok=True)
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="fed-", dir=bench.memory))
     reading, writing = os.pipe()
     writer = threading.Thread(target=list_writer, args=(writing, base, count), daemon=True)
     reaper = Reaper(directory, content)
