@@ -24,7 +24,7 @@ package actor BatchRunner {
     /// A failure that `next` gives is a download that failed before it began. `next` is asked only when there is room
     /// for one more, so that a list of any length costs no memory.
     package func run(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {
-        // Beside the first download, whose first connection takes longer.
+        // Beside the reading of the list.
         let reserve = Task { await TimerReserve.fill() }
         let slots = BatchSlots(BatchConcurrency(fixed: options.concurrency))
         await withDiscardingTaskGroup { group in
@@ -32,7 +32,7 @@ package actor BatchRunner {
             while true {
                 let slot = await slots.take()
                 guard !isStopped.load(ordering: .relaxed), let item = await next() else { break }
-                if number == 1 { await reserve.value }
+                if number == 0 { await reserve.value }
                 number += 1
                 switch item {
                 case .failure(let error):

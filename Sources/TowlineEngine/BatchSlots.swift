@@ -76,7 +76,8 @@ final class BatchSlots: Sendable {
 
     private func isFull(_ state: State) -> Bool {
         let limit = state.concurrency.limit
-        return state.fetching >= limit || state.running >= limit + Self.publishing
+        // Who wants one at a time wants one after the other.
+        return state.fetching >= limit || state.running >= (limit > 1 ? limit + Self.publishing : 1)
     }
 
     private func release(_ change: (inout State) -> Void) {

@@ -172,6 +172,33 @@ struct DownloadTests {
         await server.stop()
     }
 
+    /// Not more at once than there are descriptors for, whatever `-j` says.
+    @Test func fewDescriptorsMakeFewDownloads() async throws {
+        let names = (0..<60).map { "/\($0).bin" }
+        let server = try await FaultServer.start(
+            Dictionary(uniqueKeysWithValues: names.map { ($0, Resource(length: 1_200_000, rate: 3_000_000)) }))
+        let place = try TestDirectory()
+        let list = place.path("list")
+        try names.map { server.url($0) + "\n" }.joined().write(toFile: list, atomically: true, encoding: .utf8)
+        let shell = Process()
+        shell.executableURL = URL(fileURLWithPath: "/bin/bash")
+        let tow = CommandRun.products.appendingPathComponent("tow").path
+        shell.arguments = [
+            "-c", "ulimit -n 112; exec \"$0\" get -x 1 -j 60 -d \"$1\" -i \"$2\" 2>\"$3\"", tow, place.url.path, list,
+            place.path("said"),
+        ]
+        await withCheckedContinuation { continuation in
+            shell.terminationHandler = { _ in continuation.resume() }
+            do { try shell.run() } catch { continuation.resume() }
+        }
+        let said = try String(contentsOfFile: place.path("said"), encoding: .utf8)
+        #expect(shell.terminationStatus == 0, "\(said)")
+        #expect(said.contains("tow: 112 open files are allowed here (ulimit -n): 16 downloads at once\n"), "\(said)")
+        let made = try FileManager.default.contentsOfDirectory(atPath: place.url.path).filter { $0.hasSuffix(".bin") }
+        #expect(made.count == 60)
+        await server.stop()
+    }
+
     @Test func aProbeTellsWhatThereIsAndFetchesNothing() async throws {
         let server = try await FaultServer.start(["/data.bin": file(), "/there": file()])
         server.set(.always(.redirect(to: "/data.bin")), for: "/there")

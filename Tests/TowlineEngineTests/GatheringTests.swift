@@ -165,9 +165,9 @@ struct BatchSlotsTests {
 
     @Test("not more than a number wait for the disk", .timeLimit(.minutes(1)))
     func bound() async {
-        let slots = BatchSlots(BatchConcurrency(fixed: 1))
+        let slots = BatchSlots(BatchConcurrency(fixed: 2))
         var taken: [BatchSlots.Slot] = []
-        for _ in 0..<129 {
+        for _ in 0..<130 {
             let slot = await slots.take()
             slot.fetched()
             taken.append(slot)
@@ -178,5 +178,18 @@ struct BatchSlotsTests {
         taken[0].ended()
         _ = await next.value
         #expect(!slots.isWaitedFor)
+    }
+
+    @Test("one at a time is one after the other", .timeLimit(.minutes(1)))
+    func single() async {
+        let slots = BatchSlots(BatchConcurrency(fixed: 1))
+        let first = await slots.take()
+        first.fetched()
+        let second = Task { await slots.take() }
+        while !slots.isWaitedFor { await Task.yield() }
+        try? await Task.sleep(for: .milliseconds(20))
+        #expect(slots.isWaitedFor)
+        first.ended()
+        _ = await second.value
     }
 }

@@ -8,11 +8,11 @@ struct GetRun {
 
     /// Returns the exit status when everything has ended, or soon after a signal.
     func perform() async throws(TowlineError) -> Int32 {
-        ProcessSetup.raiseDescriptorLimit()
+        let batch = affordable(descriptors: ProcessSetup.raiseDescriptorLimit())
         let queue = try DownloadQueue(urls: plan.urls, settings: plan.settings, listPath: plan.listPath)
         let reporter = makeReporter()
         let observer = TallyingObserver(next: reporter)
-        let runner = Assembly.batchRunner(plan.batch, observer: observer)
+        let runner = Assembly.batchRunner(batch, observer: observer)
         let signals = SignalWatcher()
         signals.watch(grace: 2) {
             queue.stop()
@@ -23,6 +23,19 @@ struct GetRun {
         let status = observer.tally.exitStatus(signal: signal)
         reporter.close(exitStatus: status, interrupted: signal != nil)
         return status
+    }
+
+    /// As many downloads at once as there are descriptors for: a part file, its journal and a connection each.
+    private func affordable(descriptors: Int) -> BatchOptions {
+        var batch = plan.batch
+        let most = max(1, (descriptors - 64) / 3)
+        guard let wanted = batch.concurrency, wanted > most else { return batch }
+        batch.concurrency = most
+        if !plan.report.isQuiet {
+            var output = OutputDescriptor(STDERR_FILENO)
+            output.write("tow: \(descriptors) open files are allowed here (ulimit -n): \(most) downloads at once\n")
+        }
+        return batch
     }
 
     private func makeReporter() -> any ClosableObserver {

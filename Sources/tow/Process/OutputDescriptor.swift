@@ -52,11 +52,15 @@ enum ProcessSetup {
     }
 
     /// As many descriptors as the hard limit allows: many connections need more than the customary 1024.
-    static func raiseDescriptorLimit() {
+    ///
+    /// - Returns: how many there are.
+    static func raiseDescriptorLimit() -> Int {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
+        let before = limit.rlim_cur
         limit.rlim_cur = limit.rlim_max
-        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let isRaised = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+        return Int(clamping: isRaised ? limit.rlim_max : before)
     }
 
     /// Beyond the first three, nothing that this process was given is for programs that it starts: whoever waits for
