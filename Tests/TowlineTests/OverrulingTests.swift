@@ -43,7 +43,7 @@ import TowlineRegistry
 
     /// Paused, and resumed while the pause is being written down.
     @Test(.timeLimit(.minutes(1))) func aResumeDuringTheEndIsObeyed() async throws {
-        let site = try await Site(["/file": Resource(Version(seed: 7, length: 2_000_000), rate: 1_000_000)])
+        let site = try await Site(["/file": Resource(Version(seed: 7, length: 5_000_000), rate: 1_000_000)])
         let registry = LateRegistry(
             try await SQLiteRegistry.open(
                 stateDirectory: site.root.appendingPathComponent("state").path, rebuild: { _ in [] }))
