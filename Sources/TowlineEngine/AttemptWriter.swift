@@ -70,6 +70,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private let mayGather: Bool
     /// What the answer is, while nobody was told.
     private var untold: ResponseVerdict?
+    /// The answer was told of, and not paused: what comes before it has a place must wait.
+    private var isAwaited = false
     /// What came and has no place yet.
     private var gathered: [UInt8] = []
     /// How a delivered answer ended.
@@ -170,6 +172,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private func tell() {
         guard let verdict = untold else { return }
         untold = nil
+        isAwaited = true
         report(.answered(plan.id, verdict))
     }
 
@@ -182,8 +185,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
         guard untold != nil || isWanted || adopt() else {
-            // What came before has no place yet, nor has this.
-            if !gathered.isEmpty { return .pause }
+            // It was let through, and has no place yet: `Transport.proceed` follows.
+            if isAwaited { return .pause }
             drainable -= Int64(bytes.count)
             return drainable < 0 ? .stop : .consumed
         }

@@ -17,6 +17,8 @@ package protocol BatchObserver: AnyObject, Sendable {
 package struct BatchOptions: Sendable {
     /// Downloads at once; `nil`: as `BatchConcurrency` finds.
     package var concurrency: Int?
+    /// So many more may wait for the disk, each with a descriptor.
+    package var publishing = 128
     /// Bytes per second of all together; 0: no limit.
     package var rateLimit: Int64 = 0
 

@@ -26,7 +26,7 @@ package actor BatchRunner {
     package func run(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {
         // Beside the reading of the list.
         let reserve = Task { await TimerReserve.fill() }
-        let slots = BatchSlots(BatchConcurrency(fixed: options.concurrency))
+        let slots = BatchSlots(BatchConcurrency(fixed: options.concurrency), publishing: options.publishing)
         await withDiscardingTaskGroup { group in
             var number = 0
             while true {

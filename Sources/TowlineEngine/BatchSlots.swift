@@ -44,9 +44,12 @@ final class BatchSlots: Sendable {
 
     private let state: Mutex<State>
     /// So many more may wait for the disk.
-    private static let publishing = 128
+    private let publishing: Int
 
-    init(_ concurrency: BatchConcurrency) { state = Mutex(State(concurrency: concurrency)) }
+    init(_ concurrency: BatchConcurrency, publishing: Int = 128) {
+        state = Mutex(State(concurrency: concurrency))
+        self.publishing = publishing
+    }
 
     /// A slot, as soon as there is one. One call at a time.
     func take() async -> Slot {
@@ -77,7 +80,7 @@ final class BatchSlots: Sendable {
     private func isFull(_ state: State) -> Bool {
         let limit = state.concurrency.limit
         // Who wants one at a time wants one after the other.
-        return state.fetching >= limit || state.running >= (limit > 1 ? limit + Self.publishing : 1)
+        return state.fetching >= limit || state.running >= (limit > 1 ? limit + publishing : 1)
     }
 
     private func release(_ change: (inout State) -> Void) {

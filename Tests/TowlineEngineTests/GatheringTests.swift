@@ -92,6 +92,18 @@ struct GatheringTests {
         #expect(bench.holds(ByteRange(0, Self.length)) && bench.ending == "complete")
     }
 
+    @Test("one of which no byte has come when it is late waits for its place, too")
+    func lateFirstByte() throws {
+        let bench = try bench()
+        _ = bench.writer.receivedHead(head(Self.length))
+        bench.writer.endIsLate()
+        #expect(bench.body(ByteRange(0, 1000)) == "pause")
+        attach(bench)
+        #expect(bench.body(ByteRange(0, Self.length)) == "consumed")
+        bench.writer.ended(.complete(.delimited))
+        #expect(bench.holds(ByteRange(0, Self.length)) && bench.ending == "complete")
+    }
+
     @Test("one that is late and then ends at once is whole all the same")
     func lateEnd() throws {
         let bench = try bench()
@@ -165,9 +177,9 @@ struct BatchSlotsTests {
 
     @Test("not more than a number wait for the disk", .timeLimit(.minutes(1)))
     func bound() async {
-        let slots = BatchSlots(BatchConcurrency(fixed: 2))
+        let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 5)
         var taken: [BatchSlots.Slot] = []
-        for _ in 0..<130 {
+        for _ in 0..<7 {
             let slot = await slots.take()
             slot.fetched()
             taken.append(slot)

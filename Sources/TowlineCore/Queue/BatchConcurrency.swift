@@ -4,7 +4,8 @@
 /// for asking, sixteen, which is what one host gets anyway (DESIGN.md §5).
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
-    private static let most = 16
+    /// As many as these are unless the user says.
+    package static let most = 16
     /// Downloads that take less, on average of the last ones, are short.
     private static let short = 1.0
 

@@ -29,9 +29,11 @@ struct GetRun {
     private func affordable(descriptors: Int) -> BatchOptions {
         var batch = plan.batch
         let most = max(1, (descriptors - 64) / 3)
-        guard let wanted = batch.concurrency, wanted > most else { return batch }
+        batch.publishing = min(batch.publishing, max(0, (descriptors - 64) / 4))
+        let wanted = batch.concurrency
+        guard wanted ?? BatchConcurrency.most > most else { return batch }
         batch.concurrency = most
-        if !plan.report.isQuiet {
+        if wanted != nil, !plan.report.isQuiet {
             var output = OutputDescriptor(STDERR_FILENO)
             output.write("tow: \(descriptors) open files are allowed here (ulimit -n): \(most) downloads at once\n")
         }
