@@ -16,6 +16,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case ended(AttemptID, AttemptResult)
         /// Answered and ended in one: the body is held in memory until `conclude`.
         case delivered(AttemptID, ResponseVerdict)
+        /// Ended before its answer, which was told of, had its place: what it holds is written by `conclude`.
+        case arrived(AttemptID)
     }
 
     /// A whole file of at most that length is held in memory while it comes, if it comes at once: then it has a part file
@@ -307,10 +309,14 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             deliveredEnd = end
             return report(.delivered(plan.id, verdict))
         }
+        if isAwaited, !isWanted {
+            deliveredEnd = end
+            return report(.arrived(plan.id))
+        }
         report(.ended(plan.id, conclude(end)))
     }
 
-    /// How a delivered answer ended, once its bytes are where `attach` says; without a place they are dropped. Called
+    /// How an answer that was delivered, or has arrived, ended, once its bytes are where `attach` says; without a place they are dropped. Called
     /// once, by whom `delivered` was reported to: the transport is done with this attempt.
     func conclude() -> AttemptResult { conclude(deliveredEnd) }
 

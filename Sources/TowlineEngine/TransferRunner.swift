@@ -140,6 +140,7 @@ package actor TransferRunner {
         case .attempt(.answered(let id, let verdict)): step(.answered(id, verdict))
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
+        case .attempt(.arrived(let id)): if let writer = writers[id] { attemptEnded(id, writer.conclude()) }
         case .storage(let event, let sink):
             // What came of an older part file is nothing to the one that took its place.
             guard sink == nil || sink == part.map({ ObjectIdentifier($0.sink) }) else { break }

@@ -104,6 +104,22 @@ struct GatheringTests {
         #expect(bench.holds(ByteRange(0, Self.length)) && bench.ending == "complete")
     }
 
+    @Test("one that is whole when it is called late is written once it has a place, though it ended before")
+    func lateAndOver() throws {
+        let bench = try bench()
+        _ = bench.writer.receivedHead(head(Self.length))
+        bench.body(ByteRange(0, Self.length))
+        bench.writer.endIsLate()
+        bench.writer.ended(.complete(.delimited))
+        guard case .arrived(AttemptID(7)) = bench.reports.last, bench.reports.count == 2 else {
+            Issue.record("not told of: \(bench.reports)")
+            return
+        }
+        attach(bench)
+        #expect(WriterBench.word(bench.writer.conclude()) == "complete")
+        #expect(bench.holds(ByteRange(0, Self.length)))
+    }
+
     @Test("one that is late and then ends at once is whole all the same")
     func lateEnd() throws {
         let bench = try bench()
@@ -112,7 +128,8 @@ struct GatheringTests {
         bench.writer.endIsLate()
         attach(bench)
         bench.writer.ended(.complete(.delimited))
-        #expect(bench.holds(ByteRange(0, Self.length)) && bench.ending == "complete")
+        #expect(WriterBench.word(bench.writer.conclude()) == "complete")
+        #expect(bench.holds(ByteRange(0, Self.length)))
     }
 
     @Test("one that a limit holds back is told of first")
