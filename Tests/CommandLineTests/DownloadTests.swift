@@ -172,6 +172,24 @@ struct DownloadTests {
         await server.stop()
     }
 
+    /// A small file is held in memory for twenty milliseconds at most: of whatever pace, each is asked for once.
+    @Test func smallFilesOfEveryPaceComeOnce() async throws {
+        let paces = (5...70).map { Int64($0) * 10_000 }
+        let resources = paces.map { ("/\($0).bin", Resource(length: 6000, rate: $0)) }
+        let server = try await FaultServer.start(Dictionary(uniqueKeysWithValues: resources))
+        let place = try TestDirectory()
+        let list = paces.map { server.url("/\($0).bin") + "\n" }.joined()
+        let result = try await CommandRun.run(
+            ["get", "-q", "-j", "8", "-i", "-", "-d", place.url.path], input: list)
+        #expect(result.status == 0, "\(result.stderr)")
+        #expect(server.log.requests.count == paces.count)
+        for pace in paces {
+            let size = try Data(contentsOf: place.url.appendingPathComponent("\(pace).bin")).count
+            #expect(size == 6000, "\(pace)")
+        }
+        await server.stop()
+    }
+
     /// Not more at once than there are descriptors for, whatever `-j` says.
     @Test func fewDescriptorsMakeFewDownloads() async throws {
         let names = (0..<60).map { "/\($0).bin" }
