@@ -43,6 +43,8 @@ final class AttemptLoop {
         for pool in poolsByTag.values where pool.timer <= now {
             act(on: pool) { pool throws(TransportFailure) in try pool.timerIsDue() }
         }
+        // First those that are over: an end that has come is not late.
+        reap()
         while let attempt = deadlines.popExpired(at: now) { deadlineCame(for: attempt) }
         reap()
         closeIdlePools(at: now)

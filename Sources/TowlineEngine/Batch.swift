@@ -18,7 +18,7 @@ package struct BatchOptions: Sendable {
     /// Downloads at once; `nil`: as `BatchConcurrency` finds.
     package var concurrency: Int?
     /// So many more may wait for the disk, each with a descriptor.
-    package var publishing = 128
+    package var publishing = BatchConcurrency.mostPublishing
     /// Bytes per second of all together; 0: no limit.
     package var rateLimit: Int64 = 0
 

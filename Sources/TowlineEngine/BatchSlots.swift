@@ -46,7 +46,7 @@ final class BatchSlots: Sendable {
     /// So many more may wait for the disk.
     private let publishing: Int
 
-    init(_ concurrency: BatchConcurrency, publishing: Int = 128) {
+    init(_ concurrency: BatchConcurrency, publishing: Int = BatchConcurrency.mostPublishing) {
         state = Mutex(State(concurrency: concurrency))
         self.publishing = publishing
     }

@@ -104,30 +104,21 @@ struct GatheringTests {
         #expect(bench.holds(ByteRange(0, Self.length)) && bench.ending == "complete")
     }
 
-    @Test("one that is whole when it is called late is written once it has a place, though it ended before")
-    func lateAndOver() throws {
+    @Test(
+        "one that is whole when it is called late is written once it has a place, whichever comes first, end or place",
+        arguments: [true, false])
+    func lateAndOver(endsFirst: Bool) throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
         bench.body(ByteRange(0, Self.length))
         bench.writer.endIsLate()
+        if !endsFirst { attach(bench) }
         bench.writer.ended(.complete(.delimited))
         guard case .arrived(AttemptID(7)) = bench.reports.last, bench.reports.count == 2 else {
             Issue.record("not told of: \(bench.reports)")
             return
         }
-        attach(bench)
-        #expect(WriterBench.word(bench.writer.conclude()) == "complete")
-        #expect(bench.holds(ByteRange(0, Self.length)))
-    }
-
-    @Test("one that is late and then ends at once is whole all the same")
-    func lateEnd() throws {
-        let bench = try bench()
-        _ = bench.writer.receivedHead(head(Self.length))
-        bench.body(ByteRange(0, Self.length))
-        bench.writer.endIsLate()
-        attach(bench)
-        bench.writer.ended(.complete(.delimited))
+        if endsFirst { attach(bench) }
         #expect(WriterBench.word(bench.writer.conclude()) == "complete")
         #expect(bench.holds(ByteRange(0, Self.length)))
     }

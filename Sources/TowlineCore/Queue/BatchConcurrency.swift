@@ -23,6 +23,19 @@ package struct BatchConcurrency: Sendable {
         return Self.most
     }
 
+    /// For so many at once there are descriptors: a part file, its journal and a connection each, and some for the process.
+    package static func affordable(descriptors: Int) -> Int { max(1, (descriptors - reserved) / 3) }
+
+    /// So many more may wait for the disk with a descriptor each; they leave most to those that fetch.
+    package static func affordablePublishing(descriptors: Int) -> Int {
+        min(mostPublishing, max(0, (descriptors - reserved) / 4))
+    }
+
+    /// What the process itself needs: standard streams, event queues, directories, libraries.
+    private static let reserved = 64
+    /// Enough for one sync to be shared by many.
+    package static let mostPublishing = 128
+
     /// A download has its bytes, or is over without, so long after it began.
     package mutating func fetched(after duration: Duration) {
         let seconds = duration.seconds

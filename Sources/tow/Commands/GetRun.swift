@@ -28,8 +28,8 @@ struct GetRun {
     /// As many downloads at once as there are descriptors for: a part file, its journal and a connection each.
     private func affordable(descriptors: Int) -> BatchOptions {
         var batch = plan.batch
-        let most = max(1, (descriptors - 64) / 3)
-        batch.publishing = min(batch.publishing, max(0, (descriptors - 64) / 4))
+        let most = BatchConcurrency.affordable(descriptors: descriptors)
+        batch.publishing = BatchConcurrency.affordablePublishing(descriptors: descriptors)
         let wanted = batch.concurrency
         guard wanted ?? BatchConcurrency.most > most else { return batch }
         batch.concurrency = most

@@ -28,6 +28,16 @@ struct BatchConcurrencyTests {
         #expect(concurrency.limit == 16)
     }
 
+    @Test("not more than there are descriptors for")
+    func descriptors() {
+        #expect(BatchConcurrency.affordable(descriptors: 20_000) == 6645)
+        #expect(BatchConcurrency.affordable(descriptors: 112) == 16)
+        #expect(BatchConcurrency.affordable(descriptors: 16) == 1)
+        #expect(BatchConcurrency.affordablePublishing(descriptors: 1024) == 128)
+        #expect(BatchConcurrency.affordablePublishing(descriptors: 112) == 12)
+        #expect(BatchConcurrency.affordablePublishing(descriptors: 16) == 0)
+    }
+
     @Test("long ones stay five")
     func long() {
         var concurrency = BatchConcurrency()
