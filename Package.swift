@@ -111,10 +111,12 @@ let package = Package(
         .executableTarget(
             name: "tow",
             dependencies: [
-                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineWire",
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineThreads", "TowlineWire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: strict),
+            swiftSettings: strict,
+            // First in the order in which symbols are looked for: most of what 35 libraries need is there.
+            linkerSettings: [.linkedLibrary("c")]),
 
         // An app that embeds the library: what the tutorials build for a phone.
         .executableTarget(

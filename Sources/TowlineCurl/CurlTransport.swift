@@ -1,7 +1,6 @@
 import Synchronization
 package import TowlineCore
 package import TowlineEngine
-internal import TowlineThreads
 
 /// The `Transport` over libcurl's multi interface (7.88.1 or newer).
 ///
@@ -21,7 +20,8 @@ internal import TowlineThreads
 package final class CurlTransport: Transport {
     private let threads: [EngineThread]
 
-    /// Starts the engine threads.
+    /// Starts the engine threads, which at once begin with what the first attempt would wait for: libcurl's
+    /// initialisation with that of the TLS library, a millisecond or two.
     ///
     /// - Parameters:
     ///   - engineThreads: how many, at least 1; a second one pays off where one core is busy with one thread's work.
@@ -33,10 +33,6 @@ package final class CurlTransport: Transport {
         let size = min(max(bufferSize, 16 * 1024), 512 * 1024)
         threads = (0..<max(engineThreads, 1)).compactMap { EngineThread(name: "tow-curl-\($0)", bufferSize: size) }
     }
-
-    /// Begins what the first attempt would wait for, libcurl's initialisation with that of the TLS library, a
-    /// millisecond or two, and returns at once.
-    package static func warmUp() { _ = WorkThread.tryStart { _ = CurlLibrary.initialisation } }
 
     deinit {
         for thread in threads { thread.abandon() }

@@ -93,6 +93,7 @@ final class EngineThread: Sendable {
 
     /// The body of the thread.
     fileprivate func run() {
+        _ = CurlLibrary.initialisation
         let loop = AttemptLoop(poll: poll, bufferSize: bufferSize) { [self] in
             load.subtract(1, ordering: .relaxed)
         }

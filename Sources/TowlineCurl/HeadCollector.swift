@@ -72,10 +72,13 @@ struct HeadCollector {
     /// `status-line = HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4); libcurl writes one in the same
     /// form for HTTP/2, without the minor version.
     private mutating func takeStatusLine(_ line: Slice<UnsafeRawBufferPointer>) -> Step {
-        let parts = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count >= 2, let version = Self.version(parts[0]), parts[1].count == 3,
-            let status = Self.decimal(parts[1]), status >= 100
-        else { return Self.malformed("no valid status line") }
+        guard let space = line.firstIndex(of: 0x20), let version = Self.version(line[..<space]) else {
+            return Self.malformed("no valid status line")
+        }
+        let code = line[(space + 1)...].prefix { $0 != 0x20 }
+        guard code.count == 3, let status = Self.decimal(code), status >= 100 else {
+            return Self.malformed("no valid status line")
+        }
         self.version = version
         self.status = Int(status)
         state = .fields

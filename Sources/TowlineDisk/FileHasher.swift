@@ -49,13 +49,6 @@ final class MessageDigest: @unchecked Sendable {
         guard EVP_DigestFinal_ex(context, &value, &length) == 1 else { return [] }
         return Array(value.prefix(Int(length)))
     }
-
-    /// The digest of a few bytes.
-    static func value(of bytes: [UInt8], _ algorithm: Checksum.Algorithm) -> [UInt8] {
-        let digest = MessageDigest(algorithm)
-        bytes.withUnsafeBytes { digest.update($0) }
-        return digest.finish(algorithm)
-    }
 }
 
 /// Reads a file once, whatever the number of algorithms.

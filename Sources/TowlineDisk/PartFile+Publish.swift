@@ -68,8 +68,12 @@ extension PartFile {
             let code = try file.call { syscall.setModified($0, modified) }
             guard code >= 0 else { throw .dating(file.path, -code) }
         }
-        FinishedMark(source: source, of: try file.status(), under: terms.durable ? nil : folder.boot(boot)).store(
-            in: file)
+        // A file system that keeps attributes keeps whole seconds, of dates until 2038 at least; others it brings nearer.
+        var modified = terms.modified ?? -1
+        if !(0...Int64(Int32.max)).contains(modified) { modified = try file.status().modifiedSeconds }
+        FinishedMark(
+            source: source, length: terms.length, modified: modified, under: terms.durable ? nil : folder.boot(boot)
+        ).store(in: file)
     }
 
     /// - Returns: the name; `nil` if something is there and is to be left.

@@ -6,17 +6,22 @@ package actor BatchRunner {
     private let options: BatchOptions
     private let services: TransferServices
     private let observer: any BatchObserver
+    /// Where its tasks run; `nil`: where the runtime sees fit.
+    private let executor: (any TaskExecutor)?
     private let running = Mutex<[Int: TransferRunner]>([:])
     private let isStopped = Atomic<Bool>(false)
 
     /// Prepares a batch; nothing happens before `run`.
     package init(
-        options: BatchOptions, transport: any Transport, storage: any Storage, observer: any BatchObserver
+        options: BatchOptions, transport: any Transport, storage: any Storage, observer: any BatchObserver,
+        executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil
     ) {
         self.options = options
         self.observer = observer
         services = TransferServices(
-            transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit))
+            transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit),
+            after: after)
+        self.executor = executor
     }
 
     /// Runs what `next` gives, `nil` being the end, as many at once as the options say; returns when all have ended.
@@ -24,15 +29,19 @@ package actor BatchRunner {
     /// A failure that `next` gives is a download that failed before it began. `next` is asked only when there is room
     /// for one more, so that a list of any length costs no memory.
     package func run(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {
+        await withTaskExecutorPreference(executor) { await runAll(next) }
+    }
+
+    private func runAll(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {
         // Beside the reading of the list.
-        let reserve = Task { await TimerReserve.fill() }
+        let reserve = options.reservesTimers ? Task { await TimerReserve.fill() } : nil
         let slots = BatchSlots(BatchConcurrency(fixed: options.concurrency), publishing: options.publishing)
         await withDiscardingTaskGroup { group in
             var number = 0
             while true {
                 let slot = await slots.take()
                 guard !isStopped.load(ordering: .relaxed), let item = await next() else { break }
-                if number == 0 { await reserve.value }
+                if number == 0 { await reserve?.value }
                 number += 1
                 switch item {
                 case .failure(let error):

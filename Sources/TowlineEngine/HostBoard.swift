@@ -89,6 +89,13 @@ package final class HostBoard: Sendable {
     /// Somebody wants it asked now: what it said of later counts no more.
     package func overrule(_ origin: HTTPURL.Origin) { entries.withLock { $0[origin]?.notBefore = nil } }
 
+    /// What decides at a host, looked up together.
+    func standing(_ origin: HTTPURL.Origin) -> (notBefore: Duration?, ceiling: Int?, connections: Int) {
+        guard let entry = entries.withLock({ $0[origin] }) else { return (nil, nil, 0) }
+        let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
+        return (entry.notBefore, ceiling, entry.connections)
+    }
+
     /// How long it still wants to be left alone; `nil` if it does not.
     package func wait(of origin: HTTPURL.Origin) -> Duration? {
         notBefore(origin).map { $0 - clock() }.flatMap { $0 > .zero ? $0 : nil }

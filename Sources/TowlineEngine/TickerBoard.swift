@@ -41,6 +41,10 @@ final class TickerBoard: Sendable {
     }
 
     private let state = Mutex(State())
+    private let after: DelayedCall
+
+    /// - Parameter after: what it waits with.
+    init(after: @escaping DelayedCall) { self.after = after }
 
     /// Starts a ticker after `TickPolicy.grace`, or twice that, unless it ends before.
     func startSoon(_ ticker: Ticker) {
@@ -49,7 +53,7 @@ final class TickerBoard: Sendable {
             defer { state.isWatched = true }
             return !state.isWatched
         }
-        if needsWatch { Task { await watch() } }
+        if needsWatch { watch() }
     }
 
     /// Ends a ticker, started or not.
@@ -58,19 +62,20 @@ final class TickerBoard: Sendable {
         ticker.end()
     }
 
-    private func watch() async {
-        while true {
-            // Nobody cancels this task: it ends by itself.
-            try? await Task.sleep(for: TickPolicy.grace)
-            let now = MonotonicClock.now
-            let (due, isOver) = state.withLock { state -> ([Ticker], Bool) in
-                let due = state.waiting.filter { now - $0.value.since >= TickPolicy.grace }
-                for id in due.keys { state.waiting[id] = nil }
-                if state.waiting.isEmpty { state.isWatched = false }
-                return (due.values.map(\.ticker), state.waiting.isEmpty)
-            }
-            for ticker in due { ticker.start() }
-            if isOver { return }
+    private func watch() { after(TickPolicy.grace) { self.look() } }
+
+    private func look() {
+        let now = MonotonicClock.now
+        let (due, isOver) = state.withLock { state -> ([Ticker], Bool) in
+            let due = state.waiting.filter { now - $0.value.since >= TickPolicy.grace }
+            for id in due.keys { state.waiting[id] = nil }
+            if state.waiting.isEmpty { state.isWatched = false }
+            return (due.values.map(\.ticker), state.waiting.isEmpty)
         }
+        for ticker in due { ticker.start() }
+        if !isOver { watch() }
     }
 }
+
+/// Calls something after a delay, which must return soon.
+package typealias DelayedCall = @Sendable (_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Void

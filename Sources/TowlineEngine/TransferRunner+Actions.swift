@@ -84,14 +84,21 @@ extension TransferRunner {
         let terms = PublishTerms(
             existing: options.existing, durable: options.durable, length: length,
             modified: modified?.secondsSince1970)
-        storageTask = Task {
-            do throws(TowlineError) {
-                let file = try await sink.publish(terms)
-                self.published = file
-                continuation.yield(.storage(.published, of: ObjectIdentifier(sink)))
-            } catch {
-                continuation.yield(.storage(.storageFailed(error), of: ObjectIdentifier(sink)))
-            }
+        // A journal takes longer to bring to its end, and what it is about is long enough to be watched meanwhile.
+        guard part?.journal != nil else {
+            publishing = terms
+            return
+        }
+        storageTask = Task { continuation.yield(await publish(sink, terms)) }
+    }
+
+    /// Publishes and says what came of it.
+    func publish(_ sink: any Sink, _ terms: PublishTerms) async -> Event {
+        do throws(TowlineError) {
+            published = try await sink.publish(terms)
+            return .storage(.published, of: ObjectIdentifier(sink))
+        } catch {
+            return .storage(.storageFailed(error), of: ObjectIdentifier(sink))
         }
     }
 

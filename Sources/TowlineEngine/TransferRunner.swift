@@ -40,6 +40,8 @@ package actor TransferRunner {
     /// The checkpoint under way.
     var checkpoint: Task<Void, Never>?
     var storageTask: Task<Void, Never>?
+    /// The small file is whole: it is published by `run` itself, which has nothing else to wait for.
+    var publishing: PublishTerms?
     var published: PublishedFile?
     /// Where whole and wrong bytes were kept.
     var badPath: String?
@@ -111,6 +113,7 @@ package actor TransferRunner {
         if ending == nil {
             for await event in events {
                 handle(event)
+                if let terms = publishing.take() { await publishNow(terms) }
                 if ending != nil { break }
             }
         }
@@ -169,6 +172,11 @@ package actor TransferRunner {
         readers.wake()
     }
 
+    private func publishNow(_ terms: PublishTerms) async {
+        guard let sink = part?.sink else { return }
+        handle(await publish(sink, terms))
+    }
+
     private func tellProgress() {
         guard let observer else { return }
         var snapshot = machine.snapshot(now: MonotonicClock.now)
@@ -208,12 +216,11 @@ package actor TransferRunner {
     func context() -> TransferContext {
         var progress: [AttemptID: AttemptProgress] = [:]
         for (id, writer) in writers { progress[id] = writer.progress }
-        let origin = machine.origin
+        let host = services.board.standing(machine.origin)
         let now = MonotonicClock.now
         return TransferContext(
-            now: now, progress: progress, hostNotBefore: services.board.notBefore(origin),
-            hostCeiling: services.board.ceiling(origin), hostConnections: services.board.connections(origin),
-            jitter: Backoff.jitter(at: now))
+            now: now, progress: progress, hostNotBefore: host.notBefore, hostCeiling: host.ceiling,
+            hostConnections: host.connections, jitter: Backoff.jitter(at: now))
     }
 
     private func checkPart() {
@@ -334,10 +341,21 @@ package struct TransferServices: Sendable {
     /// How many of them run.
     let load = TransferLoad()
     /// What makes those look at themselves that last for a moment.
-    let tickers = TickerBoard()
+    let tickers: TickerBoard
 
     /// Assembles them.
-    package init(transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter) {
+    package init(
+        transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
+        after: DelayedCall? = nil
+    ) {
+        // Nobody cancels that task: it ends by itself.
+        tickers = TickerBoard(
+            after: after ?? { delay, body in
+                Task {
+                    try? await Task.sleep(for: delay)
+                    body()
+                }
+            })
         self.transport = transport
         self.storage = storage
         self.board = board

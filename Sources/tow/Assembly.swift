@@ -2,18 +2,27 @@ import TowlineCore
 import TowlineCurl
 import TowlineDisk
 import TowlineEngine
+import TowlineThreads
 
 /// Puts the parts together: the engine, the disk below it and the wire.
 enum Assembly {
+    /// Runs the tasks of `tow get`, on the first thread.
+    static let executor = ThreadExecutor()
+
+    private static let transport = CurlTransport()
+
     /// Begins, beside everything else, what downloads will wait for.
     static func warmUp() {
         FreedMemory.keep()
-        CurlTransport.warmUp()
+        _ = transport
     }
 
     /// What runs downloads.
     static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {
-        BatchRunner(options: options, transport: CurlTransport(), storage: FileStorage(), observer: observer)
+        BatchRunner(
+            options: options, transport: transport, storage: FileStorage(), observer: observer,
+            executor: executor,
+            after: { executor.after($0, $1) })
     }
 
     /// What is known of a download whose final path this is.
@@ -32,7 +41,7 @@ enum Assembly {
 
     /// What a server offers.
     static func probe(_ options: DownloadOptions) async throws(TowlineError) -> ServerOffer {
-        let report = try await Probe.run(options, transport: CurlTransport())
+        let report = try await Probe.run(options, transport: transport)
         return ServerOffer(report)
     }
 }

@@ -10,23 +10,21 @@ enum Tow {
         ProcessSetup.occupyStandardDescriptors()
         ProcessSetup.ignoreWriteSignals()
         let words = CommandLine.arguments.dropFirst()
-        if words.first == GetCommand.configuration.commandName {
+        if words.first == GetShortcut.name {
             // Before there is a second thread: threads inherit what is blocked.
             SignalWatcher.block()
             Assembly.warmUp()
         }
         if let plan = GetShortcut.plan(words) {
             ArgumentSecrets.blank()
-            Task.detached { await run(plan) }
-            while true { pause() }
+            Assembly.executor.run { await run(plan) }
         }
         do {
             let command = try TowCommand.parseAsRoot()
             ArgumentSecrets.blank()
             if command is WatchCommand { WatchSignals.block() }
             let parsed = ParsedCommand(command: command)
-            Task.detached { await run(parsed) }
-            while true { pause() }
+            Assembly.executor.run { await run(parsed) }
         } catch {
             leave(error)
         }

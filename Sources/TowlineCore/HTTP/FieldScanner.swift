@@ -30,10 +30,13 @@ struct FieldScanner {
     mutating func skip(word text: StaticString) -> Bool {
         let end = index + text.utf8CodeUnitCount
         guard end <= bytes.count else { return false }
-        let word = text.description.utf8
-        guard zip(bytes[index..<end], word).allSatisfy({ ASCII.lowercased($0) == ASCII.lowercased($1) }) else {
-            return false
+        let isSame = text.withUTF8Buffer { word in
+            for offset in word.indices where ASCII.lowercased(bytes[index + offset]) != ASCII.lowercased(word[offset]) {
+                return false
+            }
+            return true
         }
+        guard isSame else { return false }
         index = end
         return true
     }

@@ -55,6 +55,11 @@ extension HTTPURL {
     /// Removes `.` and `..` (RFC 3986 §5.2.4) from a path that is empty or begins with `/`, in linear time. An empty
     /// path becomes `/` (RFC 9110 §4.2.3).
     static func withoutDotSegments(_ path: ArraySlice<UInt8>) -> [UInt8] {
+        // Next to no path has any.
+        guard !path.isEmpty else { return [0x2F] }
+        var mayHaveSome = false
+        for index in path.indices.dropLast() where path[index] == 0x2F && path[index + 1] == 0x2E { mayHaveSome = true }
+        guard mayHaveSome else { return Array(path) }
         var kept: [ArraySlice<UInt8>] = []
         let segments = path.dropFirst().split(separator: 0x2F, omittingEmptySubsequences: false)
         for (index, segment) in segments.enumerated() {

@@ -9,6 +9,7 @@ enum HostSyntax {
             guard bytes.last == 0x5D, isIPv6Address(bytes.dropFirst().dropLast()) else { return nil }
             return ASCII.lowercased(String(decoding: bytes, as: UTF8.self))
         }
+        if let name = plainName(bytes) { return name }
         guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
         let host = text.lowercased()
         let labels = host.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
@@ -17,6 +18,21 @@ enum HostSyntax {
         guard !named.isEmpty, !named.contains(where: \.isEmpty), host.unicodeScalars.allSatisfy(mayStandInName)
         else { return nil }
         return host
+    }
+
+    /// A name of ASCII letters, digits, `-`, `.` and `_`, as nearly all are; `nil` leaves the matter open.
+    private static func plainName(_ bytes: ArraySlice<UInt8>) -> String? {
+        // A dot may not come first, nor after another.
+        var previous: UInt8 = 0x2E
+        for byte in bytes {
+            switch byte {
+            case 0x2E where previous != 0x2E: break
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x5F: break
+            default: return nil
+            }
+            previous = byte
+        }
+        return bytes.isEmpty ? nil : ASCII.lowercased(String(decoding: bytes, as: UTF8.self))
     }
 
     /// What is wrong with what is no host.

@@ -31,6 +31,12 @@ package struct BatchConcurrency: Sendable {
         min(mostPublishing, max(0, (descriptors - reserved) / 4))
     }
 
+    /// Whether downloads may come near the last descriptor: so many at once, `nil` being as many as are tried, and those
+    /// that wait for the disk.
+    package static func isScarce(descriptors: Int, concurrency: Int?, publishing: Int) -> Bool {
+        descriptors < 2 * (reserved + 3 * (concurrency ?? most) + publishing)
+    }
+
     /// What the process itself needs: standard streams, event queues, directories, libraries.
     private static let reserved = 64
     /// Enough for one sync to be shared by many.

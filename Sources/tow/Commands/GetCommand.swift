@@ -5,7 +5,7 @@ import TowlineEngine
 /// `tow get`.
 struct GetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "get",
+        commandName: GetShortcut.name,
         abstract: "Downloads now. Running the same command again goes on.",
         discussion: """
             Nothing exists under the final name before it is whole. Until then NAME.tow holds the bytes and \

@@ -31,6 +31,8 @@ struct GetRun {
         let most = BatchConcurrency.affordable(descriptors: descriptors)
         batch.publishing = BatchConcurrency.affordablePublishing(descriptors: descriptors)
         let wanted = batch.concurrency
+        batch.reservesTimers = BatchConcurrency.isScarce(
+            descriptors: descriptors, concurrency: wanted, publishing: batch.publishing)
         guard wanted ?? BatchConcurrency.most > most else { return batch }
         batch.concurrency = most
         if wanted != nil, !plan.report.isQuiet {

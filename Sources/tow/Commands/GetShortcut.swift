@@ -3,22 +3,29 @@
 ///
 /// Only what both understand alike: whatever is unusual, wrong, or wants help is the parser's.
 enum GetShortcut {
+    /// The command's name.
+    static let name = "get"
+
     /// Settings that do not depend on the order in which they apply, each at most once.
-    private static let settings: Set<Setting> = [
-        .output, .directory, .ifExists, .ifChanged, .noSync, .noPreallocate, .unsafeResume, .checksum, .connections,
-        .limitRate, .sequential, .proxy, .cacert, .insecure, .http1, .connectTimeout, .stallTimeout, .maxTries,
-        .retryWait, .maxRedirects, .allowDowngrade,
-    ]
+    private static func isPlain(_ setting: Setting) -> Bool {
+        switch setting {
+        case .output, .directory, .ifExists, .ifChanged, .noSync, .noPreallocate, .unsafeResume, .checksum,
+            .connections, .limitRate, .sequential, .proxy, .cacert, .insecure, .http1, .connectTimeout, .stallTimeout,
+            .maxTries, .retryWait, .maxRedirects, .allowDowngrade:
+            true
+        default: false
+        }
+    }
 
     /// What the arguments of the process, its name left out, ask for; `nil` if the parser has to say.
     static func plan(_ words: ArraySlice<String>) -> GetPlan? {
-        guard words.first == "get", let arguments = arguments(words.dropFirst()) else { return nil }
+        guard words.first == name, let arguments = arguments(words.dropFirst()) else { return nil }
         return try? GetPlan(arguments)
     }
 
     private static func arguments(_ words: ArraySlice<String>) -> GetArguments? {
         var arguments = GetArguments()
-        var seen: Set<String> = []
+        var seen: [String] = []
         var rest = words
         while let word = rest.popFirst() {
             guard word.hasPrefix("-") else {
@@ -26,7 +33,8 @@ enum GetShortcut {
                 arguments.urls.append(word)
                 continue
             }
-            guard let name = longName(word), seen.insert(name).inserted else { return nil }
+            guard let name = longName(word), !seen.contains(name) else { return nil }
+            seen.append(name)
             switch name {
             case "quiet": arguments.report.isQuiet = true
             case "json": arguments.report.isJSON = true
@@ -34,7 +42,10 @@ enum GetShortcut {
                 guard let value = rest.popFirst(), isPlain(value) else { return nil }
                 if name == "concurrency" { arguments.concurrency = value } else { arguments.inputFile = value }
             default:
-                guard let setting = Setting(rawValue: name), settings.contains(setting) else { return nil }
+                // Not `init(rawValue:)`, which makes a table of so many.
+                guard let setting = Setting.allCases.first(where: { $0.rawValue == name }), isPlain(setting) else {
+                    return nil
+                }
                 guard !setting.isFlag else {
                     arguments.given.append((setting, ""))
                     continue

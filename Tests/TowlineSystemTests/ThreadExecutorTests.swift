@@ -1,0 +1,76 @@
+import Glibc
+import Synchronization
+import Testing
+import TowlineThreads
+
+@Suite("Tasks on a thread of the program's own")
+struct ThreadExecutorTests {
+    private final class Seen: Sendable {
+        let threads = Mutex<Set<UInt>>([])
+        let order = Mutex<[Int]>([])
+        let isOver = Atomic<Bool>(false)
+
+        func noteThread() { _ = threads.withLock { $0.insert(UInt(pthread_self())) } }
+        func note(_ number: Int) { order.withLock { $0.append(number) } }
+    }
+
+    /// An executor that a thread serves, which nobody can end.
+    private static func served() async -> ThreadExecutor {
+        let executor = ThreadExecutor()
+        let (isServed, served) = AsyncStream<Void>.makeStream()
+        WorkThread.start { executor.run { served.finish() } }
+        for await _ in isServed {}
+        return executor
+    }
+
+    @Test func shortJobsAllRunOnTheServingThread() async {
+        let executor = await Self.served()
+        let seen = Seen()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<2000 {
+                group.addTask(executorPreference: executor) {
+                    seen.noteThread()
+                    await Task.yield()
+                    seen.noteThread()
+                }
+            }
+        }
+        // A thread that the machine leaves waiting for so long may have got help.
+        #expect((1...4).contains(seen.threads.withLock { $0.count }))
+    }
+
+    @Test func aJobThatWaitsHoldsNoOther() async {
+        let executor = await Self.served()
+        let isReleased = AutoResetEvent()
+        let waiting = Task(executorPreference: executor) { isReleased.wait(milliseconds: 20_000) }
+        // So long that whoever comes finds it waiting.
+        try? await Task.sleep(for: .milliseconds(50))
+        let other = Task(executorPreference: executor) { isReleased.set() }
+        await other.value
+        #expect(await waiting.value, "the second job ended the wait of the first")
+    }
+
+    @Test func timersComeInTheirTimeAlsoBesideJobs() async {
+        let executor = await Self.served()
+        let began = ContinuousClock.now
+        let seen = Seen()
+        let busy = Task(executorPreference: executor) {
+            while !seen.isOver.load(ordering: .relaxed) { await Task.yield() }
+        }
+        await withCheckedContinuation { continuation in
+            executor.after(.milliseconds(60)) {
+                seen.note(60)
+                continuation.resume()
+            }
+            executor.after(.milliseconds(20)) { seen.note(20) }
+        }
+        seen.isOver.store(true, ordering: .relaxed)
+        await busy.value
+        #expect(seen.order.withLock { $0 } == [20, 60])
+        #expect(ContinuousClock.now - began >= .milliseconds(60))
+        // The same with nothing else to do.
+        let idle = ContinuousClock.now
+        await withCheckedContinuation { continuation in executor.after(.milliseconds(30)) { continuation.resume() } }
+        #expect(ContinuousClock.now - idle >= .milliseconds(30))
+    }
+}
