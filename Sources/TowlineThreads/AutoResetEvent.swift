@@ -11,7 +11,11 @@ package final class AutoResetEvent: @unchecked Sendable {
     /// An event that is not set.
     package init() {
         pthread_mutex_init(lock, nil)
-        pthread_cond_init(condition, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
     }
 
     deinit {
@@ -29,13 +33,12 @@ package final class AutoResetEvent: @unchecked Sendable {
         pthread_mutex_unlock(lock)
     }
 
-    /// Waits until it is set, about that long at most by the wall clock (`pthread_cond_timedwait`): a clock that is set
-    /// meanwhile makes it shorter or longer.
+    /// Waits until it is set, about that long at most, whatever the wall clock is set to meanwhile.
     ///
     /// - Returns: whether it was set since the last wait.
     package func wait(milliseconds: Int) -> Bool {
         var end = timespec()
-        clock_gettime(CLOCK_REALTIME, &end)
+        clock_gettime(CLOCK_MONOTONIC, &end)
         let nanoseconds = end.tv_nsec + milliseconds * 1_000_000
         end.tv_sec += nanoseconds / 1_000_000_000
         end.tv_nsec = nanoseconds % 1_000_000_000

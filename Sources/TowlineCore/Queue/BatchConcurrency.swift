@@ -31,10 +31,11 @@ package struct BatchConcurrency: Sendable {
         min(mostPublishing, max(0, (descriptors - reserved) / 4))
     }
 
-    /// Whether downloads may come near the last descriptor: so many at once, `nil` being as many as are tried, and those
-    /// that wait for the disk.
-    package static func isScarce(descriptors: Int, concurrency: Int?, publishing: Int) -> Bool {
-        descriptors < 2 * (reserved + 3 * (concurrency ?? most) + publishing)
+    /// Whether downloads may come near the last descriptor: so many at once with so many connections each, `nil` being as
+    /// many as are tried, beside those that wait for the disk.
+    package static func isScarce(descriptors: Int, concurrency: Int?, connections: Int?, publishing: Int) -> Bool {
+        let each = 2 + (connections ?? ConnectionBudget.most)
+        return descriptors < 2 * (reserved + each * (concurrency ?? most) + publishing)
     }
 
     /// What the process itself needs: standard streams, event queues, directories, libraries.

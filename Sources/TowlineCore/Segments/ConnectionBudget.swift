@@ -41,11 +41,11 @@ package struct ConnectionBudget: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - requested: what the user asked for; `nil`: find out, up to 16.
+    ///   - requested: what the user asked for; `nil`: find out, up to `most`.
     ///   - hostCeiling: what the host is known to allow.
     ///   - usual: what was found to pay off at this host before.
     package init(requested: Int?, hostCeiling: Int?, usual: Int? = nil) {
-        wanted = min(max(requested ?? 16, 1), 128)
+        wanted = min(max(requested ?? Self.most, 1), 128)
         ceiling = min(wanted, hostCeiling ?? wanted)
         isFixed = requested != nil
         target = isFixed ? ceiling : min(max(usual ?? 1, 1), ceiling)
@@ -53,8 +53,10 @@ package struct ConnectionBudget: Hashable, Sendable {
     }
 
     /// Most connections that all downloads of one host have together, but for one that each has in any case.
-    package var hostShare: Int { max(wanted, 16) }
+    package var hostShare: Int { max(wanted, Self.most) }
 
+    /// More are not tried unless asked for.
+    static let most = 16
     /// How long one step is measured, at least.
     static let window = Duration.milliseconds(60)
     /// How long, where the answer is not plain at once.
@@ -70,6 +72,9 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// From here on a step is two doublings: each costs two round trips, during which the connections before it are all
     /// there is.
     static let longRoundTrip = Duration.milliseconds(40)
+    /// From here on the first step is all the way: windows grow from their beginning with each connection, for a dozen
+    /// round trips, and what was too much is taken back by checks.
+    static let farRoundTrip = Duration.milliseconds(100)
     /// How long a search that brought nothing is believed at first; twice as long after each further one.
     static let firstPause = Duration.seconds(15), longestPause = Duration.seconds(3600)
 
@@ -168,7 +173,7 @@ package struct ConnectionBudget: Hashable, Sendable {
     }
 
     private mutating func step(_ reading: ThroughputMeter.Reading?, _ sample: Sample, _ now: Duration) -> Bool {
-        let next = min(loweredFrom ?? target * (sample.roundTrip >= Self.longRoundTrip ? 4 : 2), ceiling)
+        let next = min(loweredFrom ?? target * factor(sample), ceiling)
         if loweredFrom != nil {
             loweredFrom = nil
             lowerAgainAt = now + searchPause
@@ -182,6 +187,11 @@ package struct ConnectionBudget: Hashable, Sendable {
         meter = ThroughputMeter()
         target = next
         return false
+    }
+
+    private func factor(_ sample: Sample) -> Int {
+        if sample.roundTrip >= Self.farRoundTrip, target == 1 { return Self.most }
+        return sample.roundTrip >= Self.longRoundTrip ? 4 : 2
     }
 
     private mutating func settle(at count: Int, _ now: Duration) {

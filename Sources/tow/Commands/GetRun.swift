@@ -32,7 +32,8 @@ struct GetRun {
         batch.publishing = BatchConcurrency.affordablePublishing(descriptors: descriptors)
         let wanted = batch.concurrency
         batch.reservesTimers = BatchConcurrency.isScarce(
-            descriptors: descriptors, concurrency: wanted, publishing: batch.publishing)
+            descriptors: descriptors, concurrency: wanted, connections: plan.settings.connections,
+            publishing: batch.publishing)
         guard wanted ?? BatchConcurrency.most > most else { return batch }
         batch.concurrency = most
         if wanted != nil, !plan.report.isQuiet {

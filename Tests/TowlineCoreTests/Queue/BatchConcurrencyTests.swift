@@ -33,6 +33,10 @@ struct BatchConcurrencyTests {
         #expect(BatchConcurrency.affordable(descriptors: 20_000) == 6645)
         #expect(BatchConcurrency.affordable(descriptors: 112) == 16)
         #expect(BatchConcurrency.affordable(descriptors: 16) == 1)
+        let scarce = { BatchConcurrency.isScarce(descriptors: $0, concurrency: $1, connections: $2, publishing: 128) }
+        // 16 with 16 connections each, twice over.
+        #expect(scarce(959, nil, nil) && !scarce(960, nil, nil))
+        #expect(!scarce(512, 1, 4) && scarce(512, 1, 100) && scarce(20_000, 1000, 16))
         #expect(BatchConcurrency.affordablePublishing(descriptors: 1024) == 128)
         #expect(BatchConcurrency.affordablePublishing(descriptors: 112) == 12)
         #expect(BatchConcurrency.affordablePublishing(descriptors: 16) == 0)

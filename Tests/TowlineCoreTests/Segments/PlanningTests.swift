@@ -155,16 +155,21 @@ struct ConnectionBudgetTests {
         #expect(network.surplus == (expected < 16 ? 1 : 0), "what is taken back is said once")
     }
 
-    @Test("where a round trip is long, a step is two doublings, and the first waits for nothing")
+    @Test("where a round trip is long, a step is two doublings, the first waits for nothing, and may go all the way")
     func longRoundTrips() {
         var network = network(99)
-        network.run(.milliseconds(60), roundTrip: .milliseconds(200))
+        network.run(.milliseconds(60), roundTrip: .milliseconds(80))
         #expect(network.budget.target == 4)
-        network.run(.milliseconds(100), roundTrip: .milliseconds(200))
+        network.run(.milliseconds(100), roundTrip: .milliseconds(80))
         #expect(network.budget.target == 16)
-        var slow = self.network(4)
-        slow.run(.seconds(30), roundTrip: .milliseconds(200))
-        #expect(slow.budget.target == 4)
+        var far = self.network(99)
+        far.run(.milliseconds(60), roundTrip: .milliseconds(200))
+        #expect(far.budget.target == 16)
+        for (limit, roundTrip) in [(4, 80), (4, 200), (1, 200)] {
+            var slow = self.network(limit)
+            slow.run(.seconds(30), roundTrip: .milliseconds(roundTrip))
+            #expect(slow.budget.target == limit, "what was too much is taken back")
+        }
     }
 
     @Test("a step that did not pay is tried again later, ever more rarely")
