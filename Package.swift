@@ -165,7 +165,8 @@ let package = Package(
         .testTarget(
             name: "TowlineEngineTests", dependencies: ["TowlineCore", "TowlineEngine"], swiftSettings: unmeasured),
         .testTarget(
-            name: "TowlineDiskTests", dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk"],
+            name: "TowlineDiskTests",
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineThreads"],
             swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineCurlTests",

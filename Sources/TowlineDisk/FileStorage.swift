@@ -22,13 +22,16 @@ package final class FileStorage: Storage {
     private let indices = Mutex<[FileIdentity: JournalIndex]>([:])
 
     /// Makes a storage. `boot` and `lookupLife` are for tests.
+    ///
+    /// - Parameter callersMayWait: tasks run where they may wait for a disk.
     package init(
-        syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil, lookupLife: Duration = .milliseconds(20)
+        syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil, lookupLife: Duration = .milliseconds(20),
+        callersMayWait: Bool = false
     ) {
         self.lookupLife = lookupLife
         self.syscall = syscall
         self.boot = boot ?? BootIdentity.current(syscall)
-        queue = SyncQueue(syscall: syscall)
+        queue = SyncQueue(syscall: syscall, callersMayWait: callersMayWait)
     }
 
     package func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [ChecksumMismatch] {

@@ -47,6 +47,8 @@ package final class SyncQueue: Sendable {
         var isParked = false
         var isServed = false
 
+        var isEmpty: Bool { waiting.isEmpty && early.isEmpty }
+
         /// Who has to hear that there is something to do.
         mutating func call() -> Call {
             defer { (isParked, isServed) = (false, true) }
@@ -57,7 +59,7 @@ package final class SyncQueue: Sendable {
         /// What there is to do; nothing: the thread waits for it now.
         mutating func take() -> (batch: [Request], early: [Descriptor])? {
             defer { (waiting, early) = ([], [:]) }
-            isParked = waiting.isEmpty && early.isEmpty
+            isParked = isEmpty
             return isParked ? nil : (waiting, Array(early.values))
         }
     }
@@ -80,16 +82,24 @@ package final class SyncQueue: Sendable {
     private let tryStart: @Sendable (@escaping @Sendable () -> Void) -> Bool
     private let lanes = Mutex<[UInt64: Lane]>([:])
 
+    /// Whether the next file to be published is made durable by who brings it.
+    private let firstIsCallers: Atomic<Bool>
+
     /// Makes a queue.
-    package convenience init(syscall: any Syscall) { self.init(syscall: syscall, patience: 200) }
+    ///
+    /// - Parameter callersMayWait: who publishes may wait for a disk: the first file, often the only one, needs no thread.
+    package convenience init(syscall: any Syscall, callersMayWait: Bool = false) {
+        self.init(syscall: syscall, patience: 200, callersMayWait: callersMayWait)
+    }
 
     init(
-        syscall: any Syscall, patience: Int,
+        syscall: any Syscall, patience: Int, callersMayWait: Bool = false,
         tryStart: @escaping @Sendable (@escaping @Sendable () -> Void) -> Bool = { WorkThread.tryStart($0) }
     ) {
         self.syscall = syscall
         self.patience = patience
         self.tryStart = tryStart
+        firstIsCallers = Atomic(callersMayWait)
     }
 
     /// Returns when what was written to the file before the call is durable.
@@ -115,7 +125,7 @@ package final class SyncQueue: Sendable {
                 lanes[device, default: Lane()].waiting.append(request)
                 return lanes[device]?.call() ?? .nobody
             }
-            perform(call, device)
+            perform(call, device, isPublication: naming != nil)
         }
     }
 
@@ -138,10 +148,12 @@ package final class SyncQueue: Sendable {
     func waiting(_ device: UInt64) -> Int { lanes.withLock { $0[device]?.waiting.count ?? 0 } }
 
     /// Without a thread the caller serves what waits, and goes its way: it has other things to do.
-    private func perform(_ call: Call, _ device: UInt64) {
+    private func perform(_ call: Call, _ device: UInt64, isPublication: Bool = false) {
         switch call {
         case .nobody: break
         case .wake(let wakeup): wakeup.set()
+        case .thread where isPublication && firstIsCallers.exchange(false, ordering: .relaxed):
+            serveOnce(device)
         case .thread: if !tryStart({ self.serve(device, stays: true) }) { serve(device, stays: false) }
         }
     }
@@ -156,6 +168,19 @@ package final class SyncQueue: Sendable {
                 return
             }
         }
+    }
+
+    /// Serves what waits by now, and leaves what came meanwhile to a thread.
+    private func serveOnce(_ device: UInt64) {
+        guard let (batch, early) = lanes.withLock({ $0[device]?.take() }) else { return }
+        serve(batch)
+        for file in early { _ = call(file) { syscall.startWriteback($0) } }
+        let isOver = lanes.withLock { lanes in
+            guard lanes[device]?.isEmpty ?? true else { return false }
+            lanes[device] = nil
+            return true
+        }
+        if !isOver, !tryStart({ self.serve(device, stays: true) }) { serve(device, stays: false) }
     }
 
     /// Waits to be woken; `false` if nobody did, and there is nothing to do either: the thread ends.

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 import TowlineCore
 import TowlineEngine
+import TowlineThreads
 
 @testable import TowlineDisk
 
@@ -68,13 +69,14 @@ import TowlineEngine
 
     /// Files that come together: all bytes are durable before the first name is given, all names before their directory
     /// is synced, once.
-    @Test func filesThatComeTogetherGetTheirNamesTogether() async throws {
+    @Test(arguments: [false, true])
+    func filesThatComeTogetherGetTheirNamesTogether(_ callersMayWait: Bool) async throws {
         let gate = Gate()
         let faulty = FaultySyscall { call, _ in
             if call == .fsync { gate.pass() }
             return nil
         }
-        let queue = SyncQueue(syscall: faulty)
+        let queue = SyncQueue(syscall: faulty, callersMayWait: callersMayWait)
         let folder = try Folder(directory.path, syscall: faulty)
         let files = try (0..<6).map { try #require(try folder.create("\($0).tow", mode: 0o600)) }
         await withTaskGroup(of: SyncQueue.Outcome.self) { group in
@@ -169,6 +171,27 @@ import TowlineEngine
         }
         #expect(threads.withLock { Set($0).count == 3 })
     }
+
+    /// Where callers may wait, the first file that is published needs no thread; a checkpoint, which may take long, does.
+    @Test func theFirstPublicationNeedsNoThread() async throws {
+        let folder = try Folder(directory.path, syscall: SystemCalls())
+        let file = try #require(try folder.create("a", mode: 0o600))
+        let naming = SyncQueue.Naming(folder: folder.descriptor) { true }
+        let count = Counter()
+        let queue = SyncQueue(syscall: SystemCalls(), patience: 1, callersMayWait: true) { body in
+            count.value.add(1, ordering: .relaxed)
+            return WorkThread.tryStart(body)
+        }
+        try await queue.synchronize(file, .data, device: 1)
+        while queue.isServed(1) { await Task.yield() }
+        #expect(count.value.load(ordering: .relaxed) == 1)
+        _ = await queue.publish(file, naming, device: 1)
+        #expect(count.value.load(ordering: .relaxed) == 1 && !queue.isServed(1))
+        _ = await queue.publish(file, naming, device: 1)
+        #expect(count.value.load(ordering: .relaxed) == 2)
+    }
+
+    private final class Counter: Sendable { let value = Atomic<Int>(0) }
 
     /// Where no thread can be had the caller serves what waits, and is not kept for what may come.
     @Test(.timeLimit(.minutes(1))) func withoutAThreadNobodyIsKept() async throws {
