@@ -107,5 +107,13 @@ struct DownloadSettingsTests {
         let all = arguments.joined(separator: [0])
         let hidden = ArgumentSecrets.secretRanges(in: arguments).map { String(decoding: Array(all)[$0], as: UTF8.self) }
         #expect(hidden == ["n:p", "n:p", " x", "n:p", "x@y", " z", "u:v"])
+        for words in [
+            ["--user", "n:p"], ["--user=n:p"], ["-H", "Authorization: x"], ["http://n:p@a"], ["http://a/?x"],
+            ["--header=cookie: z"], ["--proxy=http://u:v@p"],
+        ] {
+            #expect(!ArgumentSecrets.secretRanges(in: words.map { Array($0.utf8) }).isEmpty)
+            #expect(words.contains(where: ArgumentSecrets.mayBeOne), "\(words) are looked at")
+        }
+        #expect(!["tow", "get", "-q", "http://a.test/b.bin"].contains(where: ArgumentSecrets.mayBeOne))
     }
 }

@@ -11,13 +11,18 @@ enum ArgumentSecrets {
     /// and 49 of `/proc/self/stat`. Call after the arguments are parsed. What `ps` saw before stays seen: a file
     /// (`--user-file`) is the safe way.
     static func blank() {
-        // Nearly always there are none.
-        guard !secretRanges(in: CommandLine.arguments.map { Array($0.utf8) }).isEmpty else { return }
+        guard CommandLine.arguments.contains(where: mayBeOne) else { return }
         guard let (start, end) = argumentArea(), let base = UnsafeMutableRawPointer(bitPattern: start) else { return }
         let area = UnsafeMutableRawBufferPointer(start: base, count: end - start)
         for range in secretRanges(in: area.split(separator: 0, omittingEmptySubsequences: false).map { Array($0) }) {
             for index in range { area[index] = UInt8(ascii: "*") }
         }
+    }
+
+    /// Whether a word may hold a secret, or say that the next one does: nearly always none does.
+    static func mayBeOne(_ word: String) -> Bool {
+        (secretOptions + fieldOptions).contains(where: word.hasPrefix)
+            || word.utf8.contains { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?") }
     }
 
     /// The ranges to blank, in the arguments laid end to end with a NUL after each.

@@ -75,6 +75,13 @@ struct DownloadSettings {
 
     /// The path with single slashes, and none at its end.
     private static func plain(_ path: String) -> String {
+        var previous: UInt8 = 0
+        var isPlain = true
+        for byte in path.utf8 {
+            if byte == 0x2F, previous == 0x2F { isPlain = false }
+            previous = byte
+        }
+        guard !isPlain || previous == 0x2F else { return path }
         let parts = path.split(separator: "/").joined(separator: "/")
         return path.hasPrefix("/") ? "/" + parts : parts
     }
