@@ -19,19 +19,24 @@ package final class FileStorage: Storage {
     let queue: SyncQueue
     /// Downloads into one directory share its descriptor.
     private let folders = Mutex<[String: WeakFolder]>([:])
+    /// Holds the directory that was used last, between one download and the next.
+    private let latest = Mutex<Folder?>(nil)
+    private let keepsLatest: Bool
     private let indices = Mutex<[FileIdentity: JournalIndex]>([:])
 
     /// Makes a storage. `boot` and `lookupLife` are for tests.
     ///
-    /// - Parameter callersMayWait: tasks run where they may wait for a disk.
+    /// - Parameter forOneRun: the process ends with its downloads. Its tasks may wait for a disk, and the directory that
+    ///   was used last stays open.
     package init(
         syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil, lookupLife: Duration = .milliseconds(20),
-        callersMayWait: Bool = false
+        forOneRun: Bool = false
     ) {
+        keepsLatest = forOneRun
         self.lookupLife = lookupLife
         self.syscall = syscall
         self.boot = boot ?? BootIdentity.current(syscall)
-        queue = SyncQueue(syscall: syscall, callersMayWait: callersMayWait)
+        queue = SyncQueue(syscall: syscall, callersMayWait: forOneRun)
     }
 
     package func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [ChecksumMismatch] {
@@ -43,7 +48,7 @@ package final class FileStorage: Storage {
 
     package func find(source: String, inDirectory directory: String) -> Place? {
         guard let folder = try? folder(directory) else { return nil }
-        for name in index(of: folder).names(of: source, read: { journals(in: folder) }) {
+        for name in index(of: folder).names(of: source, read: { listing(of: folder) }) {
             let names = PlaceNames(final: name)
             guard self.source(of: names.journal, in: folder) == source, (try? folder.status(of: names.part)) != nil
             else { continue }
@@ -72,12 +77,27 @@ package final class FileStorage: Storage {
         return contents.metadata.record.source
     }
 
-    private func journals(in folder: Folder) -> [(source: String, name: String)] {
-        let suffix = PlaceNames(final: "").journal
-        guard let names = try? folder.names() else { return [] }
-        return names.filter { $0.hasSuffix(suffix) }.compactMap { journal in
-            source(of: journal, in: folder).map { ($0, String(journal.dropLast(suffix.count))) }
+    package func seemsVacant(_ place: Place) -> Bool {
+        do throws(TowlineError) {
+            let (folder, names) = try enter(place)
+            guard !index(of: folder).mayHoldLeftover(of: names.final) else { return false }
+            return try folder.status(of: names.final) == nil
+        } catch {
+            return false
         }
+    }
+
+    private func listing(of folder: Folder) -> JournalIndex.Listing? {
+        guard let names = try? folder.names() else { return nil }
+        let suffixes = PlaceNames(final: "")
+        var listing = JournalIndex.Listing()
+        for name in names {
+            for suffix in [suffixes.part, suffixes.journal, suffixes.nextPart, suffixes.newJournal]
+            where name.hasSuffix(suffix) { listing.leftovers.insert(String(name.dropLast(suffix.count))) }
+            guard name.hasSuffix(suffixes.journal), let source = source(of: name, in: folder) else { continue }
+            listing.journals.append((source, String(name.dropLast(suffixes.journal.count))))
+        }
+        return listing
     }
 
     private func index(of folder: Folder) -> JournalIndex {
@@ -104,6 +124,7 @@ package final class FileStorage: Storage {
             }
         }
         let opened = try Folder(path, syscall: syscall)
+        if keepsLatest { latest.withLock { $0 = opened } }
         folders.withLock { folders in
             folders = folders.filter { $0.value.folder != nil }
             folders[path] = WeakFolder(folder: opened, seen: now)

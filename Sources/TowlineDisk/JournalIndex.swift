@@ -7,8 +7,18 @@ internal import TowlineCore
 /// else. What this process begins is entered at once; what others began is seen at the next reading, which comes after
 /// a while that grows with what it takes. A name found here is a hint: whoever uses it looks at the file itself.
 final class JournalIndex: Sendable {
+    /// What a reading finds.
+    struct Listing: Sendable {
+        /// Of each journal where its download came from, and the file's final name.
+        var journals: [(source: String, name: String)] = []
+        /// The final names of all files of which anything unfinished is there.
+        var leftovers: Set<String> = []
+    }
+
     private struct State {
         var names: [String: Set<String>] = [:]
+        /// `nil`: the directory could not be read.
+        var leftovers: Set<String>?
         var readAt: ContinuousClock.Instant?
         var cost = Duration.zero
     }
@@ -22,20 +32,25 @@ final class JournalIndex: Sendable {
 
     /// The names of downloads from `source`, sorted.
     ///
-    /// - Parameter read: gives all of the directory's pairs of source and name. Called under a lock.
-    func names(of source: String, read: () -> [(source: String, name: String)]) -> [String] {
+    /// - Parameter read: reads the directory; `nil` if that cannot be done. Called under a lock.
+    func names(of source: String, read: () -> Listing?) -> [String] {
         state.withLock { state in
             let now = ContinuousClock.now
             let life = max(Self.shortestLife, state.cost * Self.lifeInReadings)
             if state.readAt.map({ now - $0 > life }) ?? true {
                 state.names = [:]
-                for (source, name) in read() { state.names[source, default: []].insert(name) }
+                let listing = read()
+                for (source, name) in listing?.journals ?? [] { state.names[source, default: []].insert(name) }
+                state.leftovers = listing?.leftovers
                 state.readAt = now
                 state.cost = ContinuousClock.now - now
             }
             return state.names[source, default: []].sorted()
         }
     }
+
+    /// Whether something unfinished of the file may have been there at the last reading.
+    func mayHoldLeftover(of name: String) -> Bool { state.withLock { $0.leftovers?.contains(name) ?? true } }
 
     /// This process began a download.
     func add(_ source: String, _ name: String) {

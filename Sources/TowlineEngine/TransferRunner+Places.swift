@@ -33,6 +33,10 @@ extension TransferRunner {
             directory: directory, name: SafeFileName.forDownload(fields: HTTPFields(), url: options.url))
         let begun = known == nil ? services.storage.find(source: source, inDirectory: directory) : nil
         let candidate = known ?? begun ?? guess
+        if known == nil, begun == nil, services.storage.seemsVacant(guess) {
+            vacancy = (guess, MonotonicClock.now)
+            return nil
+        }
         let survey: Survey
         do throws(TowlineError) {
             survey = try look(at: candidate)

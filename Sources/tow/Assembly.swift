@@ -20,7 +20,7 @@ enum Assembly {
     /// What runs downloads.
     static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {
         BatchRunner(
-            options: options, transport: transport, storage: FileStorage(callersMayWait: true), observer: observer,
+            options: options, transport: transport, storage: FileStorage(forOneRun: true), observer: observer,
             executor: executor,
             after: { executor.after($0, $1) })
     }

@@ -418,6 +418,28 @@ import TowlineEngine
         #expect(storage.find(source: "http://example.test/b", inDirectory: directory.path) == nil)
     }
 
+    /// What seems vacant was so when the directory was read; what came meanwhile is found by creating.
+    @Test func aPlaceSeemsVacantWhereNothingWas() throws {
+        for name in ["left.tow", "right.tow-journal", "next.tow-next", "new.tow-journal-new", "there"] {
+            directory[name] = [1]
+        }
+        #expect(!storage.seemsVacant(directory.place("free")), "nobody looked yet")
+        _ = storage.find(source: "http://example.test/", inDirectory: directory.path)
+        for name in ["left", "right", "next", "new", "there", "..", "a/b"] {
+            #expect(!storage.seemsVacant(directory.place(name)), "\(name)")
+        }
+        #expect(storage.seemsVacant(directory.place("free")))
+        directory["free.tow"] = [1]
+        #expect(storage.seemsVacant(directory.place("free")))
+        let error = #expect(throws: TowlineError.self) {
+            try storage.make(directory.place("free"), length: 10, journaled: false)
+        }
+        #expect(error?.code == .destinationBusy)
+        let nobodys = FileStorage(syscall: FaultySyscall { call, _ in call == .names ? .error(EACCES) : nil })
+        _ = nobodys.find(source: "http://example.test/", inDirectory: directory.path)
+        #expect(!nobodys.seemsVacant(directory.place("other")), "a directory that nobody may read")
+    }
+
     @Test func aFileThatCannotFitIsRefusedBeforeTheFirstByte() throws {
         let error = #expect(throws: TowlineError.self) { try storage.make(directory.place(), length: 1 << 60) }
         #expect(error?.code == .diskFull)

@@ -53,6 +53,8 @@ final class SlowStorage: Storage {
         real.find(source: source, inDirectory: directory)
     }
 
+    func seemsVacant(_ place: Place) -> Bool { real.seemsVacant(place) }
+
     func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart {
         slow(try real.create(place, record: record, terms: terms))
     }
