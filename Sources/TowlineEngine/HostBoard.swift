@@ -66,9 +66,6 @@ package final class HostBoard: Sendable {
     /// The connections that paid off at the host; `nil` if no download has found out yet.
     func usual(_ origin: HTTPURL.Origin) -> Int? { entries.withLock { $0[origin]?.usual } }
 
-    /// Requests that this process has under way at the host.
-    func connections(_ origin: HTTPURL.Origin) -> Int { entries.withLock { $0[origin]?.connections ?? 0 } }
-
     /// A request begins. Each is followed by `ended`.
     func began(_ origin: HTTPURL.Origin) { entries.withLock { $0[origin, default: Entry()].connections += 1 } }
 
@@ -84,7 +81,7 @@ package final class HostBoard: Sendable {
     }
 
     /// Until when the host wants to be left alone.
-    func notBefore(_ origin: HTTPURL.Origin) -> Duration? { entries.withLock { $0[origin]?.notBefore } }
+    func notBefore(_ origin: HTTPURL.Origin) -> Duration? { standing(origin).notBefore }
 
     /// Somebody wants it asked now: what it said of later counts no more.
     package func overrule(_ origin: HTTPURL.Origin) { entries.withLock { $0[origin]?.notBefore = nil } }
@@ -102,8 +99,5 @@ package final class HostBoard: Sendable {
     }
 
     /// The connections it allows, where that is known.
-    package func ceiling(_ origin: HTTPURL.Origin) -> Int? {
-        let now = clock()
-        return entries.withLock { $0[origin].flatMap { $0.ceilingEnd > now ? $0.ceiling : nil } }
-    }
+    package func ceiling(_ origin: HTTPURL.Origin) -> Int? { standing(origin).ceiling }
 }

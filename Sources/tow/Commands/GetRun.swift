@@ -14,12 +14,9 @@ struct GetRun {
         let observer = TallyingObserver(next: reporter)
         let runner = Assembly.batchRunner(batch, observer: observer)
         let signals = SignalWatcher()
-        // They are blocked, and wait meanwhile: a thread for them is nothing that the first request has to wait for.
-        Assembly.executor.after(.milliseconds(1)) {
-            signals.watch(grace: 2) {
-                queue.stop()
-                runner.stop()
-            }
+        signals.watch(grace: 2) {
+            queue.stop()
+            runner.stop()
         }
         await runner.run { await queue.next() }
         let signal = signals.received
