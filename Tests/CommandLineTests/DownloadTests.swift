@@ -172,10 +172,16 @@ struct DownloadTests {
         await server.stop()
     }
 
-    /// A small file is held in memory for twenty milliseconds at most: of whatever pace, each is asked for once.
-    @Test func smallFilesOfEveryPaceComeOnce() async throws {
+    /// A small file is held in memory for twenty milliseconds at most: of whatever pace, and after whatever pause between
+    /// its head and its body, each is asked for once.
+    @Test(arguments: [false, true]) func smallFilesOfEveryPaceComeOnce(_ pauses: Bool) async throws {
         let paces = (5...70).map { Int64($0) * 10_000 }
-        let resources = paces.map { ("/\($0).bin", Resource(length: 6000, rate: $0)) }
+        let resources = paces.map { pace in
+            // From 18 to 22 ms.
+            let pause = Duration.microseconds(18_000 + (pace - 50_000) / 10_000 * 60)
+            let paused = Resource(length: 6000, behaviour: .always(.pause(after: 0, pause)))
+            return ("/\(pace).bin", pauses ? paused : Resource(length: 6000, rate: pace))
+        }
         let server = try await FaultServer.start(Dictionary(uniqueKeysWithValues: resources))
         let place = try TestDirectory()
         let list = paces.map { server.url("/\($0).bin") + "\n" }.joined()
