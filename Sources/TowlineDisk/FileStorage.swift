@@ -19,15 +19,15 @@ package final class FileStorage: Storage {
     let queue: SyncQueue
     /// Downloads into one directory share its descriptor.
     private let folders = Mutex<[String: WeakFolder]>([:])
-    /// Holds the directory that was used last, between one download and the next.
+    /// Holds the directory that was opened last, between one download and the next.
     private let latest = Mutex<Folder?>(nil)
     private let keepsLatest: Bool
     private let indices = Mutex<[FileIdentity: JournalIndex]>([:])
 
     /// Makes a storage. `boot` and `lookupLife` are for tests.
     ///
-    /// - Parameter forOneRun: the process ends with its downloads. Its tasks may wait for a disk, and the directory that
-    ///   was used last stays open.
+    /// - Parameter forOneRun: the process ends with its downloads. Tasks that publish small files may wait for a disk, and the
+    ///   directory that was opened last stays open.
     package init(
         syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil, lookupLife: Duration = .milliseconds(20),
         forOneRun: Bool = false

@@ -45,7 +45,9 @@ extension PartFile {
             answer.withLock { $0 = result }
             return (try? result.get()) != nil
         }
-        let outcome = await queue.publish(file, naming, device: folder.identity.device)
+        // A small file is published by its transfer's own task; a long one's last sync may take long, on any thread.
+        let outcome = await queue.publish(
+            file, naming, device: folder.identity.device, callerMayWait: journal == nil)
         guard let result = answer.withLock({ $0 }) else {
             journal?.forgetWhatIsNotDurable()
             throw .synchronizing(file.path, outcome.file < 0 ? -outcome.file : EIO)

@@ -112,12 +112,16 @@ package final class SyncQueue: Sendable {
     ///
     /// Of many files that come together the bytes are synced first, then all get their names, then each directory is
     /// synced once.
-    func publish(_ file: Descriptor, _ naming: Naming, device: UInt64) async -> Outcome {
-        await request(file, .everything, naming, device)
+    ///
+    /// - Parameter callerMayWait: where nothing else serves the device, this may be done on the calling thread.
+    func publish(
+        _ file: Descriptor, _ naming: Naming, device: UInt64, callerMayWait: Bool = false
+    ) async -> Outcome {
+        await request(file, .everything, naming, device, callerMayWait: callerMayWait)
     }
 
     private func request(
-        _ file: Descriptor, _ extent: Extent, _ naming: Naming?, _ device: UInt64
+        _ file: Descriptor, _ extent: Extent, _ naming: Naming?, _ device: UInt64, callerMayWait: Bool = false
     ) async -> Outcome {
         await withCheckedContinuation { continuation in
             let request = Request(file: file, extent: extent, naming: naming, continuation: continuation)
@@ -125,7 +129,7 @@ package final class SyncQueue: Sendable {
                 lanes[device, default: Lane()].waiting.append(request)
                 return lanes[device]?.call() ?? .nobody
             }
-            perform(call, device, isPublication: naming != nil)
+            perform(call, device, callerMayWait: callerMayWait)
         }
     }
 
@@ -148,11 +152,11 @@ package final class SyncQueue: Sendable {
     func waiting(_ device: UInt64) -> Int { lanes.withLock { $0[device]?.waiting.count ?? 0 } }
 
     /// Without a thread the caller serves what waits, and goes its way: it has other things to do.
-    private func perform(_ call: Call, _ device: UInt64, isPublication: Bool = false) {
+    private func perform(_ call: Call, _ device: UInt64, callerMayWait: Bool = false) {
         switch call {
         case .nobody: break
         case .wake(let wakeup): wakeup.set()
-        case .thread where isPublication && firstIsCallers.exchange(false, ordering: .relaxed):
+        case .thread where callerMayWait && firstIsCallers.exchange(false, ordering: .relaxed):
             serveOnce(device)
         case .thread: if !tryStart({ self.serve(device, stays: true) }) { serve(device, stays: false) }
         }

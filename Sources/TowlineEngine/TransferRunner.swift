@@ -40,7 +40,7 @@ package actor TransferRunner {
     /// The checkpoint under way.
     var checkpoint: Task<Void, Never>?
     var storageTask: Task<Void, Never>?
-    /// The small file is whole: it is published by `run` itself, which has nothing else to wait for.
+    /// What has no journal, a small file or a stream, is whole: `run` itself publishes it, having nothing else to wait for.
     var publishing: PublishTerms?
     var published: PublishedFile?
     /// Where whole and wrong bytes were kept.

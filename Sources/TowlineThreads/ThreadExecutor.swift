@@ -1,7 +1,8 @@
+import Glibc
 import Synchronization
 
-/// Runs tasks one after the other on the thread that serves it, with others to help while a job of theirs waits for a
-/// disk. Timers of a moment come from the same thread.
+/// Runs tasks on the thread that serves it, and on a second one while there is more than one job to do; on more where these
+/// wait for a disk. Timers of a moment come from the same threads.
 ///
 /// For a program whose tasks are many and short: the runtime's own threads, a clock's among them, are not even started.
 /// Actors keep what they promise: who runs a job does not matter to them.
@@ -19,6 +20,8 @@ package final class ThreadExecutor: TaskExecutor {
         /// Threads that wait for something to do.
         var parked: [AutoResetEvent] = []
         var threads = 0
+        /// The one that stays.
+        var first: pthread_t?
         /// When the last job was begun.
         var lastBegun = ContinuousClock.now
     }
@@ -38,10 +41,12 @@ package final class ThreadExecutor: TaskExecutor {
         case rest(Int)
     }
 
-    /// A job that takes longer has others done beside it.
+    /// So many threads work as long as there is enough to do.
+    private static let usualThreads = 2
+    /// Where all of them are at jobs that take longer than this, more help.
     private static let patience = Duration.milliseconds(5)
     private static let mostThreads = 4
-    /// A helper that had nothing to do for so many milliseconds ends.
+    /// A helper that had nothing to do for so many milliseconds ends; the first thread looks again.
     private static let idleLife = 1000
 
     private let state = Mutex(State())
@@ -51,10 +56,13 @@ package final class ThreadExecutor: TaskExecutor {
 
     /// Begins a task and serves from the calling thread, for ever.
     package func run(_ body: @escaping @Sendable () async -> Void) -> Never {
-        state.withLock { $0.threads += 1 }
+        state.withLock { state in
+            state.threads += 1
+            state.first = pthread_self()
+        }
         Task.detached(executorPreference: self) { await body() }
         let event = AutoResetEvent()
-        while true { _ = work(event) }
+        while true { _ = work(event, stays: true) }
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
@@ -63,11 +71,7 @@ package final class ThreadExecutor: TaskExecutor {
             state.jobs.append(job)
             return whoHears(&state)
         }
-        switch call {
-        case .nobody: break
-        case .wake(let event): event.set()
-        case .thread: if !WorkThread.tryStart({ self.help() }) { state.withLock { $0.threads -= 1 } }
-        }
+        perform(call)
     }
 
     /// Runs `body` after a delay, or as soon as a job that is under way then has ended; it must not take long.
@@ -80,21 +84,50 @@ package final class ThreadExecutor: TaskExecutor {
         event?.set()
     }
 
+    private func perform(_ call: Call) {
+        switch call {
+        case .nobody: break
+        case .wake(let event): event.set()
+        case .thread:
+            guard !WorkThread.tryStart({ self.help() }) else { break }
+            let event = state.withLock { state in
+                state.threads -= 1
+                // Meanwhile somebody may have relied on it.
+                return state.next < state.jobs.count ? state.parked.popLast() : nil
+            }
+            event?.set()
+        }
+    }
+
+    /// Whether a job that waits is to have another thread, and which.
     private func whoHears(_ state: inout State) -> Call {
-        let isIdle = state.threads == state.parked.count
-        guard isIdle || state.lastBegun.duration(to: .now) > Self.patience else { return .nobody }
-        if let event = state.parked.popLast() { return .wake(event) }
+        let active = state.threads - state.parked.count
+        let isStuck = state.lastBegun.duration(to: .now) > Self.patience
+        // What a job brings itself it will see to when it ends, as a rule at once.
+        let isOwn = state.first.map { pthread_equal($0, pthread_self()) != 0 } ?? false
+        guard active == 0 || isStuck || active < Self.usualThreads && !isOwn else { return .nobody }
+        return another(&state)
+    }
+
+    private func another(_ state: inout State) -> Call {
+        if let event = state.parked.popLast() {
+            state.lastBegun = .now
+            return .wake(event)
+        }
         guard (1..<Self.mostThreads).contains(state.threads) else { return .nobody }
         state.threads += 1
+        state.lastBegun = .now
         return .thread
     }
 
     /// Does what there is, and waits for more.
     ///
-    /// - Returns: whether somebody brought more, or a timer ran out.
-    private func work(_ event: AutoResetEvent) -> Bool {
+    /// - Returns: `false` if nothing came for long, and the thread ends, being counted no more; never where it `stays`.
+    private func work(_ event: AutoResetEvent, stays: Bool) -> Bool {
         while true {
-            switch take(parking: event) {
+            let (work, call) = take(parking: event)
+            perform(call)
+            switch work {
             case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
             case .timer(let body): body()
             case .rest(let milliseconds):
@@ -103,7 +136,9 @@ package final class ThreadExecutor: TaskExecutor {
                     // Among the parked still: nobody woke it.
                     guard let index = state.parked.firstIndex(where: { $0 === event }) else { return true }
                     state.parked.remove(at: index)
-                    return isWoken || !state.timers.isEmpty
+                    if stays || isWoken || !state.timers.isEmpty || state.next < state.jobs.count { return true }
+                    state.threads -= 1
+                    return false
                 }
             }
         }
@@ -111,30 +146,33 @@ package final class ThreadExecutor: TaskExecutor {
 
     private func help() {
         let event = AutoResetEvent()
-        while work(event) {}
-        state.withLock { $0.threads -= 1 }
+        while work(event, stays: false) {}
     }
 
-    private func take(parking event: AutoResetEvent) -> Work {
+    /// The next thing to do, and who is to do what it leaves behind: the job may wait for a disk.
+    private func take(parking event: AutoResetEvent) -> (Work, Call) {
         state.withLock { state in
             if !state.timers.isEmpty, let index = state.timers.firstIndex(where: { $0.due <= .now }) {
-                return .timer(state.timers.remove(at: index).body)
+                return (.timer(state.timers.remove(at: index).body), .nobody)
             }
             guard state.next < state.jobs.count else {
                 state.jobs.removeAll(keepingCapacity: state.jobs.count < 1024)
                 state.next = 0
                 state.parked.append(event)
                 let due = state.timers.map(\.due).min()
-                return .rest(
-                    due.map { Int(ContinuousClock.now.duration(to: $0) / .milliseconds(1)) + 1 } ?? Self.idleLife)
+                let rest = due.map { Int(ContinuousClock.now.duration(to: $0) / .milliseconds(1)) + 1 }
+                return (.rest(max(0, rest ?? Self.idleLife)), .nobody)
             }
-            state.lastBegun = .now
             if state.next >= 1024, state.next * 2 >= state.jobs.count {
                 state.jobs.removeFirst(state.next)
                 state.next = 0
             }
-            defer { state.next += 1 }
-            return .job(state.jobs[state.next])
+            let job = state.jobs[state.next]
+            state.next += 1
+            state.lastBegun = .now
+            let isAlone = state.threads - state.parked.count < Self.usualThreads
+            let leavesMore = state.next < state.jobs.count
+            return (.job(job), leavesMore && isAlone ? another(&state) : .nobody)
         }
     }
 }

@@ -85,7 +85,7 @@ import TowlineThreads
                     let naming = SyncQueue.Naming(folder: folder.descriptor) {
                         (try? folder.rename("\(index).tow", to: "\(index)")) == true
                     }
-                    return await queue.publish(file, naming, device: 1)
+                    return await queue.publish(file, naming, device: 1, callerMayWait: callersMayWait)
                 }
                 if index == 0 {
                     while !faulty.calls.contains(.fsync) { await Task.yield() }
@@ -185,9 +185,9 @@ import TowlineThreads
         try await queue.synchronize(file, .data, device: 1)
         while queue.isServed(1) { await Task.yield() }
         #expect(count.value.load(ordering: .relaxed) == 1)
-        _ = await queue.publish(file, naming, device: 1)
+        _ = await queue.publish(file, naming, device: 1, callerMayWait: true)
         #expect(count.value.load(ordering: .relaxed) == 1 && !queue.isServed(1))
-        _ = await queue.publish(file, naming, device: 1)
+        _ = await queue.publish(file, naming, device: 1, callerMayWait: true)
         #expect(count.value.load(ordering: .relaxed) == 2)
     }
 

@@ -50,6 +50,21 @@ struct ThreadExecutorTests {
         #expect(await waiting.value, "the second job ended the wait of the first")
     }
 
+    /// What was there already when a job began to wait is done beside it, though nobody brings more.
+    @Test func whatWaitsBehindAJobThatWaitsIsDone() async {
+        let executor = await Self.served()
+        let isReleased = AutoResetEvent()
+        let isHeld = Task(executorPreference: executor) {
+            // Both are queued behind this very job.
+            let waiting = Task(executorPreference: executor) { isReleased.wait(milliseconds: 20_000) }
+            let other = Task(executorPreference: executor) { isReleased.set() }
+            return (waiting, other)
+        }
+        let (waiting, other) = await isHeld.value
+        await other.value
+        #expect(await waiting.value, "the second ended the wait of the first")
+    }
+
     @Test func timersComeInTheirTimeAlsoBesideJobs() async {
         let executor = await Self.served()
         let began = ContinuousClock.now
