@@ -22,7 +22,7 @@ package final class ThreadExecutor: TaskExecutor {
         var threads = 0
         /// The one that stays.
         var first: pthread_t?
-        /// When the last job was begun.
+        /// When the last job was begun, or somebody was called to begin one.
         var lastBegun = ContinuousClock.now
     }
 

@@ -6,7 +6,7 @@ import TowlineThreads
 
 /// Puts the parts together: the engine, the disk below it and the wire.
 enum Assembly {
-    /// Runs the tasks of `tow get`, on the first thread.
+    /// Runs the tasks of each command, on the first thread.
     static let executor = ThreadExecutor()
 
     private static let transport = CurlTransport()

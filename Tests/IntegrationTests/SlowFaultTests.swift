@@ -142,7 +142,9 @@ struct SlowFaultTests {
     // MARK: Row 55
 
     private static func digest(_ bytes: [UInt8]) -> String {
-        "sha-256=:\(Data(MessageDigest.value(of: bytes, .sha256)).base64EncodedString()):"
+        let digest = MessageDigest(.sha256)
+        bytes.withUnsafeBytes { digest.update($0) }
+        return "sha-256=:\(Data(digest.finish(.sha256)).base64EncodedString()):"
     }
 
     /// Row 55: a bit flips in one response under its Content-Digest: that segment comes again, and nothing else. A

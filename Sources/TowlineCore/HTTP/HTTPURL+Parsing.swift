@@ -57,9 +57,9 @@ extension HTTPURL {
     static func withoutDotSegments(_ path: ArraySlice<UInt8>) -> [UInt8] {
         // Next to no path has any.
         guard !path.isEmpty else { return [0x2F] }
-        var mayHaveSome = false
-        for index in path.indices.dropLast() where path[index] == 0x2F && path[index + 1] == 0x2E { mayHaveSome = true }
-        guard mayHaveSome else { return Array(path) }
+        guard path.indices.dropLast().contains(where: { path[$0] == 0x2F && path[$0 + 1] == 0x2E }) else {
+            return Array(path)
+        }
         var kept: [ArraySlice<UInt8>] = []
         let segments = path.dropFirst().split(separator: 0x2F, omittingEmptySubsequences: false)
         for (index, segment) in segments.enumerated() {
