@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,29 @@ int towline_wait_for_writeback(int descriptor) {
 int towline_rename(int source, const char *from, int target, const char *to, int keeps) {
     return result(keeps ? renameat2(source, from, target, to, RENAME_NOREPLACE)
                         : renameat(source, from, target, to));
+}
+
+// The way to a file that has no name, for a process without privileges (open(2), O_TMPFILE).
+static const char descriptors[] = "/proc/self/fd";
+
+int towline_open_unnamed(int directory, unsigned mode) {
+    static atomic_int leads_there; // 0: not looked yet, 1: yes, -1: no
+    int known = atomic_load_explicit(&leads_there, memory_order_relaxed);
+    if (known == 0) {
+        known = faccessat(AT_FDCWD, descriptors, X_OK, 0) == 0 ? 1 : -1;
+        atomic_store_explicit(&leads_there, known, memory_order_relaxed);
+    }
+    if (known < 0) return -EOPNOTSUPP;
+    return result(openat(directory, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, (mode_t)mode));
+}
+
+int towline_name(int descriptor, int directory, const char *name) {
+    // Without a privilege from Linux 6.10 on, for who opened the file (link(2)).
+    if (linkat(descriptor, "", directory, name, AT_EMPTY_PATH) == 0) return 0;
+    if (errno != ENOENT) return -errno;
+    char path[sizeof descriptors + 16];
+    snprintf(path, sizeof path, "%s/%d", descriptors, descriptor);
+    return result(linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW));
 }
 
 int towline_move(const char *from, const char *to) {

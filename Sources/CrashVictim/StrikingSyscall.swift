@@ -49,6 +49,12 @@ final class StrikingSyscall: Syscall {
     func openat(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: UInt32) -> Int32 {
         run(changes: flags & O_CREAT != 0) { base.openat(directory, path, flags, mode) }
     }
+    func openUnnamed(_ directory: Int32, _ mode: UInt32) -> Int32 {
+        run(changes: true) { base.openUnnamed(directory, mode) }
+    }
+    func name(_ descriptor: Int32, _ directory: Int32, _ name: String) -> Int32 {
+        run(changes: true) { base.name(descriptor, directory, name) }
+    }
     func close(_ descriptor: Int32) -> Int32 { base.close(descriptor) }
     func pwrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int {
         put(bytes, at: offset) { base.pwrite(descriptor, $0, offset) }

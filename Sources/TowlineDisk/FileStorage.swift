@@ -150,6 +150,11 @@ package final class FileStorage: Storage {
         if terms.reservesSpace, terms.journaled, let length = record.representation.completeLength {
             try Preallocation.checkSpace(for: length, in: folder)
         }
+        if terms.isAtHand, terms.requiresFreeName, !terms.journaled,
+            let part = try createUnnamed(folder, names, record, terms)
+        {
+            return part
+        }
         guard let file = try folder.create(names.part, mode: 0o666) else {
             throw TowlineError(
                 .destinationBusy, "\(folder.path(of: names.part)): another process began this download just now",
@@ -181,6 +186,21 @@ package final class FileStorage: Storage {
         }
     }
 
+    /// A part file that nobody else can find, and that needs no lock. What takes the final name meanwhile is found when it
+    /// is published.
+    private func createUnnamed(
+        _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms
+    ) throws(TowlineError) -> OpenPart? {
+        guard let file = try folder.createUnnamed(mode: 0o666, for: names.part) else { return nil }
+        // Another process may have begun this download since the directory was read: the place is its own then.
+        guard try folder.status(of: names.part) == nil else {
+            throw TowlineError(
+                .destinationBusy, "\(folder.path(of: names.part)): another process began this download just now",
+                systemError: EEXIST)
+        }
+        return try equip(file, folder, names, record, terms, isNamed: false)
+    }
+
     /// A journal that lost its part file must not claim the one to come, not even after a power loss.
     private func retireStray(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) {
         guard let file = try folder.open(names.journal) else { return }
@@ -193,7 +213,8 @@ package final class FileStorage: Storage {
 
     /// Gives a new, locked and named part file its journal and its space.
     private func equip(
-        _ file: Descriptor, _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms
+        _ file: Descriptor, _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms,
+        isNamed: Bool = true
     ) throws(TowlineError) -> OpenPart {
         let journal =
             terms.journaled ? try makeJournal(folder, names, record, part: file.status().identity) : nil
@@ -203,7 +224,7 @@ package final class FileStorage: Storage {
         if journal != nil { index(of: folder).add(record.source, names.final) }
         let part = PartFile(
             file: file, folder: folder, names: names, journal: journal, queue: queue, source: record.source,
-            boot: boot)
+            boot: boot, isNamed: isNamed)
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet())
     }
 
@@ -228,6 +249,7 @@ package final class FileStorage: Storage {
             throw TowlineError(.unusableDestination, "\(place.path) is no part file that can be replaced")
         }
         let (folder, names) = (oldPart.folder, oldPart.names)
+        try oldPart.appear()
         if terms.reservesSpace, let length = record.representation.completeLength {
             try Preallocation.checkSpace(for: length, reusable: oldPart.file.status().size, in: folder)
         }

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 internal import TowlineCore
 
 /// A directory, held by a descriptor: names are looked up in it, wherever it is moved meanwhile.
@@ -7,6 +8,9 @@ final class Folder: Sendable {
     let descriptor: Descriptor
     let identity: FileIdentity
     private let owner: UInt32
+    /// The file system's number (statfs(2)), once it was asked for.
+    private let type = Mutex<Int64?>(nil)
+    private let lacksUnnamed = Atomic<Bool>(false)
 
     /// Opens a directory. Links on the way are followed: the user names the directory, only the files are ours.
     init(_ path: String, syscall: any Syscall) throws(TowlineError) {
@@ -73,6 +77,48 @@ final class Folder: Sendable {
         if code == -EEXIST { return nil }
         guard code >= 0 else { throw .opening(path(of: name), -code) }
         return Descriptor(code, path: path(of: name), syscall: descriptor.syscall)
+    }
+
+    /// File systems of the machine's own disks that can name a file later, and promise of its name and bytes after a sync
+    /// of file and directory what they promise of any other. By their numbers of statfs(2): ext4, XFS, Btrfs, tmpfs.
+    private static let naming: Set<Int64> = [0xEF53, 0x5846_5342, 0x9123_683E, tmpfs]
+    private static let tmpfs: Int64 = 0x0102_1994
+
+    /// Creates a file that has no name yet, and that a crash leaves nothing of.
+    ///
+    /// - Returns: `nil` where that cannot be had.
+    func createUnnamed(mode: UInt32, for name: String) throws(TowlineError) -> Descriptor? {
+        guard !lacksUnnamed.load(ordering: .relaxed), Self.naming.contains(try fileSystem()) else { return nil }
+        let code = try call { $1.openUnnamed($0, mode) }
+        // Why not is for a file with a name to find out.
+        guard code >= 0 else {
+            lacksUnnamed.store(true, ordering: .relaxed)
+            return nil
+        }
+        return Descriptor(code, path: path(of: name), syscall: descriptor.syscall)
+    }
+
+    /// Whether what is in here is in memory alone: a sync has nothing to do, and nobody need wait for one.
+    var isInMemory: Bool { (try? fileSystem()) == Self.tmpfs }
+
+    private func fileSystem() throws(TowlineError) -> Int64 {
+        if let known = type.withLock({ $0 }) { return known }
+        var space = FileSystemSpace()
+        let found = try call { $1.space($0, &space) } >= 0 ? space.type & 0xFFFF_FFFF : 0
+        type.withLock { $0 = found }
+        return found
+    }
+
+    /// Gives a file from `createUnnamed` its name.
+    ///
+    /// - Returns: whether the name was free.
+    func name(_ file: Descriptor, _ name: String) throws(TowlineError) -> Bool {
+        let number = try file.acquire()
+        defer { file.release() }
+        let code = try call { $1.name(number, $0, name) }
+        if code == -EEXIST { return false }
+        guard code >= 0 else { throw .renaming(file.path, to: name, -code) }
+        return true
     }
 
     /// What is under a name; `nil` if nothing is. A link is told as a link.

@@ -19,7 +19,8 @@ extension PartFile {
             // A part file that was copied: the next run finds it under its final name only by what is recorded.
             try journal.adopt(status.identity)
         }
-        let given = terms.durable ? try await nameDurably(terms.existing) : try rename(terms.existing)
+        let isQueued = terms.durable && !(journal == nil && folder.isInMemory)
+        let given = isQueued ? try await nameDurably(terms.existing) : try rename(terms.existing)
         guard let name = given else {
             let present = try folder.status(of: names.final)
             discard()
@@ -38,7 +39,7 @@ extension PartFile {
     private func nameDurably(_ existing: ExistingPolicy) async throws(TowlineError) -> String? {
         let before = file.failedSyncs.load(ordering: .acquiring)
         let answer = Mutex<Result<String?, TowlineError>?>(nil)
-        let naming = SyncQueue.Naming(folder: folder.descriptor) {
+        let naming = SyncQueue.Naming(folder: folder.descriptor, isFirst: !hasName) {
             // As for any other sync: a success that began before another one failed is none.
             guard self.file.failedSyncs.load(ordering: .acquiring) == before else { return false }
             let result = Result { () throws(TowlineError) in try self.rename(existing) }
@@ -82,19 +83,20 @@ extension PartFile {
     private func rename(_ existing: ExistingPolicy) throws(TowlineError) -> String? {
         switch existing {
         case .overwrite:
+            try appear()
             try folder.rename(names.part, over: names.final)
             return names.final
         case .skip:
-            return try folder.rename(names.part, to: names.final) ? names.final : nil
+            return try give(names.final) ? names.final : nil
         case .fail:
-            guard try folder.rename(names.part, to: names.final) else {
+            guard try give(names.final) else {
                 throw .occupied(folder.path(of: names.final))
             }
             return names.final
         case .rename:
             for number in 0..<10_000 {
                 let name = names.numbered(number)
-                if try folder.rename(names.part, to: name) { return name }
+                if try give(name) { return name }
             }
             throw .occupied(folder.path(of: names.final))
         }

@@ -33,10 +33,12 @@ package final class PartFile: Sink {
     /// The run of the machine.
     let boot: BootIdentity
     private let hasher: PrefixHasher
+    /// `false` until it gets its first name.
+    private let isNamed: Atomic<Bool>
 
     init(
         file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue, source: String,
-        boot: BootIdentity
+        boot: BootIdentity, isNamed: Bool = true
     ) {
         self.file = file
         self.folder = folder
@@ -46,6 +48,7 @@ package final class PartFile: Sink {
         self.source = source
         self.boot = boot
         hasher = PrefixHasher(file: file)
+        self.isNamed = Atomic(isNamed)
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
@@ -78,6 +81,7 @@ package final class PartFile: Sink {
 
     /// What the file is under its name, if that is still its own.
     func intactStatus() throws(TowlineError) -> FileStatus {
+        guard hasName else { return try file.status() }
         if let there = try folder.status(of: names.part), there.identity == (try file.identity()) { return there }
         guard try file.status().links > 0 else {
             throw TowlineError(
@@ -87,6 +91,29 @@ package final class PartFile: Sink {
         throw TowlineError(
             .diskFailure, "\(file.path) was moved or replaced while it was written; start the download again",
             systemError: ESTALE)
+    }
+
+    /// Whether a name leads to it.
+    var hasName: Bool { isNamed.load(ordering: .acquiring) }
+
+    /// Gives a file without a name that of a part file, if it is free: what comes next finds it there.
+    func appear() throws(TowlineError) {
+        guard !hasName else { return }
+        guard try file.lock(), try folder.name(file, names.part) else {
+            throw TowlineError(
+                .destinationBusy, "\(file.path): another process began this download just now", systemError: EEXIST)
+        }
+        isNamed.store(true, ordering: .releasing)
+    }
+
+    /// Gives it another name than that of a part file.
+    ///
+    /// - Returns: whether the name was free.
+    func give(_ name: String) throws(TowlineError) -> Bool {
+        guard !hasName else { return try folder.rename(names.part, to: name) }
+        guard try folder.name(file, name) else { return false }
+        isNamed.store(true, ordering: .releasing)
+        return true
     }
 
     package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {
@@ -109,6 +136,7 @@ package final class PartFile: Sink {
     /// The journal is retired first: bytes that are whole and wrong must not be claimed by anybody.
     package func setAside() throws(TowlineError) -> String? {
         try checkIntact()
+        try appear()
         try journal?.retire(as: .void)
         let name = try folder.rename(names.part, toFreeNameLike: names.bad)
         close()

@@ -21,6 +21,8 @@ package final class SyncQueue: Sendable {
     /// A name that a file gets once it is durable, and the directory that has to be durable then.
     struct Naming: Sendable {
         let folder: Descriptor
+        /// The file has no name before: what was synced of it may be worth nothing until it is synced with its name.
+        var isFirst = false
         /// Gives the name; `false`: it was not given, and the directory is as it was.
         let give: @Sendable () -> Bool
     }
@@ -223,12 +225,18 @@ package final class SyncQueue: Sendable {
             guard let naming = request.naming, outcomes[index].file >= 0, naming.give() else { continue }
             named[index] = naming.folder
         }
+        let first = named.keys.filter { batch[$0].naming?.isFirst == true }
+        // Directories among them.
+        let isAllDone = first.count >= SyncQueue.manyFiles && synchronizeFileSystem(of: batch[first[0]].file)
+        if !isAllDone {
+            for index in first { outcomes[index].folder = synchronize(batch[index].file, .everything) }
+        }
         var folders: [ObjectIdentifier: Int32] = [:]
-        for (index, folder) in named {
+        for (index, folder) in named where !isAllDone {
             let known = folders[ObjectIdentifier(folder)]
             let code = known ?? synchronize(folder, .everything)
             folders[ObjectIdentifier(folder)] = code
-            outcomes[index].folder = code
+            outcomes[index].folder = min(outcomes[index].folder, code)
         }
         for (index, request) in batch.enumerated() { request.continuation.resume(returning: outcomes[index]) }
     }

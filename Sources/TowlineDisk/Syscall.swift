@@ -6,6 +6,10 @@
 package protocol Syscall: AnyObject, Sendable {
     /// `openat(2)`; a descriptor.
     func openat(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: UInt32) -> Int32
+    /// `open(2)` with O_TMPFILE: a file without a name, which is gone when it is closed before it gets one.
+    func openUnnamed(_ directory: Int32, _ mode: UInt32) -> Int32
+    /// `linkat(2)`: gives a file from `openUnnamed` a name that must be free.
+    func name(_ descriptor: Int32, _ directory: Int32, _ name: String) -> Int32
     /// `close(2)`.
     func close(_ descriptor: Int32) -> Int32
     /// `pwrite(2)`; the number of bytes taken.

@@ -13,6 +13,12 @@ package final class SystemCalls: Syscall {
         result(Glibc.openat(directory, path, flags, mode_t(mode)))
     }
 
+    package func openUnnamed(_ directory: Int32, _ mode: UInt32) -> Int32 { towline_open_unnamed(directory, mode) }
+
+    package func name(_ descriptor: Int32, _ directory: Int32, _ name: String) -> Int32 {
+        towline_name(descriptor, directory, name)
+    }
+
     package func close(_ descriptor: Int32) -> Int32 { result(Glibc.close(descriptor)) }
 
     package func pwrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int {

@@ -316,6 +316,12 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         report(.ended(plan.id, conclude(end)))
     }
 
+    /// Whether all of a file is held in memory. Asked by whom `delivered` was reported to.
+    var holdsWhole: Bool {
+        guard case .complete = deliveredEnd else { return false }
+        return Int64(gathered.count) == responseEnd
+    }
+
     /// How an answer that was delivered, or has arrived, ended, once its bytes are where `attach` says; without a place they are dropped. Called
     /// once, by whom `delivered` was reported to: the transport is done with this attempt.
     func conclude() -> AttemptResult { conclude(deliveredEnd) }

@@ -8,7 +8,7 @@ package actor BatchRunner {
     private let observer: any BatchObserver
     /// Where its tasks run; `nil`: where the runtime sees fit.
     private let executor: (any TaskExecutor)?
-    private let running = Mutex<[Int: TransferRunner]>([:])
+    private let running = Mutex<[Int: TransferMailbox]>([:])
     private let isStopped = Atomic<Bool>(false)
 
     /// Prepares a batch; nothing happens before `run`.
@@ -59,25 +59,25 @@ package actor BatchRunner {
 
     private nonisolated func transfer(_ download: DownloadOptions, _ number: Int, _ slot: BatchSlots.Slot) async {
         let relay = BatchRelay(number: number, observer: observer, slot: slot)
-        let runner = TransferRunner(options: download, services: services, observer: relay)
-        running.withLock { $0[number] = runner }
-        if isStopped.load(ordering: .relaxed) { runner.stop(.close) }
+        let transfer = TransferRun(options: download, services: services, observer: relay)
+        running.withLock { $0[number] = transfer.mailbox }
+        if isStopped.load(ordering: .relaxed) { transfer.mailbox.post(.stop(.close)) }
         observer.started(number, download)
         do throws(TowlineError) {
-            let completed = try await runner.run()
+            let completed = try await transfer.run()
             observer.ended(number, .success(completed))
         } catch {
             observer.ended(number, .failure(error))
         }
         running.withLock { $0[number] = nil }
-        // The runner holds its observer weakly.
+        // The transfer holds its observer weakly.
         withExtendedLifetime(relay) {}
     }
 
     /// Ends every transfer soon, with everything kept; `run` returns when they have ended.
     package nonisolated func stop() {
         isStopped.store(true, ordering: .relaxed)
-        for runner in running.withLock({ Array($0.values) }) { runner.stop(.close) }
+        for mailbox in running.withLock({ Array($0.values) }) { mailbox.post(.stop(.close)) }
     }
 }
 

@@ -5,27 +5,51 @@ import Synchronization
 final class Ticker: Sendable {
     private enum State {
         case waiting
-        case running(Task<Void, Never>)
+        case running
+        case sleeping(Task<Void, Never>)
         case over
     }
 
     private let state = Mutex(State.waiting)
-    private let body: @Sendable () async -> Void
+    private let tick: @Sendable (Occasion) -> Void
 
-    init(_ body: @escaping @Sendable () async -> Void) { self.body = body }
+    /// What the transfer is told.
+    enum Occasion {
+        /// It was started.
+        case start
+        /// It slept for as long as it was to.
+        case tick
+    }
+
+    /// - Parameter tick: answers each with `sleep`, now or later.
+    init(_ tick: @escaping @Sendable (Occasion) -> Void) { self.tick = tick }
 
     /// Begins, unless it was ended before.
     func start() {
+        let begins = state.withLock { state in
+            guard case .waiting = state else { return false }
+            state = .running
+            return true
+        }
+        if begins { tick(.start) }
+    }
+
+    /// Ticks after that time. Called once for each tick: a busy transfer does not collect a backlog of them.
+    func sleep(for duration: Duration) {
         state.withLock { state in
-            guard case .waiting = state else { return }
-            state = .running(Task { [body] in await body() })
+            if case .over = state { return }
+            state = .sleeping(
+                Task { [tick] in
+                    do { try await Task.sleep(for: duration) } catch { return }
+                    tick(.tick)
+                })
         }
     }
 
     /// Ends it, for good.
     func end() {
         state.withLock { state in
-            if case .running(let task) = state { task.cancel() }
+            if case .sleeping(let task) = state { task.cancel() }
             state = .over
         }
     }

@@ -1,318 +1,74 @@
 package import TowlineCore
-import Synchronization
 
-/// Runs one transfer: feeds what happens to the `TransferStateMachine` and does what it says.
+/// Runs one transfer, and lets others look at it and read from it meanwhile.
 ///
-/// An actor: everything rare comes together here. Bytes never do (see `AttemptWriter`).
+/// An actor around a `TransferRun`. Who needs neither, as a batch of many small files, runs that itself.
 package actor TransferRunner {
-    /// What the runner waits for.
-    enum Event: Sendable {
-        case attempt(AttemptWriter.Report)
-        /// Of that sink; `nil`: of the place, whatever is there.
-        case storage(TransferEvent, of: ObjectIdentifier?)
-        case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
-        case tick
-        case nudge
-        case wanted
-        case stop(StopPurpose)
+    /// What a reader finds at an offset.
+    package enum Piece: Sendable {
+        /// Bytes from there on.
+        case bytes([UInt8])
+        /// Not yet; the reader's pulse tells when to look again.
+        case missing
+        /// The end of the file.
+        case end
+        /// What was read before may be of another file, or wrong: it must not be joined with what is there now.
+        case changed
+        /// The transfer is over.
+        case over
     }
 
-    let options: DownloadOptions
-    let services: TransferServices
-    /// The URL that the user gave, without secrets.
-    let source: String
-    /// The same with them, which tells apart what this process is at; it is told to nobody.
-    let identity: String
-    weak var observer: (any TransferObserver)?
-    var machine: TransferStateMachine
-    var writers: [AttemptID: AttemptWriter] = [:]
-    var slots: [AttemptID: any JournalSlot] = [:]
-    /// The attempt that the transport is done with, while its answer is dealt with.
-    var delivered: AttemptID?
-    var part: OpenPart?
-    var record: DownloadRecord?
-    var place: Place?
-    /// This transfer created the part file: if nothing ever comes, it goes.
-    var createdPart = false
-    /// Where nothing was a moment ago, and when that was.
-    var vacancy: (place: Place, seen: Duration)?
-    var checkpoints = CheckpointPolicy(now: MonotonicClock.now)
-    /// The checkpoint under way.
-    var checkpoint: Task<Void, Never>?
-    var storageTask: Task<Void, Never>?
-    /// What has no journal, a small file or a stream, is whole: `run` itself publishes it, having nothing else to wait for.
-    var publishing: PublishTerms?
-    var published: PublishedFile?
-    /// Where whole and wrong bytes were kept.
-    var badPath: String?
-    var ending: TransferEnding?
-    /// What it was stopped for; `nil`: it ends by itself.
-    private var stopPurpose: StopPurpose?
-    /// Ends the transfer well without publishing: the file was there.
-    var early: CompletedTransfer.Outcome?
-    var lastIntact = MonotonicClock.now
-    var readers = ReaderList()
-    let limiter: RateLimiter
-    nonisolated let events: AsyncStream<Event>
-    nonisolated let continuation: AsyncStream<Event>.Continuation
-    private nonisolated let isTicking = Atomic<Bool>(false)
-    private static let nextBlock = Atomic<UInt64>(1)
+    /// How far beyond what a reader asks for bytes come ahead of the rest.
+    package static let readAhead: Int64 = 8 << 20
+
+    private let transfer: TransferRun
+    private nonisolated let mailbox: TransferMailbox
+    private nonisolated let limiter: RateLimiter
 
     /// Prepares a transfer; nothing happens before `run`.
     package init(options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?) {
-        var options = options
-        if options.connection.user == nil { options.connection.user = options.url.userInfo }
-        self.options = options
-        self.services = services
-        source = options.url.withoutSecrets
-        identity = options.url.requestText
-        self.observer = observer
-        limiter = RateLimiter(rate: options.rateLimit ?? 0)
-        let block = Self.nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue
-        machine = TransferStateMachine(
-            terms: TransferTerms(options), firstID: block << 32,
-            hostCeiling: services.board.ceiling(options.url.origin),
-            // Found where no limit held bytes back.
-            hostUsual: limiter.rate > 0 || services.limiter.rate > 0 ? nil : services.board.usual(options.url.origin))
-        (events, continuation) = AsyncStream.makeStream()
+        transfer = TransferRun(options: options, services: services, observer: observer)
+        (mailbox, limiter) = (transfer.mailbox, transfer.limiter)
     }
-
-    /// Ends the transfer soon, with everything kept; `run` then throws `cancelled`.
-    package nonisolated func stop(_ purpose: StopPurpose) { continuation.yield(.stop(purpose)) }
-
-    /// Changes this transfer's own rate limit, in bytes per second; 0: none.
-    package nonisolated func setRateLimit(_ rate: Int64) { limiter.setRate(rate) }
-
-    /// Which bytes are there, and which are on their way.
-    package var segmentMap: SegmentMap { machine.segmentMap }
-
-    /// The network changed: a wait before the next attempt ends now, unless the server asked for it. Cheap, and no
-    /// error at any time.
-    package nonisolated func nudge() { continuation.yield(.nudge) }
 
     /// Runs to the end.
     ///
     /// - Throws: `cancelled` after `stop`; otherwise what went wrong. The part file and its journal stay wherever
     ///   another run could go on with them.
-    package func run() async throws(TowlineError) -> CompletedTransfer {
-        do throws(TowlineError) {
-            try perform(begin())
-        } catch {
-            continuation.finish()
-            close()
-            readers.end()
-            throw error
-        }
-        services.load.enter()
-        let ticker = Ticker { [weak self] in await self?.tick() }
-        services.tickers.startSoon(ticker)
-        defer {
-            services.tickers.end(ticker)
-            services.load.leave()
-        }
-        if ending == nil {
-            for await event in events {
-                handle(event)
-                if let terms = publishing.take() { await publishNow(terms) }
-                if ending != nil { break }
-            }
-        }
-        continuation.finish()
-        await lastCheckpoint()
-        return try finished()
-    }
+    package func run() async throws(TowlineError) -> CompletedTransfer { try await transfer.run() }
 
-    private nonisolated func tick() async {
-        while !Task.isCancelled {
-            let pause = await sleepTime
-            do { try await Task.sleep(for: pause) } catch { return }
-            // One tick at a time: a busy runner does not collect a backlog of them.
-            if !isTicking.exchange(true, ordering: .relaxed) { continuation.yield(.tick) }
-        }
-    }
+    /// Ends the transfer soon, with everything kept; `run` then throws `cancelled`.
+    package nonisolated func stop(_ purpose: StopPurpose) { mailbox.post(.stop(purpose)) }
 
-    private var sleepTime: Duration {
-        let running = readers.isEmpty ? services.load.running : 1
-        let regular = TickPolicy.interval(running: running, endsSoon: machine.endsSoon)
-        guard let wake = machine.wakeAt else { return regular }
-        return min(regular, max(.milliseconds(10), wake - MonotonicClock.now))
-    }
+    /// Changes this transfer's own rate limit, in bytes per second; 0: none.
+    package nonisolated func setRateLimit(_ rate: Int64) { limiter.setRate(rate) }
 
-    private func handle(_ event: Event) {
-        switch event {
-        case .attempt(.answered(let id, let verdict)): step(.answered(id, verdict))
-        case .attempt(.ended(let id, let result)): attemptEnded(id, result)
-        case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
-        case .attempt(.arrived(let id)): if let writer = writers[id] { attemptEnded(id, writer.conclude()) }
-        case .storage(let event, let sink):
-            // What came of an older part file is nothing to the one that took its place.
-            guard sink == nil || sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
-            step(event)
-        case .checkpoint(let event, let sink, let start, let bytes):
-            checkpoint = nil
-            checkpoints.completed(start: start, now: MonotonicClock.now, bytes: bytes)
-            // What is durable of an older part file says nothing of the one that took its place.
-            guard let part, ObjectIdentifier(part.sink) == sink else { break }
-            // What was not durable may have been dropped.
-            if case .checkpointFailed = event { part.sink.forgetHashed() }
-            step(event)
-        case .tick:
-            isTicking.store(false, ordering: .relaxed)
-            checkPart()
-            step(.tick)
-            if let (algorithms, end) = machine.hashable { part?.sink.hashAhead(algorithms, upTo: end) }
-            checkpointIfDue()
-        case .nudge: step(.networkChanged)
-        case .wanted: step(.wanted(readers.wanted))
-        case .stop(let purpose):
-            stopPurpose = purpose
-            step(.stop)
-        }
-        tellProgress()
-        readers.wake()
-    }
+    /// The network changed: a wait before the next attempt ends now, unless the server asked for it. Cheap, and no
+    /// error at any time.
+    package nonisolated func nudge() { mailbox.post(.nudge) }
 
-    private func publishNow(_ terms: PublishTerms) async {
-        guard let sink = part?.sink else { return }
-        handle(await publish(sink, terms))
-    }
+    /// Which bytes are there, and which are on their way.
+    package var segmentMap: SegmentMap { transfer.machine.segmentMap }
 
-    private func tellProgress() {
-        guard let observer else { return }
-        var snapshot = machine.snapshot(now: MonotonicClock.now)
-        // The user's name for it, where there is one, is the one to show.
-        if let place {
-            snapshot.name = place.name
-        } else if case .file(_, let name?) = options.target {
-            snapshot.name = name
-        }
-        if let part, part.journal == nil, place != nil, snapshot.startsOverBecause == nil {
-            snapshot.startsOverBecause = "files under 1 MiB are fetched anew"
-        }
-        observer.progressed(snapshot)
-    }
+    // MARK: Reading
 
-    /// An answer came with all of its body: what it leads to is done before the body's bytes are written.
-    private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
-        self.delivered = id
-        step(.answered(id, verdict))
-        self.delivered = nil
-        if let writer = writers[id] { attemptEnded(id, writer.conclude()) }
-    }
+    /// What there is to read.
+    package var content: TransferContent { transfer.machine.content }
 
-    private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
-        // The slot is free before the next attempt starts, which can then go on with it.
-        if let slot = slots.removeValue(forKey: id) { part?.journal?.release(slot) }
-        if let writer = writers[id] { services.board.ended(writer.plan.url.origin) }
-        step(.ended(id, result))
-        writers[id] = nil
-    }
+    /// Begins to read. The stream gives something whenever more may be there, and ends with the transfer.
+    package func openReader() -> (number: Int, pulse: AsyncStream<Void>) { transfer.readers.open() }
 
-    /// One event through the machine, and its actions out of it.
-    func step(_ event: TransferEvent) {
-        perform(machine.handle(event, context()))
-    }
+    /// Ends what `openReader` began.
+    package func closeReader(_ number: Int) { transfer.closeReader(number) }
 
-    func context() -> TransferContext {
-        var progress: [AttemptID: AttemptProgress] = [:]
-        for (id, writer) in writers { progress[id] = writer.progress }
-        let host = services.board.standing(machine.origin)
-        let now = MonotonicClock.now
-        return TransferContext(
-            now: now, progress: progress, hostNotBefore: host.notBefore, hostCeiling: host.ceiling,
-            hostConnections: host.connections, jitter: Backoff.jitter(at: now))
-    }
-
-    private func checkPart() {
-        guard let part, MonotonicClock.now - lastIntact > .seconds(1) else { return }
-        lastIntact = MonotonicClock.now
-        do throws(TowlineError) { try part.sink.checkIntact() } catch { step(.partLost(reason: error.message)) }
-    }
-
-    private func checkpointIfDue() {
-        guard let part, let journal = part.journal, ending == nil, options.durable else { return }
-        let start = MonotonicClock.now
-        let bytes = machine.receivedBytes
-        if checkpoints.startsWriteback(bytes: bytes) { part.sink.startWriteback() }
-        guard checkpoint == nil else { return }
-        guard checkpoints.isDue(now: start, bytes: bytes) else { return }
-        let continuation = continuation
-        checkpoint = Task {
-            let event: TransferEvent
-            do throws(TowlineError) {
-                try await journal.checkpoint(part.sink)
-                event = .checkpointed(journal.durable)
-            } catch {
-                event = .checkpointFailed(journal.durable, error)
-            }
-            continuation.yield(.checkpoint(event, of: ObjectIdentifier(part.sink), start: start, bytes: bytes))
-        }
-    }
-
-    /// What came since the last checkpoint is made durable too, unless that takes long: then not even a reboot costs a
-    /// byte of a transfer that was stopped or gave up. Nothing is synced any more when this returns in time: whoever is
-    /// at the place next finds it free.
-    private func lastCheckpoint() async {
-        guard let part, let journal = part.journal, ending != .finished else { return }
-        let running = checkpoint
-        let isWanted = options.durable && stopPurpose != .discard && !machine.holdsNothing
-        let isBehind = checkpoints.isBehind(bytes: machine.receivedBytes) || journal.written != journal.durable
-        let makesOne = isWanted && isBehind && checkpoints.isQuick
-        guard running != nil || makesOne else { return }
-        let (isOver, over) = AsyncStream<Void>.makeStream()
-        Task {
-            await running?.value
-            // One that fails unmarks what it could not sync; the transfer ends the way it ends.
-            if makesOne { try? await journal.checkpoint(part.sink) }
-            over.finish()
-        }
-        let most = stopPurpose == .close ? CheckpointPolicy.patienceAtExit : CheckpointPolicy.patienceAtEnd
-        let patience = Task {
-            try? await Task.sleep(for: most)
-            over.finish()
-        }
-        for await _ in isOver {}
-        patience.cancel()
-    }
-
-    private func finished() throws(TowlineError) -> CompletedTransfer {
-        close()
-        readers.end()
-        let received = machine.receivedBytes
-        if let early { return CompletedTransfer(outcome: early, receivedBytes: received) }
-        switch ending {
-        case .finished?:
-            guard let published else { break }
-            if case .standardOutput = options.target {
-                return CompletedTransfer(outcome: .streamed(length: published.length), receivedBytes: received)
-            }
-            return CompletedTransfer(
-                outcome: published.isForeign ? .skipped(path: published.path) : .published(published),
-                receivedBytes: received)
-        case .failed(let error)?:
-            guard let badPath, error.code == .checksumMismatch else { throw error }
-            throw TowlineError(error.code, "\(error.message), but kept as \(badPath)")
-        case .stopped?, nil: break
-        }
-        throw TowlineError(.cancelled, "\(options.url): stopped; everything that came is kept")
-    }
-
-    /// Lets go of the part file; one that holds nothing and was made by this transfer disappears.
-    private func close() {
-        guard let part else { return }
-        self.part = nil
-        if let place { services.places.leave(place) }
-        if ending != .finished, createdPart, machine.holdsNothing, part.journal?.written.isEmpty ?? true {
-            part.sink.discard()
-            return
-        }
-        guard let storageTask else { return part.sink.close() }
-        // A checksum may still be read from the file; its descriptor stays until that notices.
-        storageTask.cancel()
-        Task {
-            await storageTask.value
-            part.sink.close()
-        }
+    /// Reads at most `count` bytes of `range`, from its beginning; what is missing is fetched ahead of the rest, with
+    /// what follows it.
+    ///
+    /// Reads from the page cache as a rule, and on this actor, so that nothing replaces the file meanwhile.
+    package func read(
+        _ number: Int, _ range: ByteRange, atMost count: Int, generation: Int
+    ) throws(TowlineError) -> Piece {
+        try transfer.read(number, range, atMost: count, generation: generation)
     }
 }
 
@@ -324,70 +80,4 @@ package enum StopPurpose: Sendable {
     case pause
     /// It begins again at once, or what it has is to go: nothing need be durable.
     case discard
-}
-
-/// What transfers of one assembly share.
-package struct TransferServices: Sendable {
-    /// The wire.
-    package let transport: any Transport
-    /// The disk.
-    package let storage: any Storage
-    /// What is known of hosts.
-    package let board: HostBoard
-    /// The limit for all transfers together.
-    package let limiter: RateLimiter
-    /// Which places this process's transfers are at.
-    let places = PlaceBoard()
-    /// How many of them run.
-    let load = TransferLoad()
-    /// What makes those look at themselves that last for a moment.
-    let tickers: TickerBoard
-
-    /// Assembles them.
-    package init(
-        transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
-        after: DelayedCall? = nil
-    ) {
-        // Nobody cancels that task: it ends by itself.
-        tickers = TickerBoard(
-            after: after ?? { delay, body in
-                Task {
-                    try? await Task.sleep(for: delay)
-                    body()
-                }
-            })
-        self.transport = transport
-        self.storage = storage
-        self.board = board
-        self.limiter = limiter
-    }
-}
-
-/// How many transfers of one assembly run.
-final class TransferLoad: Sendable {
-    private let count = Atomic<Int>(0)
-
-    var running: Int { count.load(ordering: .relaxed) }
-
-    func enter() { count.wrappingAdd(1, ordering: .relaxed) }
-
-    func leave() { count.wrappingSubtract(1, ordering: .relaxed) }
-}
-
-extension TransferTerms {
-    /// The part of the options that decisions depend on.
-    init(_ options: DownloadOptions) {
-        self.init(source: options.url)
-        connections = options.connections
-        sequential = options.sequential
-        isStream = options.target == .standardOutput
-        retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
-        stallTimeout = options.stallTimeout
-        maxRedirects = options.maxRedirects
-        allowsDowngrade = options.allowsDowngrade
-        unsafeResume = options.unsafeResume
-        restartsChanged = options.restartsChanged
-        checksum = options.checksum
-        userFields = options.userFields
-    }
 }

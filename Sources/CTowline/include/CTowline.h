@@ -43,6 +43,11 @@ int towline_start_writeback(int descriptor);
 int towline_wait_for_writeback(int descriptor);
 /// renameat2(2) from one directory to another; `keeps` is RENAME_NOREPLACE.
 int towline_rename(int source, const char *from, int target, const char *to, int keeps);
+/// open(2) with O_TMPFILE: a new file without a name, in the file system of `directory`. EOPNOTSUPP also where it could
+/// not be given a name later.
+int towline_open_unnamed(int directory, unsigned mode);
+/// linkat(2): gives a file without a name its first one, which must be free.
+int towline_name(int descriptor, int directory, const char *name);
 int towline_fsetxattr(int descriptor, const char *name, const void *value, size_t size);
 int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t size);
 /// lseek(2) with SEEK_DATA or, if `hole` is not zero, SEEK_HOLE.

@@ -110,11 +110,14 @@ package struct CreateTerms: Sendable {
     package var reservesSpace: Bool
     /// Refuse with `destinationExists` if something is under the final name once the place is locked.
     package var requiresFreeName: Bool
+    /// All of its bytes are there to be written at once: the part file may do without a name until it is published.
+    package var isAtHand: Bool
 
     /// Makes terms.
-    package init(journaled: Bool, reservesSpace: Bool = true, requiresFreeName: Bool = false) {
+    package init(journaled: Bool, reservesSpace: Bool = true, requiresFreeName: Bool = false, isAtHand: Bool = false) {
         self.journaled = journaled
         self.reservesSpace = reservesSpace
         self.requiresFreeName = requiresFreeName
+        self.isAtHand = isAtHand
     }
 }

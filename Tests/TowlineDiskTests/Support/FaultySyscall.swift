@@ -13,7 +13,7 @@ final class FaultySyscall: Syscall {
     }
 
     enum Call: String, Sendable {
-        case openat, pwrite, pread, write, fdatasync, fsync, syncfs, startWriteback, waitForWriteback, ftruncate,
+        case openat, openUnnamed, name, pwrite, pread, write, fdatasync, fsync, syncfs, startWriteback, waitForWriteback, ftruncate,
             fallocate, status
         case space, lock, rename, link, unlink, setAttribute, getAttribute, seek, setModified, names
     }
@@ -61,6 +61,12 @@ final class FaultySyscall: Syscall {
     func openat(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: UInt32) -> Int32 {
         let substitute = path.hasSuffix("/diskseq") ? state.withLock { $0.diskSequence } : nil
         return run(.openat) { base.openat(directory, substitute ?? path, flags, mode) }
+    }
+    func openUnnamed(_ directory: Int32, _ mode: UInt32) -> Int32 {
+        run(.openUnnamed) { base.openUnnamed(directory, mode) }
+    }
+    func name(_ descriptor: Int32, _ directory: Int32, _ name: String) -> Int32 {
+        run(.name) { base.name(descriptor, directory, name) }
     }
     func close(_ descriptor: Int32) -> Int32 { base.close(descriptor) }
     func pwrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int {

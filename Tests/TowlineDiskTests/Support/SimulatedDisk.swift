@@ -85,10 +85,13 @@ final class SimulatedDisk: Syscall {
 
     private let state: Mutex<State>
     private let ignored: SyncKind?
+    /// The file system's number (statfs(2)).
+    let type: Int64
     let base: DiskImage
 
-    init(_ image: DiskImage = DiskImage(), ignored: SyncKind? = nil) {
+    init(_ image: DiskImage = DiskImage(), ignored: SyncKind? = nil, type: Int64 = 0) {
         base = image
+        self.type = type
         self.ignored = ignored
         state = Mutex(State(image: image))
     }
@@ -135,6 +138,26 @@ final class SimulatedDisk: Syscall {
         }
     }
 
+    func openUnnamed(_ directory: Int32, _ mode: UInt32) -> Int32 {
+        state.withLock { state in
+            state.image.lastInode += 1
+            let inode = state.image.lastInode
+            state.image.inodes[inode] = SimulatedInode(birth: Int64(inode))
+            state.lastDescriptor += 1
+            state.open[state.lastDescriptor] = inode
+            return state.lastDescriptor
+        }
+    }
+
+    func name(_ descriptor: Int32, _ directory: Int32, _ name: String) -> Int32 {
+        on(descriptor) { state, inode in
+            guard state.image.names[name] == nil else { return -EEXIST }
+            state.image.names[name] = inode
+            state.log.append(.enter(name: name, inode: inode))
+            return 0
+        }
+    }
+
     func close(_ descriptor: Int32) -> Int32 {
         on(descriptor) { state, inode in
             if state.locks[inode] == descriptor { state.locks[inode] = nil }
@@ -171,6 +194,8 @@ final class SimulatedDisk: Syscall {
     private func synchronize(_ descriptor: Int32, everything: Bool) -> Int32 {
         on(descriptor) { state, inode in
             if kind(of: inode, everything, state) == ignored, ignored != nil { return 0 }
+            // Some file systems keep nothing of a file that no name leads to, whatever was synced (fs/btrfs/tree-log.c).
+            if inode != 0, !state.image.names.values.contains(inode) { return 0 }
             state.log.append(inode == 0 ? .syncDirectory : .syncFile(inode: inode, everything: everything))
             return 0
         }
@@ -230,7 +255,10 @@ final class SimulatedDisk: Syscall {
         }
     }
 
-    func space(_ descriptor: Int32, _ space: inout FileSystemSpace) -> Int32 { 0 }
+    func space(_ descriptor: Int32, _ space: inout FileSystemSpace) -> Int32 {
+        space.type = type
+        return 0
+    }
 
     func lock(_ descriptor: Int32) -> Int32 {
         on(descriptor) { state, inode in

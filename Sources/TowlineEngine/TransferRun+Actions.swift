@@ -1,7 +1,7 @@
 internal import TowlineCore
 
 /// Doing what the machine says.
-extension TransferRunner {
+extension TransferRun {
     func perform(_ actions: [TransferAction]) {
         for action in actions { perform(action) }
     }
@@ -27,7 +27,7 @@ extension TransferRunner {
     }
 
     private func storing(_ body: () throws(TowlineError) -> Void) {
-        do throws(TowlineError) { try body() } catch { continuation.yield(.storage(.storageFailed(error), of: nil)) }
+        do throws(TowlineError) { try body() } catch { mailbox.post(.storage(.storageFailed(error), of: nil)) }
     }
 
     // MARK: Attempts
@@ -38,13 +38,13 @@ extension TransferRunner {
             storing { () throws(TowlineError) in slot = try part?.journal?.claimSlot(at: plan.lease.lowerBound) }
         }
         slots[plan.id] = slot
-        let continuation = continuation
+        let mailbox = mailbox
         let storage = services.storage
         let writer = AttemptWriter(
             plan: plan, sink: plan.joinsDirectly ? part?.sink : nil, slot: slot,
             limiters: [limiter, services.limiter], mayGather: options.target != .standardOutput,
             makeHasher: { storage.hasher(for: $0) },
-            report: { continuation.yield(.attempt($0)) })
+            report: { mailbox.post(.attempt($0)) })
         writers[plan.id] = writer
         services.board.began(plan.url.origin)
         services.transport.start(
@@ -66,15 +66,15 @@ extension TransferRunner {
 
     private func verify(_ checksums: [Checksum], _ length: Int64) {
         guard let sink = part?.sink else { return }
-        let continuation = continuation
+        let mailbox = mailbox
         storageTask = Task {
             do throws(TowlineError) {
                 let mismatches = try await sink.verify(checksums, length: length)
-                continuation.yield(.storage(.verified(mismatches: mismatches), of: ObjectIdentifier(sink)))
+                mailbox.post(.storage(.verified(mismatches: mismatches), of: ObjectIdentifier(sink)))
             } catch {
                 // What it read was given up meanwhile: it is verified once more when it is whole again.
                 guard error.code != .cancelled else { return }
-                continuation.yield(.storage(.storageFailed(error), of: ObjectIdentifier(sink)))
+                mailbox.post(.storage(.storageFailed(error), of: ObjectIdentifier(sink)))
             }
         }
     }
@@ -89,17 +89,8 @@ extension TransferRunner {
             publishing = terms
             return
         }
-        storageTask = Task { continuation.yield(await publish(sink, terms)) }
-    }
-
-    /// Publishes and says what came of it.
-    func publish(_ sink: any Sink, _ terms: PublishTerms) async -> Event {
-        do throws(TowlineError) {
-            published = try await sink.publish(terms)
-            return .storage(.published, of: ObjectIdentifier(sink))
-        } catch {
-            return .storage(.storageFailed(error), of: ObjectIdentifier(sink))
-        }
+        let mailbox = mailbox
+        storageTask = Task { mailbox.post(await sink.published(terms)) }
     }
 
     private func learn(_ representation: Representation, _ checksums: [Checksum]) {
@@ -108,5 +99,16 @@ extension TransferRunner {
         record.checksums = checksums
         self.record = record
         storing { () throws(TowlineError) in try part?.journal?.update(record) }
+    }
+}
+
+extension Sink {
+    /// Publishes and says what came of it.
+    func published(_ terms: PublishTerms) async -> TransferMailbox.Event {
+        do throws(TowlineError) {
+            return .published(try await publish(terms), of: ObjectIdentifier(self))
+        } catch {
+            return .storage(.storageFailed(error), of: ObjectIdentifier(self))
+        }
     }
 }

@@ -1,7 +1,7 @@
 internal import TowlineCore
 
 /// Where the bytes go: what is there already, and what is to be created.
-extension TransferRunner {
+extension TransferRun {
     /// Looks at what is known before the first request.
     func begin() throws(TowlineError) -> [TransferAction] {
         try checkFields()
@@ -266,6 +266,7 @@ extension TransferRunner {
         do throws(TowlineError) {
             var terms = terms(plan)
             terms.requiresFreeName = requiresFreeName
+            terms.isAtHand = delivered.flatMap { writers[$0]?.holdsWhole } ?? false
             occupy(place, try services.storage.create(place, record: fresh, terms: terms))
         } catch {
             services.places.leave(place)

@@ -1,0 +1,62 @@
+internal import TowlineCore
+import Synchronization
+
+/// What happens to a transfer, on its way to whoever runs it. Anybody may post, from any thread; one takes.
+final class TransferMailbox: Sendable {
+    /// What a transfer waits for.
+    enum Event: Sendable {
+        case attempt(AttemptWriter.Report)
+        /// Of that sink; `nil`: of the place, whatever is there.
+        case storage(TransferEvent, of: ObjectIdentifier?)
+        /// That sink has made the file.
+        case published(PublishedFile, of: ObjectIdentifier)
+        case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
+        /// The transfer has lasted for a moment: it looks at itself from now on.
+        case look
+        case tick
+        case nudge
+        case wanted
+        case stop(StopPurpose)
+    }
+
+    private struct State {
+        var events: [Event] = []
+        var taker: CheckedContinuation<[Event], Never>?
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Hands an event over. After `close` it is dropped.
+    func post(_ event: Event) {
+        let taker = state.withLock { state in
+            guard !state.isClosed else { return nil as CheckedContinuation<[Event], Never>? }
+            guard let taker = state.taker.take() else {
+                state.events.append(event)
+                return nil
+            }
+            return taker
+        }
+        taker?.resume(returning: [event])
+    }
+
+    /// What came since the last call, in its order; waits for something. One call at a time, and none after `close`.
+    nonisolated(nonsending) func take() async -> [Event] {
+        await withCheckedContinuation { taker in
+            let events = state.withLock { state in
+                if state.events.isEmpty { state.taker = taker }
+                defer { state.events = [] }
+                return state.events
+            }
+            if !events.isEmpty { taker.resume(returning: events) }
+        }
+    }
+
+    /// Nobody takes any more.
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            state.events = []
+        }
+    }
+}
