@@ -70,6 +70,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private var responseEnd = Int64.max
     /// Whether a small answer may be held in memory.
     private let mayGather: Bool
+    private let buffers: BufferPool
     /// What the answer is, while nobody was told.
     private var untold: ResponseVerdict?
     /// The answer was told of, and not paused: what comes before it has a place must wait.
@@ -82,7 +83,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     init(
         plan: AttemptPlan, sink: (any Sink)?, slot: (any JournalSlot)?, limiters: [RateLimiter],
-        mayGather: Bool = false, makeHasher: @escaping @Sendable (Checksum) -> any ContentHasher,
+        mayGather: Bool = false, buffers: BufferPool = BufferPool(),
+        makeHasher: @escaping @Sendable (Checksum) -> any ContentHasher,
         clock: @escaping @Sendable () -> Duration = { MonotonicClock.now },
         report: @escaping @Sendable (Report) -> Void
     ) {
@@ -91,6 +93,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         self.sink = sink
         self.slot = slot
         self.limiters = limiters
+        self.buffers = buffers
         self.mayGather = mayGather && !plan.joinsDirectly
         self.clock = clock
         self.report = report
@@ -145,7 +148,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
         if let length = gatherable(verdict) {
             untold = verdict
-            gathered.reserveCapacity(length)
+            gathered = buffers.take(length)
             return .proceedBriefly(within: Self.gatherTime)
         }
         report(.answered(plan.id, verdict))
@@ -213,8 +216,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// Writes what came before there was a place for it.
     private func takeGathered() -> BodyDisposition {
         guard !gathered.isEmpty else { return .consumed }
-        let bytes = gathered
-        gathered = []
+        var bytes: [UInt8] = []
+        swap(&bytes, &gathered)
+        defer { buffers.give(&bytes) }
         return bytes.withUnsafeBytes { take($0) }
     }
 

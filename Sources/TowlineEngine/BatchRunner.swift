@@ -2,7 +2,7 @@ package import TowlineCore
 import Synchronization
 
 /// Runs many downloads, some at once, as they are read.
-package actor BatchRunner {
+package final class BatchRunner: Sendable {
     private let options: BatchOptions
     private let services: TransferServices
     private let observer: any BatchObserver
@@ -28,11 +28,16 @@ package actor BatchRunner {
     ///
     /// A failure that `next` gives is a download that failed before it began. `next` is asked only when there is room
     /// for one more, so that a list of any length costs no memory.
-    package func run(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {
+    package func run(_ next: nonisolated(nonsending) @escaping @Sendable () async -> NextDownload?) async {
         await withTaskExecutorPreference(executor) { await runAll(next) }
     }
 
-    private func runAll(_ next: @escaping @Sendable () async -> Result<DownloadOptions, TowlineError>?) async {
+    /// A download to run, or why there is none.
+    package typealias NextDownload = Result<DownloadOptions, TowlineError>
+
+    private nonisolated(nonsending) func runAll(
+        _ next: nonisolated(nonsending) @Sendable () async -> NextDownload?
+    ) async {
         // Beside the reading of the list.
         let reserve = options.reservesTimers ? Task { await TimerReserve.fill() } : nil
         let slots = BatchSlots(BatchConcurrency(fixed: options.concurrency), publishing: options.publishing)
@@ -57,7 +62,9 @@ package actor BatchRunner {
         }
     }
 
-    private nonisolated func transfer(_ download: DownloadOptions, _ number: Int, _ slot: BatchSlots.Slot) async {
+    private nonisolated(nonsending) func transfer(
+        _ download: DownloadOptions, _ number: Int, _ slot: BatchSlots.Slot
+    ) async {
         let relay = BatchRelay(number: number, observer: observer, slot: slot)
         let transfer = TransferRun(options: download, services: services, observer: relay)
         running.withLock { $0[number] = transfer.mailbox }
@@ -75,7 +82,7 @@ package actor BatchRunner {
     }
 
     /// Ends every transfer soon, with everything kept; `run` returns when they have ended.
-    package nonisolated func stop() {
+    package func stop() {
         isStopped.store(true, ordering: .relaxed)
         for mailbox in running.withLock({ Array($0.values) }) { mailbox.post(.stop(.close)) }
     }

@@ -52,7 +52,7 @@ final class BatchSlots: Sendable {
     }
 
     /// A slot, as soon as there is one. One call at a time.
-    func take() async -> Slot {
+    nonisolated(nonsending) func take() async -> Slot {
         while !tryTake() {
             await withCheckedContinuation { waiter in
                 let isFree = state.withLock { state in

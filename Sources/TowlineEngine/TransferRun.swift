@@ -190,7 +190,7 @@ final class TransferRun {
     func context() -> TransferContext {
         var progress: [AttemptID: AttemptProgress] = [:]
         for (id, writer) in writers { progress[id] = writer.progress }
-        let host = services.board.standing(machine.origin)
+        let host = services.board.standing(machine.resolved.origin)
         let now = MonotonicClock.now
         return TransferContext(
             now: now, progress: progress, hostNotBefore: host.notBefore, hostCeiling: host.ceiling,
@@ -302,6 +302,8 @@ package struct TransferServices: Sendable {
     package let limiter: RateLimiter
     /// Which places this process's transfers are at.
     let places = PlaceBoard()
+    /// What their small files come in.
+    let buffers = BufferPool()
     /// How many of them run.
     let load = TransferLoad()
     /// What makes those look at themselves that last for a moment.

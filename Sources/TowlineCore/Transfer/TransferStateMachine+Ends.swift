@@ -58,7 +58,7 @@ extension TransferStateMachine {
             // It brought something: the next one starts where this one stopped, at once.
             tally.failures = 0
             notBefore = nil
-            guard live.isEmpty else { return [] }
+            guard liveCount == 0 else { return [] }
             return [.notice(TransferNotice(.info, .retrying, "\(reason); going on from there"))]
         }
         let working = working(context).count
@@ -108,7 +108,7 @@ extension TransferStateMachine {
     /// What failed on the old network says nothing of the new one: the next attempt starts at once, and the back-off
     /// anew. A wait that the server asked for stays: it is about the server.
     mutating func networkChanged() -> [TransferAction] {
-        guard phase == .running, live.isEmpty, notBefore != nil, !waitsForServer else { return [] }
+        guard phase == .running, liveCount == 0, notBefore != nil, !waitsForServer else { return [] }
         tally.failures = 0
         notBefore = nil
         return [.notice(TransferNotice(.info, .retrying, "the network changed; connecting anew"))]

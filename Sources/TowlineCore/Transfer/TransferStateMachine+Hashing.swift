@@ -17,9 +17,9 @@ extension TransferStateMachine {
     /// How much one request asks for; `nil`: as much as there is.
     var front: Int64? {
         guard !checksums.isEmpty, wanted.isEmpty else { return nil }
-        guard let rate = estimator.rate, !live.isEmpty else { return 4 * Self.smallestFront }
+        guard let rate = estimator.rate, liveCount > 0 else { return 4 * Self.smallestFront }
         let seconds = max(Self.frontSeconds, Self.frontRoundTrips * (roundTrip ?? 0))
-        return max(Self.smallestFront, Int64(min(rate / Double(live.count) * seconds, 1e15)))
+        return max(Self.smallestFront, Int64(min(rate / Double(liveCount) * seconds, 1e15)))
     }
 
     /// The beginning of a gap, as much of it as one request brings.

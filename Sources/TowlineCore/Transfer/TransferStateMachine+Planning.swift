@@ -10,6 +10,8 @@ extension TransferStateMachine {
 
     /// Attempts that are wanted.
     var live: [Attempt] { attempts.values.filter { !$0.isDismissed } }
+    /// How many those are.
+    var liveCount: Int { attempts.values.count { !$0.isDismissed } }
 
     /// Attempts that bring bytes. One that has brought none for a while proves nothing of the server's limits, nor do
     /// any once none has brought a new byte for a stall timeout, whatever heads and overlaps come.
@@ -31,7 +33,7 @@ extension TransferStateMachine {
         if let ceiling = context.hostCeiling, ceiling < budget.ceiling {
             budget.lower(to: ceiling, now: context.now, recovery: nil)
         }
-        let running = live.count
+        let running = liveCount
         let earliest = max(notBefore ?? .zero, context.hostNotBefore ?? .zero)
         guard earliest <= context.now else {
             if running == 0, let host = context.hostNotBefore, host > (notBefore ?? .zero) {
@@ -54,8 +56,8 @@ extension TransferStateMachine {
         }
         let served = serveReaders(context) + shed() + tellFinding(context)
         // All downloads of a host share what one may have; each has one connection at least.
-        let room = budget.hostShare - context.otherConnections - live.count
-        return served + grow(by: min(budget.target - live.count, room), context)
+        let room = budget.hostShare - context.otherConnections - liveCount
+        return served + grow(by: min(budget.target - liveCount, room), context)
     }
 
     /// Ends the connections that came last, if they did not pay off, each after what is on its way: those bytes come
@@ -81,7 +83,7 @@ extension TransferStateMachine {
     private mutating func tellFinding(_ context: TransferContext) -> [TransferAction] {
         guard let finding = budget.finding, finding != toldFinding, context.otherConnections == 0 else { return [] }
         toldFinding = finding
-        return [.report(.paysOff(finding), of: origin)]
+        return [.report(.paysOff(finding), of: resolved.origin)]
     }
 
     private mutating func grow(by count: Int, _ context: TransferContext) -> [TransferAction] {

@@ -33,7 +33,7 @@ extension TransferStateMachine {
                 serving.insert(near)
                 continue
             }
-            if live.count >= budget.target {
+            if liveCount >= budget.target {
                 guard let idle = leastUseful(for: first, but: serving) else { break }
                 actions += dismiss(idle)
             }

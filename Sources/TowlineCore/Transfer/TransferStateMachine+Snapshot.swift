@@ -7,8 +7,8 @@ extension TransferStateMachine {
         snapshot.completeLength = ledger.completeLength
         snapshot.heldBytes = ledger.written.count
         snapshot.resumedBytes = resumedBytes
-        snapshot.receivedBytes = receivedTotal
-        snapshot.connections = live.count
+        snapshot.receivedBytes = receivedBytes
+        snapshot.connections = liveCount
         snapshot.startsOverBecause = startsOverBecause
         snapshot.state = state
         if case .downloading = snapshot.state {
@@ -31,7 +31,7 @@ extension TransferStateMachine {
         case .draining where attempts.values.contains(where: \.isAccepted): return .downloading
         case .running, .preparing, .draining:
             if live.contains(where: { $0.isAccepted }) { return .downloading }
-            if live.isEmpty, case .running = phase { return .waiting(waitsForServer ? .server : .retry) }
+            if liveCount == 0, case .running = phase { return .waiting(waitsForServer ? .server : .retry) }
             return .connecting
         case .verifying: return .verifying
         case .publishing: return .publishing
@@ -66,14 +66,12 @@ extension TransferStateMachine {
     /// When the machine wants to be woken by a `tick`, if before the next regular one.
     package var wakeAt: Duration? {
         guard phase == .running else { return nil }
-        return live.isEmpty ? notBefore : budget.wakeAt
+        return liveCount == 0 ? notBefore : budget.wakeAt
     }
 }
 
-/// What the runner asks between events.
+/// What the runner asks between events; stored properties, which are read without a copy of everything, where it asks often.
 extension TransferStateMachine {
-    /// Body bytes received in this transfer.
-    package var receivedBytes: Int64 { receivedTotal }
     /// Whether the file is getting its name, or has it.
     package var isPublishing: Bool { phase == .publishing }
     /// Whether nothing is in the part file.
@@ -84,8 +82,6 @@ extension TransferStateMachine {
             generation: contentGeneration, completeLength: ledger.completeLength, written: ledger.written,
             strongValidator: representation?.strongValidator, isBegun: isConfirmed || !ledger.written.isEmpty)
     }
-    /// The origin that is asked now.
-    package var origin: HTTPURL.Origin { resolved.origin }
     /// What an attempt is to bring.
     package func lease(of id: AttemptID) -> ByteRange? { ledger.leases[id]?.range }
 }

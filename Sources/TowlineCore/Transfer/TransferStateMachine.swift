@@ -101,7 +101,8 @@ package struct TransferStateMachine: Sendable {
     var hasSurplus = false
     /// The number of connections that the host's other downloads were told to begin with.
     var toldFinding: Int?
-    var resolved: HTTPURL
+    /// What is asked now.
+    package internal(set) var resolved: HTTPURL
     var fileName = ""
     var nextID: UInt64
     /// Not before that time may a new attempt start, unless others run.
@@ -114,7 +115,8 @@ package struct TransferStateMachine: Sendable {
     /// When a failure was last counted.
     var lastFailureAt: Duration?
     var lastReplacement: Replacement?
-    var receivedTotal: Int64 = 0
+    /// Body bytes received in this transfer.
+    package internal(set) var receivedBytes: Int64 = 0
     var resumedBytes: Int64 = 0
     var wastedInRaces: Int64 = 0
     var roundTrip: Double?
@@ -229,7 +231,7 @@ package struct TransferStateMachine: Sendable {
             attempts[id] = attempt
             if isWriting, attempt.isAccepted, !attempt.isDisbelieved { ledger.advance(id, to: attempt.position) }
         }
-        receivedTotal += fresh
+        receivedBytes += fresh
         estimator.add(fresh, now: context.now)
         guard isConfirmed, !isSingle else { return }
         let sample = ConnectionBudget.Sample(

@@ -39,7 +39,7 @@ final class BatchListReader: Sendable {
     }
 
     /// The next entry; `nil` at the end, after a read that failed, and once stopped. One call at a time.
-    func next() async -> BatchEntry? {
+    nonisolated(nonsending) func next() async -> BatchEntry? {
         await withCheckedContinuation { waiter in
             let known = state.withLock { state -> BatchEntry?? in
                 if state.isStopped { return .some(nil) }

@@ -1,24 +1,25 @@
+import Synchronization
 import TowlineCore
 import TowlineEngine
 
 /// What `tow get` was asked for, one download after the other: the URLs of the command line, then the list.
-actor DownloadQueue {
-    private var urls: ArraySlice<HTTPURL>
+final class DownloadQueue: Sendable {
+    private let urls: Mutex<ArraySlice<HTTPURL>>
     private let settings: DownloadSettings
     private let list: BatchListReader?
     private let listName: String
 
     /// - Parameter listPath: the list of `-i`, `-` for standard input.
     init(urls: [HTTPURL], settings: DownloadSettings, listPath: String?) throws(TowlineError) {
-        self.urls = urls[...]
+        self.urls = Mutex(urls[...])
         self.settings = settings
         listName = listPath == "-" ? "standard input" : listPath.map { TerminalSafeText.make($0) } ?? ""
         list = if let listPath { try BatchListReader(path: listPath) } else { nil }
     }
 
-    /// The next download, or what is wrong with it; `nil` when there are no more.
-    func next() async -> Result<DownloadOptions, TowlineError>? {
-        if let url = urls.popFirst() {
+    /// The next download, or what is wrong with it; `nil` when there are no more. One call at a time.
+    nonisolated(nonsending) func next() async -> BatchRunner.NextDownload? {
+        if let url = urls.withLock({ $0.popFirst() }) {
             return Result { () throws(TowlineError) in try settings.options(for: url) }
         }
         guard let entry = await list?.next() else { return nil }
@@ -26,7 +27,7 @@ actor DownloadQueue {
     }
 
     /// No further download begins.
-    nonisolated func stop() { list?.stop() }
+    func stop() { list?.stop() }
 
     private func options(for entry: BatchEntry) throws(TowlineError) -> DownloadOptions {
         switch entry.problem {

@@ -13,7 +13,8 @@ final class FaultySyscall: Syscall {
     }
 
     enum Call: String, Sendable {
-        case openat, openUnnamed, name, pwrite, pread, write, fdatasync, fsync, syncfs, startWriteback, waitForWriteback, ftruncate,
+        case openat, openUnnamed, name, pwrite, pread, write, fdatasync, fsync, syncfs, startWriteback,
+            waitForWriteback, ftruncate,
             fallocate, status
         case space, lock, rename, link, unlink, setAttribute, getAttribute, seek, setModified, names
     }
