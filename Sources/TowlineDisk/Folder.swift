@@ -79,9 +79,9 @@ final class Folder: Sendable {
         return Descriptor(code, path: path(of: name), syscall: descriptor.syscall)
     }
 
-    /// File systems of the machine's own disks that can name a file later, and promise of its name and bytes after a sync
-    /// of file and directory what they promise of any other. By their numbers of statfs(2): ext4, XFS, Btrfs, tmpfs.
-    private static let naming: Set<Int64> = [0xEF53, 0x5846_5342, 0x9123_683E, tmpfs]
+    /// File systems that can name a file later, and make it durable before. By their numbers of statfs(2): ext4, XFS, tmpfs.
+    /// Not Btrfs, which keeps nothing of a sync as long as no name leads to the file (fs/btrfs/tree-log.c).
+    private static let naming: Set<Int64> = [0xEF53, 0x5846_5342, tmpfs]
     private static let tmpfs: Int64 = 0x0102_1994
 
     /// Creates a file that has no name yet, and that a crash leaves nothing of.

@@ -13,6 +13,8 @@ extension PartFile {
             discard()
             return PublishedFile(path: folder.path(of: names.final), length: present.size, isForeign: true)
         }
+        // What takes another file's place is to be durable with a name before it does.
+        if terms.existing == .overwrite { try appear() }
         let status = try intactStatus()
         try settle(terms, status)
         if let journal, !journal.part.isSameFile(as: status.identity) {
@@ -83,7 +85,6 @@ extension PartFile {
     private func rename(_ existing: ExistingPolicy) throws(TowlineError) -> String? {
         switch existing {
         case .overwrite:
-            try appear()
             try folder.rename(names.part, over: names.final)
             return names.final
         case .skip:

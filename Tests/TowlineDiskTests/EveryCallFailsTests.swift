@@ -44,6 +44,46 @@ import TowlineEngine
         #expect(fault == .short || failures > 20 || fault == .interrupted)
     }
 
+    /// The same of a small file that has no name before it is published: it is there whole, or not at all.
+    @Test(arguments: Fault.allCases) func aSmallFileIsWholeOrNotThere(_ fault: Fault) async throws {
+        let plain = FaultySyscall(SimulatedDisk(type: 0xEF53))
+        try await runSmall(FileStorage(syscall: plain, boot: Script.boot))
+        #expect(plain.calls.contains(.openUnnamed))
+        var failures = 0
+        for index in plain.calls.indices {
+            let disk = SimulatedDisk(type: 0xEF53)
+            let faulty = FaultySyscall(disk) { _, number in
+                switch fault {
+                case .full: number == index ? .error(ENOSPC) : nil
+                case .failure: number == index ? .error(EIO) : nil
+                case .interrupted: number == index ? .error(EINTR) : nil
+                case .short: number == index ? .short : nil
+                case .failsFromThenOn: number >= index ? .error(EIO) : nil
+                }
+            }
+            let what = "\(fault) at \(index), \(plain.calls[index])"
+            do {
+                try await runSmall(FileStorage(syscall: faulty, boot: Script.boot))
+                #expect(disk.image[Script.name] == Self.content, "\(what)")
+            } catch {
+                failures += 1
+                #expect(error is TowlineError)
+                #expect(fault != .short && fault != .interrupted, "\(what): \(error)")
+            }
+            if let bytes = disk.image[Script.name] { #expect(bytes == Self.content, "\(what)") }
+        }
+        #expect(fault == .short || fault == .interrupted || failures > 3)
+    }
+
+    private func runSmall(_ storage: FileStorage) async throws {
+        let part = try storage.create(
+            Script.place, record: .sample(length: Int64(Self.length)),
+            terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
+        defer { part.sink.close() }
+        try part.fill(0..<Self.length)
+        _ = try await part.sink.publish(.plain(Int64(Self.length)))
+    }
+
     private func plainRun() async throws -> [FaultySyscall.Call] {
         let faulty = FaultySyscall(SimulatedDisk())
         try await run(FileStorage(syscall: faulty, boot: Script.boot))

@@ -26,7 +26,7 @@ import TowlineEngine
     }
 
     /// The checker is worth something: without any one of the syncs it finds a state that breaks a promise.
-    @Test(arguments: SimulatedDisk.SyncKind.allCases)
+    @Test(arguments: SimulatedDisk.SyncKind.journaled)
     func eachSyncIsNeeded(_ kind: SimulatedDisk.SyncKind) async throws {
         var tally = Tally()
         var seed: UInt64 = 1
@@ -36,6 +36,68 @@ import TowlineEngine
         }
         print("without \(kind): \(tally.violations.first ?? "no violation") after \(tally.states) states")
         #expect(!tally.violations.isEmpty)
+    }
+
+    /// A small file is under its name whole, or not at all; once it was said to be there it is.
+    @Test func smallFilesAreWholeOrNotThere() async throws {
+        var tally = Tally()
+        var seed: UInt64 = 1
+        while tally.states < PowerLossTests.states {
+            try await exploreSmall(seed: seed, ignored: nil, statesPerLog: 20, &tally)
+            seed += 1
+        }
+        #expect(tally.violations.isEmpty, "\(tally.violations.prefix(5))")
+        #expect(tally.outcomes["finished", default: 0] > tally.states / 10)
+        #expect(tally.outcomes["nothing", default: 0] > tally.states / 10)
+    }
+
+    @Test(arguments: SimulatedDisk.SyncKind.small)
+    func eachSyncOfASmallFileIsNeeded(_ kind: SimulatedDisk.SyncKind) async throws {
+        var tally = Tally()
+        var seed: UInt64 = 1
+        while tally.violations.isEmpty, tally.states < 20_000 {
+            try await exploreSmall(seed: seed, ignored: kind, statesPerLog: 20, &tally)
+            seed += 1
+        }
+        #expect(!tally.violations.isEmpty)
+    }
+
+    /// One or two small files, the second in the first one's place.
+    private func exploreSmall(
+        seed: UInt64, ignored: SimulatedDisk.SyncKind?, statesPerLog: Int, _ tally: inout Tally
+    ) async throws {
+        var generator = SeededGenerator(seed: seed &* 1_000_003)
+        let disk = SimulatedDisk(ignored: ignored, type: 0xEF53)
+        let storage = FileStorage(syscall: disk, boot: Script.boot)
+        for generation in 1...UInt32(generator.chance(50) ? 2 : 1) {
+            let part = try storage.create(
+                Script.place, record: Script.record(generation: generation),
+                terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
+            let content = Script.contents[Int(generation)]
+            let middle = Int.random(in: 1..<content.count, using: &generator)
+            try content[..<middle].withUnsafeBytes { try part.sink.write($0, at: 0) }
+            try content[middle...].withUnsafeBytes { try part.sink.write($0, at: Int64(middle)) }
+            #expect(disk.image.names[Script.name + ".tow"] == nil)
+            disk.note(.publishing(generation: generation))
+            let existing: ExistingPolicy = generation == 1 ? .fail : .overwrite
+            _ = try await part.sink.publish(
+                PublishTerms(existing: existing, durable: true, length: Script.length, modified: 1_700_000_000))
+            disk.note(.published(generation: generation))
+        }
+        let log = disk.log
+        for _ in 0..<statesPerLog {
+            let count = Int.random(in: 0...log.count, using: &generator)
+            let isKill = generator.chance(15)
+            let image =
+                isKill
+                ? PowerLoss.kill(disk, after: count, log: log)
+                : PowerLoss.strike(disk, after: count, log: log, &generator)
+            var checker = Checker(image: image, events: log.prefix(count), base: DiskImage())
+            let found = await checker.check(boot: isKill ? Script.boot : BootIdentity(high: 2, low: 2))
+            tally.outcomes[found, default: 0] += 1
+            tally.violations += checker.violations.map { "seed \(seed), event \(count), kill \(isKill): \($0)" }
+            tally.states += 1
+        }
     }
 
     private struct Tally {

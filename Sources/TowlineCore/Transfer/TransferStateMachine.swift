@@ -101,7 +101,6 @@ package struct TransferStateMachine: Sendable {
     var hasSurplus = false
     /// The number of connections that the host's other downloads were told to begin with.
     var toldFinding: Int?
-    /// What is asked now.
     package internal(set) var resolved: HTTPURL
     var fileName = ""
     var nextID: UInt64
@@ -115,7 +114,6 @@ package struct TransferStateMachine: Sendable {
     /// When a failure was last counted.
     var lastFailureAt: Duration?
     var lastReplacement: Replacement?
-    /// Body bytes received in this transfer.
     package internal(set) var receivedBytes: Int64 = 0
     var resumedBytes: Int64 = 0
     var wastedInRaces: Int64 = 0

@@ -1,5 +1,6 @@
 import FaultServer
 import Glibc
+import TowlineDisk
 
 /// A directory for one test, gone with it.
 final class Workplace: Sendable {
@@ -21,6 +22,15 @@ final class Workplace: Sendable {
     func file(_ name: String) -> String { path + "/" + name }
 
     func has(_ name: String) -> Bool { access(file(name), F_OK) == 0 }
+
+    /// Whether a small file here has no name before its final one: ext4, XFS, tmpfs.
+    var keepsUnnamedFiles: Bool {
+        let directory = open(path, O_RDONLY | O_DIRECTORY)
+        defer { close(directory) }
+        var space = FileSystemSpace()
+        _ = SystemCalls().space(directory, &space)
+        return [0xEF53, 0x5846_5342, 0x0102_1994].contains(space.type & 0xFFFF_FFFF)
+    }
 
     /// Removes every file in it.
     func clear() {

@@ -43,6 +43,7 @@ struct PowerLoss {
         let special = pending.randomElement(using: &generator)
         let tears = generator.chance(50)
         var image = disk.base
+        var deleted: Set<Int> = []
         for (index, event) in log.prefix(count).enumerated() {
             guard pending.contains(index) else {
                 apply(event, to: &image)
@@ -60,12 +61,14 @@ struct PowerLoss {
                 case .namesLost: !isName && generator.chance(50)
                 }
             if case .enter(_, let inode) = event { image.lastInode = max(image.lastInode, inode) }
+            if case .counted(let inode) = event, !isKept { deleted.insert(inode) }
             if isKept {
                 apply(event, to: &image)
             } else if tears, generator.chance(30) {
                 tear(event, &image, &generator)
             }
         }
+        image.names = image.names.filter { !deleted.contains($0.value) }
         let used = Set(image.names.values)
         image.inodes = image.inodes.filter { used.contains($0.key) }
         return image
@@ -85,7 +88,7 @@ struct PowerLoss {
                 if everything { syncedWholly.insert(inode) }
             case .write(let inode, _, _), .resize(let inode, _):
                 if !synced.contains(inode) { pending.append(index) }
-            case .attribute(let inode, _, _), .modified(let inode, _):
+            case .attribute(let inode, _, _), .modified(let inode, _), .counted(let inode):
                 if !syncedWholly.contains(inode) { pending.append(index) }
             case .enter, .rename, .remove:
                 if !isDirectorySynced { pending.append(index) }
@@ -122,7 +125,7 @@ struct PowerLoss {
             if image.names[from] == inode { image.names[from] = nil }
             image.names[to] = inode
         case .remove(let name): image.names[name] = nil
-        case .syncFile, .syncDirectory, .note: break
+        case .counted, .syncFile, .syncDirectory, .note: break
         }
     }
 

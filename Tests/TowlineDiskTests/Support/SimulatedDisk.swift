@@ -54,6 +54,9 @@ enum DiskEvent: Sendable {
     case attribute(inode: Int, name: String, value: [UInt8])
     case modified(inode: Int, seconds: Int64)
     case enter(name: String, inode: Int)
+    /// The file's own word that a name leads to it, after a time without any. Where that is lost, so are its names: a check
+    /// of ext4 without a journal takes the file for a deleted one.
+    case counted(inode: Int)
     case rename(from: String, to: String, inode: Int)
     case remove(name: String)
     case syncFile(inode: Int, everything: Bool)
@@ -72,6 +75,14 @@ final class SimulatedDisk: Syscall {
         case directoryAfterPublish
         case directoryBeforeDurableMarks
         case retiredJournal
+        case partWithItsName
+
+        /// Those of a download with a journal.
+        static let journaled: [SyncKind] = [
+            .partAtCheckpoint, .partAtPublish, .directoryAfterPublish, .directoryBeforeDurableMarks, .retiredJournal,
+        ]
+        /// Those of a small file.
+        static let small: [SyncKind] = [.partAtPublish, .partWithItsName, .directoryAfterPublish]
     }
 
     private struct State {
@@ -154,6 +165,7 @@ final class SimulatedDisk: Syscall {
             guard state.image.names[name] == nil else { return -EEXIST }
             state.image.names[name] = inode
             state.log.append(.enter(name: name, inode: inode))
+            state.log.append(.counted(inode: inode))
             return 0
         }
     }
@@ -194,8 +206,6 @@ final class SimulatedDisk: Syscall {
     private func synchronize(_ descriptor: Int32, everything: Bool) -> Int32 {
         on(descriptor) { state, inode in
             if kind(of: inode, everything, state) == ignored, ignored != nil { return 0 }
-            // Some file systems keep nothing of a file that no name leads to, whatever was synced (fs/btrfs/tree-log.c).
-            if inode != 0, !state.image.names.values.contains(inode) { return 0 }
             state.log.append(inode == 0 ? .syncDirectory : .syncFile(inode: inode, everything: everything))
             return 0
         }
@@ -211,6 +221,8 @@ final class SimulatedDisk: Syscall {
             }
             return .directoryBeforeDurableMarks
         }
+        if !state.image.names.values.contains(inode) { return .partAtPublish }
+        if state.image.names[Script.name] == inode { return .partWithItsName }
         if state.image.names[Script.name + ".tow"] == inode { return everything ? .partAtPublish : .partAtCheckpoint }
         for event in state.log.reversed() {
             if case .write(inode, let offset, let bytes) = event {

@@ -1,0 +1,198 @@
+import Glibc
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineDisk
+
+/// Small files whose bytes are all there get their first name when they are published.
+@Suite struct UnnamedFileTests {
+    let directory = ScratchDirectory()
+
+    private func storage(
+        type: Int64 = 0xEF53,
+        plan: @escaping @Sendable (FaultySyscall.Call, Int) -> FaultySyscall.Fault? = { _, _ in nil }
+    ) -> (FileStorage, FaultySyscall) {
+        let faulty = FaultySyscall(plan: plan)
+        faulty.setType(type)
+        return (FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1), forOneRun: true), faulty)
+    }
+
+    private func whole(_ storage: FileStorage) throws -> OpenPart {
+        let part = try storage.create(
+            directory.place(), record: .sample(length: 5000),
+            terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
+        try part.fill(0..<5000)
+        return part
+    }
+
+    private func publish(_ part: OpenPart, _ policy: ExistingPolicy) async throws -> PublishedFile {
+        try await part.sink.publish(
+            PublishTerms(existing: policy, durable: true, length: 5000, modified: 1_234_567_890))
+    }
+
+    @Test func noNameLeadsToItBefore() async throws {
+        let (storage, faulty) = storage()
+        let part = try whole(storage)
+        try #require(faulty.calls.contains(.openUnnamed))
+        #expect(directory.names.isEmpty)
+        try part.sink.checkIntact()
+        let file = try await publish(part, .fail)
+        #expect(file == PublishedFile(path: directory.path + "/file", length: 5000))
+        #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
+        #expect(!faulty.calls.contains(.rename) && !faulty.calls.contains(.lock))
+        guard case .finished = try storage.survey(directory.place()) else {
+            Issue.record("not known as finished")
+            return
+        }
+    }
+
+    /// The bytes first, then the name, then the file with its name and the directory.
+    @Test func itIsSyncedBeforeAndAfter() async throws {
+        let (storage, faulty) = storage()
+        _ = try await publish(try whole(storage), .fail)
+        #expect(faulty.calls.filter { $0 == .fsync || $0 == .name } == [.fsync, .name, .fsync, .fsync])
+    }
+
+    @Test func givenUpItLeavesNothing() throws {
+        let (storage, _) = storage()
+        let part = try whole(storage)
+        part.sink.discard()
+        #expect(directory.names.isEmpty)
+    }
+
+    /// Somebody took the name meanwhile.
+    @Test(arguments: ExistingPolicy.allCases) func theNameWasTaken(_ policy: ExistingPolicy) async throws {
+        let (storage, _) = storage()
+        let part = try whole(storage)
+        directory["file"] = [1, 2, 3]
+        switch policy {
+        case .fail:
+            let error = await #expect(throws: TowlineError.self) { try await publish(part, policy) }
+            #expect(error?.code == .destinationExists)
+            part.sink.close()
+            #expect(directory["file"] == [1, 2, 3] && directory.names == ["file"])
+        case .skip:
+            #expect(try await publish(part, policy).isForeign)
+            #expect(directory["file"] == [1, 2, 3] && directory.names == ["file"])
+        case .overwrite:
+            #expect(try await !publish(part, policy).isForeign)
+            #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
+        case .rename:
+            #expect(try await publish(part, policy).path == directory.path + "/file (1)")
+            #expect(directory["file"] == [1, 2, 3] && directory["file (1)"] == pattern(0..<5000))
+        }
+    }
+
+    /// Another process began this download a moment ago: its part file is not passed by.
+    @Test func aPartFileThatCameMeanwhileIsFound() throws {
+        let (storage, _) = storage()
+        directory["file.tow"] = []
+        let error = #expect(throws: TowlineError.self) { try whole(storage) }
+        #expect(error?.code == .destinationBusy)
+        #expect(directory.names == ["file.tow"])
+    }
+
+    /// The same where it comes later, and the name of a part file is needed: to replace what has the final one.
+    @Test func aPartFileThatCameLaterIsLeft() async throws {
+        let (storage, _) = storage()
+        let part = try whole(storage)
+        directory["file.tow"] = [7]
+        directory["file"] = [1]
+        let error = await #expect(throws: TowlineError.self) { try await publish(part, .overwrite) }
+        #expect(error?.code == .destinationBusy)
+        #expect(directory["file.tow"] == [7] && directory["file"] == [1])
+        let replaced = #expect(throws: TowlineError.self) {
+            try storage.replace(
+                part, place: directory.place(), record: .sample(length: 5000, generation: 2),
+                terms: CreateTerms(journaled: false))
+        }
+        #expect(replaced?.code == .destinationBusy)
+        #expect(directory["file.tow"] == [7])
+    }
+
+    @Test func anotherGenerationTakesItsPlace() async throws {
+        let (storage, _) = storage()
+        let next = try storage.replace(
+            try whole(storage), place: directory.place(), record: .sample(length: 5000, generation: 2),
+            terms: CreateTerms(journaled: false))
+        #expect(directory.names == ["file.tow"])
+        try next.fill(0..<5000)
+        _ = try await publish(next, .fail)
+        #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
+    }
+
+    @Test func wrongBytesAreKeptUnderANameOfTheirOwn() throws {
+        let (storage, _) = storage()
+        #expect(try whole(storage).sink.setAside() == directory.path + "/file.tow-bad")
+        #expect(directory.names == ["file.tow-bad"])
+    }
+
+    /// Where it cannot be had, or does not last, a file has its usual name.
+    @Test(
+        arguments: [(Int64(0x9123_683E), Int32(0)), (0x6969, 0), (0xEF53, EOPNOTSUPP), (0xEF53, EISDIR)]
+            as [(Int64, Int32)])
+    func elsewhereItHasAName(_ type: Int64, _ error: Int32) async throws {
+        let (storage, faulty) = storage(type: type) { call, _ in
+            call == .openUnnamed && error != 0 ? .error(error) : nil
+        }
+        for number in 1...2 {
+            let place = directory.place("file\(number)")
+            let part = try storage.create(
+                place, record: .sample(length: 5000, name: place.name),
+                terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
+            try part.fill(0..<5000)
+            #expect(directory.names.contains("file\(number).tow"))
+            _ = try await publish(part, .fail)
+        }
+        #expect(directory.names.sorted() == ["file1", "file2"])
+        // What was refused once is not asked for again.
+        #expect(faulty.calls.count { $0 == .openUnnamed } == (error == 0 ? 0 : 1))
+    }
+
+    /// The first sync fails: no name. The second: the file is whole under its name, which may not last.
+    @Test(arguments: [1, 2, 3]) func syncsThatFail(_ failing: Int) async throws {
+        let (storage, faulty) = storage()
+        let part = try whole(storage)
+        let before = faulty.calls.count
+        faulty.setPlan { [faulty] call, index in
+            guard call == .fsync else { return nil }
+            let number = faulty.calls[before...index].count { $0 == .fsync }
+            return number == failing ? .error(EIO) : nil
+        }
+        let error = await #expect(throws: TowlineError.self) { try await publish(part, .fail) }
+        part.sink.close()
+        #expect(error?.code == .diskFailure)
+        #expect(directory.names == (failing == 1 ? [] : ["file"]))
+        #expect((error?.message.contains("its name may not outlive")) == (failing > 1))
+    }
+
+    /// In memory there is nothing to sync, and nobody to wait for.
+    @Test func inMemoryNothingIsSynced() async throws {
+        let (storage, faulty) = storage(type: 0x0102_1994)
+        _ = try await publish(try whole(storage), .fail)
+        #expect(directory["file"] == pattern(0..<5000))
+        #expect(!faulty.calls.contains(.fsync) && !faulty.calls.contains(.syncfs))
+    }
+
+    /// Of many that come together all bytes are synced, then all get their names, then everything is synced once more.
+    @Test func manyShareTheirSyncs() async throws {
+        let (storage, faulty) = storage()
+        let parts = try (0..<40).map { number in
+            let part = try storage.create(
+                directory.place("f\(number)"), record: .sample(length: 5000, name: "f\(number)"),
+                terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
+            try part.fill(0..<5000)
+            return part
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for part in parts { group.addTask { _ = try await part.sink.publish(.plain(5000)) } }
+            try await group.waitForAll()
+        }
+        #expect(directory.names.count == 40)
+        let calls = faulty.calls.filter { [.fsync, .syncfs, .name].contains($0) }
+        let last = try #require(calls.lastIndex(of: .name))
+        #expect(last < calls.count - 1, "\(calls)")
+        #expect(calls.first != .name)
+    }
+}
