@@ -90,8 +90,9 @@ package struct SplitPolicy: Hashable, Sendable {
             segment: ByteRange(victim.remaining.upperBound - bounded, victim.remaining.upperBound))
     }
 
-    /// A remainder so short that fetching it twice costs nothing that anybody would notice.
-    static let trifle: Int64 = 64 << 10
+    /// A remainder so short that fetching it twice costs nothing that anybody would notice: 64 KiB, or what a connection at
+    /// that rate brings in a fiftieth of a second.
+    static func trifle(at rate: Double) -> Int64 { max(64 << 10, Int64(min(rate / 50, 1e15))) }
 
     /// The remainder to race at the end: the one that would end last, if a fresh connection at the average speed
     /// would be done in less than half its time. One that has been silent for a while is taken to stay so for as long
@@ -109,7 +110,7 @@ package struct SplitPolicy: Hashable, Sendable {
             slowest.remaining.count <= budget
         else { return nil }
         let fresh = delay(until: best) + Double(slowest.remaining.count) / best
-        let least = slowest.remaining.count <= Self.trifle ? 0.03 : 0.1
+        let least = slowest.remaining.count <= Self.trifle(at: best) ? 0.03 : 0.1
         return left(slowest) > max(2 * fresh, least) ? slowest : nil
     }
 }

@@ -67,8 +67,10 @@ struct SplitPolicyTests {
         #expect(!isRaced(400, silentFor: 0))
         #expect(!isRaced(400, silentFor: 0.02))
         #expect(isRaced(400, silentFor: 0.04))
-        #expect(!isRaced(200 << 10, silentFor: 0.04))
-        #expect(isRaced(200 << 10, silentFor: 0.15))
+        // A fiftieth of a second's worth.
+        #expect(isRaced(390_000, silentFor: 0.045))
+        #expect(!isRaced(600_000, silentFor: 0.065))
+        #expect(isRaced(600_000, silentFor: 0.15))
         // Far away silence is the way itself.
         let far = SplitPolicy(roundTrip: 0.2)
         let runner = SplitPolicy.Runner(id: AttemptID(1), remaining: ByteRange(0, 400), rate: 1e6, silence: 0.5)
