@@ -20,6 +20,10 @@ enum BodyFraming {
 
     /// The only value of `Content-Length`; a list of equal values counts as one (RFC 9110 §8.6).
     private static func contentLength(_ fields: HTTPFields) throws(TransportFailure) -> Int64? {
+        // Nearly all have one line with a number alone.
+        if let only = fields.value(named: "Content-Length"), let length = HeadCollector.decimal(only.utf8) {
+            return length
+        }
         var length: Int64?
         for member in fields.values(named: "Content-Length").flatMap(members) {
             guard let value = HeadCollector.decimal(member), length == nil || length == value else {
@@ -32,6 +36,7 @@ enum BodyFraming {
 
     /// Whether the body comes in chunks. `identity`, a coding of the old RFC 2616, means none.
     private static func isChunked(_ fields: HTTPFields) throws(TransportFailure) -> Bool {
+        guard fields.has("Transfer-Encoding") else { return false }
         let codings = fields.values(named: "Transfer-Encoding").flatMap(members).map { $0.map(ASCII.lowercased) }
         let real = codings.filter { !$0.elementsEqual("identity".utf8) }
         guard let coding = real.first else { return false }

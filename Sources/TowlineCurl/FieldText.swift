@@ -27,6 +27,7 @@ enum FieldText {
 
     /// The bytes that `decode` made `text` of; UTF-8 for any other text.
     static func encode(_ text: String) -> [UInt8] {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return Array(text.utf8) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count)
         for scalar in text.unicodeScalars {

@@ -27,7 +27,8 @@ enum RequestFields {
             guard !line.name.isEmpty, line.name.utf8.allSatisfy(isTokenByte) else {
                 throw TransportFailure(.local, "a request field has an invalid name")
             }
-            guard FieldText.encode(line.value).allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+            let isPlain = line.value.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+            guard isPlain || FieldText.encode(line.value).allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 throw TransportFailure(.local, "the request field \(line.name) holds a control character")
             }
         }
@@ -41,7 +42,9 @@ enum RequestFields {
         var list: UnsafeMutablePointer<curl_slist>?
         if !fields.has("Accept") { list = curl_slist_append(nil, "Accept:") }
         for line in fields.lines {
-            var text = Array(line.name.utf8)
+            var text: [UInt8] = []
+            text.reserveCapacity(line.name.utf8.count + line.value.utf8.count + 3)
+            text.append(contentsOf: line.name.utf8)
             let value = FieldText.encode(line.value)
             text.append(contentsOf: value.isEmpty ? [0x3B] : [0x3A, 0x20])
             text.append(contentsOf: value)

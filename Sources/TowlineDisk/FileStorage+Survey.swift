@@ -101,7 +101,9 @@ extension FileStorage {
             let mark = FinishedMark(of: file, boot: scene.folder.boot(boot))
         else { return .occupied }
         try makeDurable(file, mark)
-        // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell.
+        // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell. Of
+        // one that had none before, the file itself may not know of it yet.
+        if status.size <= CreateTerms.mostAtHand { try file.synchronizeAll() }
         try synchronize(scene.folder, naming: scene.names.final)
         return .finished(
             PublishedFile(path: file.path, length: status.size, modified: mark.modified),

@@ -186,8 +186,8 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// A part file that nobody else can find, and that needs no lock. What takes the final name meanwhile is found when it
-    /// is published.
+    /// A part file that nobody else can find, and that needs no lock. What takes the final name from here on is found when
+    /// it is published.
     private func createUnnamed(
         _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms
     ) throws(TowlineError) -> OpenPart? {
@@ -198,6 +198,7 @@ package final class FileStorage: Storage {
                 .destinationBusy, "\(folder.path(of: names.part)): another process began this download just now",
                 systemError: EEXIST)
         }
+        guard try folder.status(of: names.final) == nil else { throw .occupied(folder.path(of: names.final)) }
         return try equip(file, folder, names, record, terms, isNamed: false)
     }
 
@@ -249,7 +250,11 @@ package final class FileStorage: Storage {
             throw TowlineError(.unusableDestination, "\(place.path) is no part file that can be replaced")
         }
         let (folder, names) = (oldPart.folder, oldPart.names)
-        try oldPart.appear()
+        if !oldPart.hasName {
+            try oldPart.appear()
+            // What journal there is may be another's, who has just published.
+            guard try folder.status(of: names.final) == nil else { throw .occupied(folder.path(of: names.final)) }
+        }
         if terms.reservesSpace, let length = record.representation.completeLength {
             try Preallocation.checkSpace(for: length, reusable: oldPart.file.status().size, in: folder)
         }

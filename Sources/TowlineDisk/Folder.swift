@@ -117,7 +117,11 @@ final class Folder: Sendable {
         defer { file.release() }
         let code = try call { $1.name(number, $0, name) }
         if code == -EEXIST { return false }
-        guard code >= 0 else { throw .renaming(file.path, to: name, -code) }
+        guard code >= 0 else {
+            // What confines this process may allow no links at all: the next file does without.
+            if code == -EPERM || code == -EACCES { lacksUnnamed.store(true, ordering: .relaxed) }
+            throw .renaming(file.path, to: name, -code)
+        }
         return true
     }
 

@@ -91,6 +91,8 @@ extension PartFile {
             return try give(names.final) ? names.final : nil
         case .fail:
             guard try give(names.final) else {
+                // What is said to be kept has a name.
+                try appear()
                 throw .occupied(folder.path(of: names.final))
             }
             return names.final

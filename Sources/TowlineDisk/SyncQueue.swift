@@ -226,13 +226,12 @@ package final class SyncQueue: Sendable {
             named[index] = naming.folder
         }
         let first = named.keys.filter { batch[$0].naming?.isFirst == true }
-        // Directories among them.
-        let isAllDone = first.count >= SyncQueue.manyFiles && synchronizeFileSystem(of: batch[first[0]].file)
-        if !isAllDone {
+        if !(first.count >= SyncQueue.manyFiles && synchronizeFileSystem(of: batch[first[0]].file)) {
             for index in first { outcomes[index].folder = synchronize(batch[index].file, .everything) }
         }
+        // Each directory itself, whatever `syncfs` said: not every kernel's tells of what failed (fixed in Linux 5.17).
         var folders: [ObjectIdentifier: Int32] = [:]
-        for (index, folder) in named where !isAllDone {
+        for (index, folder) in named {
             let known = folders[ObjectIdentifier(folder)]
             let code = known ?? synchronize(folder, .everything)
             folders[ObjectIdentifier(folder)] = code

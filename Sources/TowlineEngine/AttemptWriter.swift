@@ -22,7 +22,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     /// A whole file of at most that length is held in memory while it comes, if it comes at once: then it has a part file
     /// and its bytes in one go. Of ten thousand of them each would otherwise have its answer taken to the runner and back.
-    static let gatherLimit: Int64 = 64 << 10
+    static let gatherLimit = CreateTerms.mostAtHand
     /// What comes more slowly is written as it comes.
     private static let gatherTime = Duration.milliseconds(20)
 
@@ -189,6 +189,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     }
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
+        // More than its head promised is not held.
+        if untold != nil, Int64(gathered.count + bytes.count) > responseEnd { tell() }
         guard untold != nil || isWanted || adopt() else {
             // It was let through, and has no place yet: `Transport.proceed` follows.
             if isAwaited { return .pause }

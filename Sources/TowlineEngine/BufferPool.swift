@@ -16,7 +16,9 @@ final class BufferPool: Sendable {
 
     /// Takes a buffer back, and leaves an empty one.
     func give(_ buffer: inout [UInt8]) {
-        buffer.removeAll(keepingCapacity: true)
+        // One that a wrong answer has blown up goes.
+        buffer.removeAll(keepingCapacity: buffer.capacity <= 2 * Int(AttemptWriter.gatherLimit))
+        guard buffer.capacity > 0 else { return }
         idle.withLock { idle in
             guard idle.count < Self.most else { return }
             idle.append([])

@@ -69,7 +69,12 @@ final class TransferRun {
         ticker = Ticker { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
     }
 
-    /// Runs to the end. See `TransferRunner.run`.
+    /// What `run` came to.
+    nonisolated(nonsending) func result() async -> Result<CompletedTransfer, TowlineError> {
+        do throws(TowlineError) { return .success(try await run()) } catch { return .failure(error) }
+    }
+
+    /// Runs to the end, and does not heed that its task is cancelled. See `TransferRunner.run`.
     nonisolated(nonsending) func run() async throws(TowlineError) -> CompletedTransfer {
         do throws(TowlineError) {
             try perform(begin())

@@ -33,9 +33,16 @@ package actor TransferRunner {
 
     /// Runs to the end.
     ///
-    /// - Throws: `cancelled` after `stop`; otherwise what went wrong. The part file and its journal stay wherever
-    ///   another run could go on with them.
-    package func run() async throws(TowlineError) -> CompletedTransfer { try await transfer.run() }
+    /// - Throws: `cancelled` after `stop`, or if the task is cancelled; otherwise what went wrong. The part file and its
+    ///   journal stay wherever another run could go on with them.
+    package func run() async throws(TowlineError) -> CompletedTransfer {
+        let result = await withTaskCancellationHandler {
+            await transfer.result()
+        } onCancel: {
+            mailbox.post(.stop(.pause))
+        }
+        return try result.get()
+    }
 
     /// Ends the transfer soon, with everything kept; `run` then throws `cancelled`.
     package nonisolated func stop(_ purpose: StopPurpose) { mailbox.post(.stop(purpose)) }

@@ -133,16 +133,17 @@ struct InputFaultTests {
     }
 
     /// Row 120: two URLs that give one name make two files.
-    @Test(arguments: [1, 2]) func row120OneNameTwoFiles(concurrency: Int) async throws {
-        let other = Resource(length: 120_000, seed: 2)
-        let resources = ["/one/same.bin": Resource(length: 100_000), "/two/same.bin": other]
+    @Test(arguments: [1, 2], [10_000, 100_000])
+    func row120OneNameTwoFiles(concurrency: Int, length: Int64) async throws {
+        let other = Resource(length: length + 20_000, seed: 2)
+        let resources = ["/one/same.bin": Resource(length: length), "/two/same.bin": other]
         try await Site.with(try await Site(more: resources)) { site in
             let urls = ["/one/same.bin", "/two/same.bin"].map(site.server.url)
             let result = try await ChildRun.run(
                 [ChildRun.tow, "get", "-j", "\(concurrency)"] + urls, directory: site.scratch.path)
             #expect(result.status == 0, "\(result.stderr)")
             #expect(site.scratch.names.count == 2, "\(site.scratch.names)")
-            for version in [Version(length: 100_000), Version(seed: 2, length: 120_000)] {
+            for version in [Version(length: length), Version(seed: 2, length: length + 20_000)] {
                 let found = try site.scratch.names.contains { try site.published([version], name: $0) != nil }
                 #expect(found)
             }
@@ -150,11 +151,12 @@ struct InputFaultTests {
     }
 
     /// Row 120, where the other's file is whole and has its name between this one's look and its first answer.
-    @Test(arguments: ["rename", "fail"]) func row120TheOtherIsDoneMeanwhile(_ policy: String) async throws {
+    @Test(arguments: ["rename", "fail", "overwrite", "skip"], [10_000, 100_000])
+    func row120TheOtherIsDoneMeanwhile(_ policy: String, _ length: Int64) async throws {
         let gates = [Gate(), Gate()]
         let resources = (0..<2).map { number in
             Resource(
-                length: 100_000 + Int64(number) * 20_000, seed: UInt64(number + 1),
+                length: length + Int64(number) * 20_000, seed: UInt64(number + 1),
                 behaviour: .always(Fault("late") { Reply([.wait(gates[number])] + $0.correct.steps) }))
         }
         try await Site.with(
@@ -173,7 +175,7 @@ struct InputFaultTests {
             #expect(result.status == 0, "\(result.stderr)")
             #expect(site.scratch.names.count == 2, "\(site.scratch.names)")
             for number in 0..<2 {
-                let version = Version(seed: UInt64(number + 1), length: 100_000 + Int64(number) * 20_000)
+                let version = Version(seed: UInt64(number + 1), length: length + Int64(number) * 20_000)
                 #expect(try site.scratch.names.contains { try site.published([version], name: $0) != nil })
             }
         }

@@ -72,13 +72,14 @@ import TowlineEngine
         for generation in 1...UInt32(generator.chance(50) ? 2 : 1) {
             let part = try storage.create(
                 Script.place, record: Script.record(generation: generation),
-                terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
+                terms: CreateTerms(journaled: false, requiresFreeName: generation == 1, isAtHand: true))
             let content = Script.contents[Int(generation)]
             let middle = Int.random(in: 1..<content.count, using: &generator)
             try content[..<middle].withUnsafeBytes { try part.sink.write($0, at: 0) }
             try content[middle...].withUnsafeBytes { try part.sink.write($0, at: Int64(middle)) }
-            #expect(disk.image.names[Script.name + ".tow"] == nil)
+            #expect((disk.image.names[Script.name + ".tow"] == nil) == (generation == 1))
             disk.note(.publishing(generation: generation))
+            // What replaces another has a name from the beginning.
             let existing: ExistingPolicy = generation == 1 ? .fail : .overwrite
             _ = try await part.sink.publish(
                 PublishTerms(existing: existing, durable: true, length: Script.length, modified: 1_700_000_000))
@@ -97,6 +98,17 @@ import TowlineEngine
             tally.outcomes[found, default: 0] += 1
             tally.violations += checker.violations.map { "seed \(seed), event \(count), kill \(isKill): \($0)" }
             tally.states += 1
+            guard isKill, found == "finished" else { continue }
+            // Somebody was told that it is there, after a kill that nothing was said before: then the power goes.
+            let second = SimulatedDisk(image, type: 0xEF53, log: Array(log.prefix(count)), base: disk.base)
+            guard case .finished = try FileStorage(syscall: second, boot: Script.boot).survey(Script.place) else {
+                Issue.record("finished, and not")
+                continue
+            }
+            let later = PowerLoss.strike(second, after: second.log.count, log: second.log, &generator)
+            if Script.generation(of: later[Script.name]) == nil {
+                tally.violations.append("seed \(seed), event \(count): called finished, and lost")
+            }
         }
     }
 

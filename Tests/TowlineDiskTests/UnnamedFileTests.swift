@@ -71,7 +71,8 @@ import TowlineEngine
             let error = await #expect(throws: TowlineError.self) { try await publish(part, policy) }
             #expect(error?.code == .destinationExists)
             part.sink.close()
-            #expect(directory["file"] == [1, 2, 3] && directory.names == ["file"])
+            // What the message says is kept.
+            #expect(directory["file"] == [1, 2, 3] && directory["file.tow"] == pattern(0..<5000))
         case .skip:
             #expect(try await publish(part, policy).isForeign)
             #expect(directory["file"] == [1, 2, 3] && directory.names == ["file"])
@@ -82,6 +83,26 @@ import TowlineEngine
             #expect(try await publish(part, policy).path == directory.path + "/file (1)")
             #expect(directory["file"] == [1, 2, 3] && directory["file (1)"] == pattern(0..<5000))
         }
+    }
+
+    /// Somebody took it before there was anything of this one: that is for whoever asked to decide.
+    @Test func theNameIsTakenAlready() throws {
+        let (storage, _) = storage()
+        directory["file"] = [1, 2, 3]
+        let error = #expect(throws: TowlineError.self) { try whole(storage) }
+        #expect(error?.code == .destinationExists)
+        #expect(directory.names == ["file"])
+    }
+
+    /// Where links are not allowed, the next file has a name from the beginning.
+    @Test func withoutTheRightToLink() async throws {
+        let (storage, faulty) = storage { call, _ in call == .name ? .error(EPERM) : nil }
+        let part = try whole(storage)
+        await #expect(throws: TowlineError.self) { try await publish(part, .fail) }
+        part.sink.close()
+        _ = try await publish(try whole(storage), .fail)
+        #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
+        #expect(faulty.calls.count { $0 == .openUnnamed } == 1)
     }
 
     /// Another process began this download a moment ago: its part file is not passed by.

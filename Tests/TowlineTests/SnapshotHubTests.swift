@@ -27,6 +27,20 @@ import TowlineEngine
         #expect(states == [.finished])
     }
 
+    /// The other way round: something is told while it is looked up, and what is found is an end that is about to be told.
+    @Test(.timeLimit(.minutes(1))) func anEndThatIsFoundBeforeItIsToldIsHeardOf() async {
+        let hub = SnapshotHub()
+        let (before, after) = (Self.record(.active), Self.record(.finished))
+        let stream = await hub.stream(before.id) {
+            hub.publish(before)
+            return after
+        }
+        hub.publish(after)
+        var states: [DownloadState] = []
+        for await snapshot in stream { states.append(snapshot.state) }
+        #expect(states == [.finished])
+    }
+
     @Test(.timeLimit(.minutes(1))) func whatIsNotThereEndsAtOnce() async {
         let hub = SnapshotHub()
         for await _ in await hub.stream(Self.record(.active).id, beginningWith: { nil }) {

@@ -44,7 +44,7 @@ int towline_wait_for_writeback(int descriptor);
 /// renameat2(2) from one directory to another; `keeps` is RENAME_NOREPLACE.
 int towline_rename(int source, const char *from, int target, const char *to, int keeps);
 /// open(2) with O_TMPFILE: a new file without a name, in the file system of `directory`. EOPNOTSUPP also where it could
-/// not be given a name later.
+/// not be given a name later, and before Linux 6.0.
 int towline_open_unnamed(int directory, unsigned mode);
 /// linkat(2): gives a file without a name its first one, which must be free.
 int towline_name(int descriptor, int directory, const char *name);

@@ -42,12 +42,14 @@ final class SnapshotHub: Sendable {
             continuation.finish()
             return stream
         }
-        readers.withLock { readers in
-            // What was told meanwhile is newer.
-            guard readers.streams[id]?[number]?.wasTold != true else { return }
+        let isNews = readers.withLock { readers in
+            // What was told meanwhile is newer, or what was looked up will be told next: an end that was looked up is one
+            // that is about to be told.
+            guard readers.streams[id]?[number]?.wasTold != true else { return false }
             continuation.yield(first)
+            return true
         }
-        if first.isOver { continuation.finish() }
+        if isNews, first.isOver { continuation.finish() }
         return stream
     }
 

@@ -28,7 +28,21 @@ package struct HTTPURL: Hashable, Sendable {
 
         /// `https://host:port`, without the port where it is the scheme's own.
         package var description: String {
-            scheme.rawValue + "://" + host + (port == scheme.defaultPort ? "" : ":" + String(port))
+            var text = ""
+            write(to: &text, beside: 0)
+            return text
+        }
+
+        /// Adds it to a text, which gets so many bytes more afterwards.
+        func write(to text: inout String, beside more: Int) {
+            text.reserveCapacity(text.utf8.count + host.utf8.count + 16 + more)
+            text += scheme.rawValue
+            text += "://"
+            text += host
+            if port != scheme.defaultPort {
+                text += ":"
+                text += String(port)
+            }
         }
     }
 
@@ -59,7 +73,12 @@ package struct HTTPURL: Hashable, Sendable {
     }
 
     /// The full URL without user information and fragment: what the transport is given.
-    package var requestText: String { "\(origin)\(pathAndQuery)" }
+    package var requestText: String {
+        var text = ""
+        origin.write(to: &text, beside: pathAndQuery.utf8.count)
+        text += pathAndQuery
+        return text
+    }
 
     /// The path's last component with percent-encoding undone once, or as it is where that is not UTF-8; `nil` if the
     /// path ends in `/`. A hint for a name, and as hostile as any: see `SafeFileName`.
@@ -75,7 +94,9 @@ package struct HTTPURL: Hashable, Sendable {
         self.origin = origin
         self.userInfo = userInfo
         self.pathAndQuery = pathAndQuery
-        guard requestText.utf8.count <= Self.maximumByteCount else {
+        // Scheme and port have less than 32.
+        let count = origin.host.utf8.count + pathAndQuery.utf8.count
+        guard count + 32 <= Self.maximumByteCount || requestText.utf8.count <= Self.maximumByteCount else {
             let shown = TerminalSafeText.make(withoutSecrets, width: 120)
             throw TowlineError(.unusableURL, "the URL is longer than \(Self.maximumByteCount) bytes: \(shown)")
         }

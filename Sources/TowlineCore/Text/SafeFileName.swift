@@ -38,21 +38,24 @@ package enum SafeFileName {
             return false
         }
         var stem = 0
-        var ending: [UInt8]?
-        for byte in bytes {
+        var dot: String.UTF8View.Index?
+        for index in bytes.indices {
+            let byte = bytes[index]
             switch byte {
             case 0x2E:
-                guard ending == nil else { return false }
-                ending = []
+                guard dot == nil else { return false }
+                dot = index
             case 0x2D, 0x5F,
                 _ where ASCII.isLetter(byte) || ASCII.isDigit(byte):
-                if ending == nil { stem += 1 } else { ending?.append(ASCII.lowercased(byte)) }
+                if dot == nil { stem += 1 }
             default: return false
             }
         }
         // The names of devices have three or four; our own endings begin with `tow`.
         guard stem != 3, stem != 4 || ASCII.isDigit(first) else { return false }
-        return ending.map { !$0.isEmpty && !$0.starts(with: "tow".utf8) } ?? true
+        guard let dot else { return true }
+        let ending = bytes[bytes.index(after: dot)...]
+        return !ending.isEmpty && !ending.prefix(3).elementsEqual("tow".utf8) { ASCII.lowercased($0) == $1 }
     }
 
     /// The name for a download: from `Content-Disposition`, else from the URL's last path component, else `download`.

@@ -110,8 +110,11 @@ package struct CreateTerms: Sendable {
     package var reservesSpace: Bool
     /// Refuse with `destinationExists` if something is under the final name once the place is locked.
     package var requiresFreeName: Bool
-    /// All of its bytes are there to be written at once: the part file may do without a name until it is published.
+    /// All of its bytes, `mostAtHand` at most, are there to be written at once: the part file may do without a name until
+    /// it is published.
     package var isAtHand: Bool
+    /// Files of which all bytes are in memory before they have a part file are not longer.
+    package static let mostAtHand: Int64 = 64 << 10
 
     /// Makes terms.
     package init(journaled: Bool, reservesSpace: Bool = true, requiresFreeName: Bool = false, isAtHand: Bool = false) {

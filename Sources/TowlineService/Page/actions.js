@@ -56,8 +56,8 @@ export class Actions {
   }
 
   async confirmCancel(downloads) {
-    const held = downloads.reduce((sum, download) => sum + download.heldBytes, 0);
-    if (held === 0) return true;
+    // Of one that is under way the last word may be older than its first byte.
+    if (!downloads.some(({ heldBytes, state }) => heldBytes > 0 || group(state) === "active")) return true;
     return this.confirm({
       title: t("cancelTitle", { n: downloads.length, name: `“${nameOf(downloads[0])}”` }),
       text: t("cancelText"),

@@ -34,18 +34,17 @@ struct PlainLog: Sendable {
     }
 
     mutating func progressed(_ number: Int, _ snapshot: TransferSnapshot, now: Duration) {
-        guard var entry = running[number] else { return }
-        let isFirst = entry.row.snapshot.heldBytes == 0
-        entry.row.snapshot = snapshot
-        entry.row.updated = now
+        guard let index = running.index(forKey: number) else { return }
+        let isFirst = running.values[index].row.snapshot.heldBytes == 0
+        running.values[index].row.snapshot = snapshot
+        running.values[index].row.updated = now
         // What was there at the start is no progress.
-        if isFirst { entry.saidTenth = Self.tenth(snapshot) }
-        defer { running[number] = entry }
-        guard detail == .everything, let text = Self.line(snapshot, entry, now: now) else { return }
-        entry.said = now
-        entry.saidTenth = Self.tenth(snapshot)
-        entry.saidWait = snapshot.wait?.reason ?? ""
-        append("\(TerminalSafeText.make(entry.row.name)): \(text)")
+        if isFirst { running.values[index].saidTenth = Self.tenth(snapshot) }
+        guard detail == .everything, let text = Self.line(snapshot, running.values[index], now: now) else { return }
+        running.values[index].said = now
+        running.values[index].saidTenth = Self.tenth(snapshot)
+        running.values[index].saidWait = snapshot.wait?.reason ?? ""
+        append("\(TerminalSafeText.make(running.values[index].row.name)): \(text)")
     }
 
     mutating func noticed(_ number: Int, _ notice: TransferNotice) {

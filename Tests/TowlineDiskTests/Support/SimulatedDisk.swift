@@ -100,11 +100,16 @@ final class SimulatedDisk: Syscall {
     let type: Int64
     let base: DiskImage
 
-    init(_ image: DiskImage = DiskImage(), ignored: SyncKind? = nil, type: Int64 = 0) {
-        base = image
+    /// - Parameters:
+    ///   - log: what was done to `base` and led to `image`, in another process perhaps.
+    init(
+        _ image: DiskImage = DiskImage(), ignored: SyncKind? = nil, type: Int64 = 0, log: [DiskEvent] = [],
+        base: DiskImage? = nil
+    ) {
+        self.base = base ?? image
         self.type = type
         self.ignored = ignored
-        state = Mutex(State(image: image))
+        state = Mutex(State(image: image, log: log))
     }
 
     var image: DiskImage { state.withLock { $0.image } }
