@@ -40,7 +40,7 @@ struct GatheringTests {
         #expect(bench.body(ByteRange(2000, Self.length)) == "consumed")
         #expect(bench.reports.isEmpty && bench.log.entries.isEmpty)
         bench.writer.ended(.complete(.delimited))
-        #expect(isDelivered(bench) && bench.log.entries.isEmpty)
+        #expect(isDelivered(bench) && bench.log.entries.isEmpty && bench.writer.holdsWhole)
         attach(bench)
         #expect(WriterBench.word(bench.writer.conclude()) == "complete")
         #expect(bench.holds(ByteRange(0, Self.length)) && bench.sink.bytes.count == Int(Self.length))
@@ -59,13 +59,28 @@ struct GatheringTests {
         #expect(bench.log.entries.isEmpty && bench.writer.progress.position == nil)
     }
 
+    @Test("more than its head promised is not held")
+    func excess() throws {
+        let bench = try bench()
+        _ = bench.writer.receivedHead(head(Self.length))
+        #expect(bench.body(ByteRange(0, Self.length)) == "consumed")
+        #expect(bench.body(ByteRange(Self.length, Self.length + 1)) == "pause")
+        guard case .answered? = bench.reports.first else {
+            Issue.record("\(bench.reports)")
+            return
+        }
+        attach(bench)
+        #expect(bench.body(ByteRange(Self.length, Self.length + 1)) == "stop")
+        #expect(bench.holds(ByteRange(0, Self.length)) && bench.sink.bytes.count == Int(Self.length))
+    }
+
     @Test("one that breaks off leaves what came of it")
     func broken() throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
         bench.body(ByteRange(0, 1200))
         bench.writer.ended(.failed(TransportFailure(.bodyCut, "reset")))
-        #expect(isDelivered(bench))
+        #expect(isDelivered(bench) && !bench.writer.holdsWhole)
         attach(bench)
         #expect(WriterBench.word(bench.writer.conclude()) == "failed: bodyCut")
         #expect(bench.writer.progress.position == 1200 && bench.holds(ByteRange(0, 1200)))
