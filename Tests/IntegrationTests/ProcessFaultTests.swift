@@ -189,10 +189,14 @@ struct ProcessFaultTests {
     @Test(arguments: [StopPurpose.discard, .pause, .close]) func stopOnASlowDisk(_ purpose: StopPurpose) async throws {
         try await Site.with(try await Site()) { site in
             let storage = SlowStorage(.seconds(3))
-            var start = ContinuousClock.now
+            let began = ContinuousClock.now
+            var start = began
             try await site.interrupt(after: 200_000, storage: storage, for: purpose, onStop: { start = .now })
             let time = ContinuousClock.now - start
-            #expect(storage.checkpoints == (purpose == .discard ? 0 : 1))
+            // On a machine so busy that the stop comes after a second a regular one is under way by then.
+            let usual = start - began > .milliseconds(800) ? 0...1 : 0...0
+            let last = purpose == .discard ? 0 : 1
+            #expect(usual.contains(storage.checkpoints - last), "\(storage.checkpoints) after \(start - began)")
             switch purpose {
             case .discard: #expect(time < .seconds(2))
             case .pause:

@@ -57,7 +57,7 @@ struct RepresentationFaultTests {
             let outcome = try await site.download { $0.connections = 4 }
             try site.expectFile(outcome)
             #expect(outcome.says(.restarted) != naming.resumes)
-            if naming.resumes { #expect(outcome.received <= site.length - Scenario.held + 512 << 10) }
+            if naming.resumes { #expect(outcome.received <= site.length - Scenario.held + 768 << 10) }
             for request in site.requests.dropFirst(first) {
                 let condition = request.info.field("If-Range")
                 #expect(naming.isStrong || condition == nil, "a weak validator is not sent")
