@@ -37,7 +37,7 @@ struct ConnectionFaultTests {
         Scenario(11, .cutCloseDelimited(), .first(3), .file, bound: 1.3),
         Scenario(11, .cutCloseDelimited(), .firstOfResume(3), .resumedFile, bound: 0.8),
         Scenario(47, .interim(5), .always, .file, bound: 1.2),
-        Scenario(51, .garbageStatusLine, .first(1), .file, bound: 2),
+        Scenario(51, .garbageStatusLine, .first(1), .file, bound: 1.2),
         Scenario(51, .status999, .firstOfResume(1), .fileOr([.invalidResponse])),
     ]
 

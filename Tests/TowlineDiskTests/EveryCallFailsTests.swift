@@ -13,6 +13,19 @@ import TowlineEngine
 
     enum Fault: CaseIterable, Sendable {
         case full, failure, interrupted, short, failsFromThenOn
+
+        /// It happens to the call with that index.
+        func plan(at index: Int) -> @Sendable (FaultySyscall.Call, Int) -> FaultySyscall.Fault? {
+            { _, number in
+                switch self {
+                case .full: number == index ? .error(ENOSPC) : nil
+                case .failure: number == index ? .error(EIO) : nil
+                case .interrupted: number == index ? .error(EINTR) : nil
+                case .short: number == index ? .short : nil
+                case .failsFromThenOn: number >= index ? .error(EIO) : nil
+                }
+            }
+        }
     }
 
     /// Either it works, or the error says what; afterwards nothing is claimed that is not there.
@@ -23,15 +36,7 @@ import TowlineEngine
         var failures = 0
         for index in 0..<image.count {
             let disk = SimulatedDisk()
-            let faulty = FaultySyscall(disk) { _, number in
-                switch fault {
-                case .full: number == index ? .error(ENOSPC) : nil
-                case .failure: number == index ? .error(EIO) : nil
-                case .interrupted: number == index ? .error(EINTR) : nil
-                case .short: number == index ? .short : nil
-                case .failsFromThenOn: number >= index ? .error(EIO) : nil
-                }
-            }
+            let faulty = FaultySyscall(disk, plan: fault.plan(at: index))
             do {
                 try await run(FileStorage(syscall: faulty, boot: Script.boot))
             } catch {
@@ -52,15 +57,7 @@ import TowlineEngine
         var failures = 0
         for index in plain.calls.indices {
             let disk = SimulatedDisk(type: 0xEF53)
-            let faulty = FaultySyscall(disk) { _, number in
-                switch fault {
-                case .full: number == index ? .error(ENOSPC) : nil
-                case .failure: number == index ? .error(EIO) : nil
-                case .interrupted: number == index ? .error(EINTR) : nil
-                case .short: number == index ? .short : nil
-                case .failsFromThenOn: number >= index ? .error(EIO) : nil
-                }
-            }
+            let faulty = FaultySyscall(disk, plan: fault.plan(at: index))
             let what = "\(fault) at \(index), \(plain.calls[index])"
             do {
                 try await runSmall(FileStorage(syscall: faulty, boot: Script.boot))

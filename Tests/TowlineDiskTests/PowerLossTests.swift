@@ -69,47 +69,61 @@ import TowlineEngine
         var generator = SeededGenerator(seed: seed &* 1_000_003)
         let disk = SimulatedDisk(ignored: ignored, type: 0xEF53)
         let storage = FileStorage(syscall: disk, boot: Script.boot)
+        // Both begin before there is a name to be found.
+        var parts: [OpenPart] = []
         for generation in 1...UInt32(generator.chance(50) ? 2 : 1) {
             let part = try storage.create(
                 Script.place, record: Script.record(generation: generation),
-                terms: CreateTerms(journaled: false, requiresFreeName: generation == 1, isAtHand: true))
+                terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
             let content = Script.contents[Int(generation)]
             let middle = Int.random(in: 1..<content.count, using: &generator)
             try content[..<middle].withUnsafeBytes { try part.sink.write($0, at: 0) }
             try content[middle...].withUnsafeBytes { try part.sink.write($0, at: Int64(middle)) }
-            #expect((disk.image.names[Script.name + ".tow"] == nil) == (generation == 1))
+            parts.append(part)
+        }
+        #expect(disk.image.names.isEmpty)
+        for (generation, part) in zip(UInt32(1)..., parts) {
             disk.note(.publishing(generation: generation))
-            // What replaces another has a name from the beginning.
-            let existing: ExistingPolicy = generation == 1 ? .fail : .overwrite
             _ = try await part.sink.publish(
-                PublishTerms(existing: existing, durable: true, length: Script.length, modified: 1_700_000_000))
+                PublishTerms(
+                    existing: generation == 1 ? .fail : .overwrite, durable: true, length: Script.length,
+                    modified: 1_700_000_000))
             disk.note(.published(generation: generation))
         }
-        let log = disk.log
         for _ in 0..<statesPerLog {
-            let count = Int.random(in: 0...log.count, using: &generator)
-            let isKill = generator.chance(15)
-            let image =
-                isKill
-                ? PowerLoss.kill(disk, after: count, log: log)
-                : PowerLoss.strike(disk, after: count, log: log, &generator)
-            var checker = Checker(image: image, events: log.prefix(count), base: DiskImage())
-            let found = await checker.check(boot: isKill ? Script.boot : BootIdentity(high: 2, low: 2))
-            tally.outcomes[found, default: 0] += 1
-            tally.violations += checker.violations.map { "seed \(seed), event \(count), kill \(isKill): \($0)" }
-            tally.states += 1
-            guard isKill, found == "finished" else { continue }
+            let state = await strike(disk, boot: Script.boot, seed: seed, &generator, &tally)
+            guard state.isKill, state.found == "finished" else { continue }
             // Somebody was told that it is there, after a kill that nothing was said before: then the power goes.
-            let second = SimulatedDisk(image, type: 0xEF53, log: Array(log.prefix(count)), base: disk.base)
+            let second = SimulatedDisk(
+                state.image, type: 0xEF53, log: Array(disk.log.prefix(state.count)), base: disk.base)
             guard case .finished = try FileStorage(syscall: second, boot: Script.boot).survey(Script.place) else {
                 Issue.record("finished, and not")
                 continue
             }
             let later = PowerLoss.strike(second, after: second.log.count, log: second.log, &generator)
             if Script.generation(of: later[Script.name]) == nil {
-                tally.violations.append("seed \(seed), event \(count): called finished, and lost")
+                tally.violations.append("seed \(seed), event \(state.count): called finished, and lost")
             }
         }
+    }
+
+    /// One state after a kill or a power loss, looked at with the eyes of the next run.
+    private func strike(
+        _ disk: SimulatedDisk, boot: BootIdentity, seed: UInt64, _ generator: inout SeededGenerator,
+        _ tally: inout Tally
+    ) async -> (count: Int, isKill: Bool, image: DiskImage, found: String) {
+        let log = disk.log
+        let count = Int.random(in: 0...log.count, using: &generator)
+        let isKill = generator.chance(15)
+        let image =
+            isKill
+            ? PowerLoss.kill(disk, after: count, log: log) : PowerLoss.strike(disk, after: count, log: log, &generator)
+        var checker = Checker(image: image, events: log.prefix(count), base: disk.base)
+        let found = await checker.check(boot: isKill ? boot : BootIdentity(high: 2, low: 2))
+        tally.outcomes[found, default: 0] += 1
+        tally.violations += checker.violations.map { "seed \(seed), event \(count), kill \(isKill): \($0)" }
+        tally.states += 1
+        return (count, isKill, image, found)
     }
 
     private struct Tally {
@@ -138,20 +152,7 @@ import TowlineEngine
             var next = Script(disk, seed: seed &+ 1_000_000, boot: boot)
             try await next.run(steps: Int.random(in: 1...30, using: &generator))
         }
-        let log = disk.log
-        for _ in 0..<statesPerLog {
-            let count = Int.random(in: 0...log.count, using: &generator)
-            let isKill = generator.chance(15)
-            let image =
-                isKill
-                ? PowerLoss.kill(disk, after: count, log: log)
-                : PowerLoss.strike(disk, after: count, log: log, &generator)
-            var checker = Checker(image: image, events: log.prefix(count), base: base)
-            let found = await checker.check(boot: isKill ? boot : BootIdentity(high: 2, low: 2))
-            tally.outcomes[found, default: 0] += 1
-            tally.violations += checker.violations.map { "seed \(seed), event \(count), kill \(isKill): \($0)" }
-            tally.states += 1
-        }
+        for _ in 0..<statesPerLog { _ = await strike(disk, boot: boot, seed: seed, &generator, &tally) }
     }
 }
 

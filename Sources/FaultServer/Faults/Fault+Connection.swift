@@ -101,8 +101,11 @@ extension Fault {
         Reply([.content(context.version.content, context.asked), .close])
     }
 
-    /// Row 51: a first line that is no status line.
-    package static let garbageStatusLine = Fault.head("garbageStatusLine") { head, _ in head.line = "HTTP/7.x OK maybe"
+    /// Row 51: a first line that is no status line. The body follows a moment later: who hangs up at the head is not told to
+    /// have fetched what sockets hold.
+    package static let garbageStatusLine = Fault("garbageStatusLine") { context in
+        let steps = context.correct.head { $0.line = "HTTP/7.x OK maybe" }.steps
+        return Reply(steps.prefix(1) + [.pause(.milliseconds(100))] + steps.dropFirst())
     }
 
     /// Row 51: the status 999.

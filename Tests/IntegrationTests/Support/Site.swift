@@ -94,7 +94,7 @@ final class Site: Sendable {
     @discardableResult
     func interrupt(
         after count: Int64, storage: any Storage = FileStorage(), for purpose: StopPurpose = .pause,
-        _ change: (inout DownloadOptions) -> Void = { _ in }, onStop: () -> Void = {}
+        _ change: (inout DownloadOptions) -> Void = { _ in }, onStop: () async throws -> Void = {}
     ) async throws -> Int {
         server.set(
             Behaviour { context in
@@ -107,7 +107,7 @@ final class Site: Sendable {
             }, storage: storage)
         async let outcome = download.run()
         await download.observer.wait { $0.heldBytes >= count }
-        onStop()
+        try await onStop()
         download.stop(purpose)
         #expect(await outcome.code == .cancelled)
         server.set(.correct, for: Site.path)
