@@ -217,7 +217,7 @@ let package = Package(
         .testTarget(
             name: "FaultServerTests", dependencies: ["FaultServer", "ShapingProxy"], swiftSettings: unmeasured),
         .testTarget(
-            name: "CommandLineTests", dependencies: ["FaultServer", "TestServers", "tow", "towd"],
+            name: "CommandLineTests", dependencies: ["FaultServer", "ShapingProxy", "TestServers", "tow", "towd"],
             swiftSettings: unmeasured
         ),
     ],

@@ -45,6 +45,14 @@ final class Attempt {
     /// The end of a response without a body whose head the receiver answered with `.pause`.
     var heldEnd: AttemptEnd?
 
+    /// When something of the answer came last; noted where others share the connection.
+    private var heard = MonotonicTime.never
+
+    /// Nothing of the answer has come for a while, or ever.
+    var isSilent: Bool {
+        phase != .body || heard < .never && heard.milliseconds(until: .now) >= 1000
+    }
+
     /// In what time after its head the body is expected to end.
     private var endLimit: Duration?
 
@@ -111,6 +119,7 @@ final class Attempt {
         case .head(let head, let framing):
             self.framing = framing
             phase = .body
+            if pool.isShared { heard = .now }
             if framing == .closed { handle.watchCloseNotify() }
             defer { deadlineDidChange(self) }
             switch receiver.receivedHead(head) {
@@ -133,6 +142,7 @@ final class Attempt {
         guard decidedEnd == nil, phase == .body else { return 0 }
         guard pause.isNone else { return Int(CURL_WRITEFUNC_PAUSE) }
         guard !bytes.isEmpty else { return 0 }
+        if pool.isShared { heard = .now }
         switch receiver.receivedBody(bytes) {
         case .consumed:
             return bytes.count

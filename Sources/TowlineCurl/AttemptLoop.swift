@@ -11,7 +11,7 @@ final class AttemptLoop {
     private let attemptDidEnd: () -> Void
 
     private var attempts: [AttemptID: Attempt] = [:]
-    private var poolsByOptions: [ConnectionOptions: ConnectionPool] = [:]
+    private var poolsByKey: [PoolKey: ConnectionPool] = [:]
     private var poolsByTag: [UInt32: ConnectionPool] = [:]
     private var lastTag: UInt32 = 0
     private var deadlines = DeadlineQueue()
@@ -85,7 +85,7 @@ final class AttemptLoop {
             let url = request.url.requestText
             try RequestFields.check(url, request.fields)
             let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
-            let pool = try pool(for: options)
+            let pool = try pool(for: PoolKey(options: options, isShared: request.sharesConnection && options.mayShare))
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, "out of memory") }
             let attempt = Attempt(
                 id: request.id, receiver: receiver, pool: pool, handle: handle, headTimeout: options.headTimeout,
@@ -106,7 +106,9 @@ final class AttemptLoop {
 
     /// Ends an attempt as cancelled.
     func cancel(_ id: AttemptID) {
-        if let attempt = attempts[id] { end(attempt, .cancelled) }
+        guard let attempt = attempts[id] else { return }
+        retireIfSilent(attempt)
+        end(attempt, .cancelled)
     }
 
     /// Goes on with a paused attempt, also with one that waits for a delay: the receiver will say if that is too early.
@@ -119,18 +121,24 @@ final class AttemptLoop {
     func stop() {
         // An `ended` callback must not find a half-dead loop, but what it starts goes elsewhere by now.
         for attempt in Array(attempts.values) { end(attempt, .cancelled) }
-        poolsByOptions.removeAll()
+        poolsByKey.removeAll()
         poolsByTag.removeAll()
     }
 
     // MARK: Pools
 
-    private func pool(for options: ConnectionOptions) throws(TransportFailure) -> ConnectionPool {
-        if let pool = poolsByOptions[options] { return pool }
+    /// What attempts have in common that may use one another's connections.
+    private struct PoolKey: Hashable {
+        let options: ConnectionOptions
+        let isShared: Bool
+    }
+
+    private func pool(for key: PoolKey) throws(TransportFailure) -> ConnectionPool {
+        if let pool = poolsByKey[key] { return pool }
         lastTag &+= 1
         if lastTag == EventPoll.alarmTag { lastTag = 1 }
-        let pool = try ConnectionPool(options: options, tag: lastTag, poll: poll)
-        poolsByOptions[options] = pool
+        let pool = try ConnectionPool(options: key.options, isShared: key.isShared, tag: lastTag, poll: poll)
+        poolsByKey[key] = pool
         poolsByTag[lastTag] = pool
         return pool
     }
@@ -147,8 +155,19 @@ final class AttemptLoop {
     }
 
     private func drop(_ pool: ConnectionPool) {
-        if poolsByOptions[pool.options] === pool { poolsByOptions[pool.options] = nil }
+        retire(pool)
         poolsByTag[pool.tag] = nil
+    }
+
+    /// libcurl does not notice that a connection has fallen silent, and would put the next stream on it.
+    private func retireIfSilent(_ attempt: Attempt) {
+        if attempt.pool.isShared, attempt.isSilent { retire(attempt.pool) }
+    }
+
+    /// Begins no further attempt in that pool.
+    private func retire(_ pool: ConnectionPool) {
+        let key = PoolKey(options: pool.options, isShared: pool.isShared)
+        if poolsByKey[key] === pool { poolsByKey[key] = nil }
     }
 
     /// Gives up a pool whose multi handle refuses to go on, which it does for lack of memory or descriptors.
@@ -172,6 +191,7 @@ final class AttemptLoop {
 
     private func deadlineCame(for attempt: Attempt) {
         if attempt.phase == .requested {
+            retireIfSilent(attempt)
             end(attempt, .failed(TransportFailure(.headTimedOut, "no response head in time")))
         } else if !attempt.pause.isNone {
             resume(attempt)

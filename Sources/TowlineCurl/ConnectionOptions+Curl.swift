@@ -15,6 +15,10 @@ extension ConnectionOptions {
         return options
     }
 
+    /// Whether libcurl 7.88 can put several streams on a connection: not where HTTP/2 is spoken unasked, since it begins
+    /// anew on a connection that it uses again (curl pull request 10643, mended in 8.0).
+    var mayShare: Bool { httpProtocol != .http2PriorKnowledge }
+
     /// Sets everything on a handle that does not differ between two attempts with these options.
     func apply(to handle: EasyHandle) {
         applyRules(to: handle)

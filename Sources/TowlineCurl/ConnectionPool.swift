@@ -10,6 +10,8 @@ internal import TowlineEngine
 final class ConnectionPool {
     /// What the pool's connections were made with; credentials are in it only if they may be sent.
     let options: ConnectionOptions
+    /// Whether its attempts may be streams of one connection.
+    let isShared: Bool
     /// Names the pool among those of an `EventPoll`.
     let tag: UInt32
     let multi: UnsafeMutableRawPointer
@@ -31,7 +33,7 @@ final class ConnectionPool {
     private static let maximumIdleHandles = 64
 
     /// Throws `local` if a file named in the options cannot be read, or memory ran out.
-    init(options: ConnectionOptions, tag: UInt32, poll: EventPoll) throws(TransportFailure) {
+    init(options: ConnectionOptions, isShared: Bool, tag: UInt32, poll: EventPoll) throws(TransportFailure) {
         try Self.check(options)
         guard CurlLibrary.initialisation == CURLE_OK, let multi = curl_multi_init() else {
             throw TransportFailure(.local, "libcurl cannot be initialised")
@@ -41,6 +43,7 @@ final class ConnectionPool {
             throw TransportFailure(.local, "out of memory")
         }
         self.options = options
+        self.isShared = isShared
         self.tag = tag
         self.poll = poll
         self.multi = multi
@@ -60,8 +63,10 @@ final class ConnectionPool {
         _ = ccurl_multi_set_socket_callback(multi, Self.socketChanged)
         _ = ccurl_multi_set_pointer(multi, CURLMOPT_TIMERDATA, context)
         _ = ccurl_multi_set_timer_callback(multi, Self.timerChanged)
-        // Segments over one TCP connection gain nothing: a running attempt has its connection to itself.
-        _ = ccurl_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING))
+        // Segments over one TCP connection gain nothing: a running attempt has its connection to itself, unless it says
+        // otherwise. In libcurl 7.88 one stream that is paused holds up its whole connection.
+        _ = ccurl_multi_set_long(
+            multi, CURLMOPT_PIPELINING, Int(isShared ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
         limitConnections(connectionLimit)
         // Further connections to a host resume the first one's TLS session. No lock: one thread uses the share.
         _ = ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
@@ -93,6 +98,8 @@ final class ConnectionPool {
         guard let handle = EasyHandle() else { return nil }
         _ = ccurl_set_pointer(handle.pointer, CURLOPT_SHARE, share)
         options.apply(to: handle)
+        // The first connection is waited for, rather than one more opened beside it.
+        if isShared { handle.set(CURLOPT_PIPEWAIT, 1) }
         return handle
     }
 

@@ -25,6 +25,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     static let gatherLimit = CreateTerms.mostAtHand
     /// What comes more slowly is written as it comes.
     private static let gatherTime = Duration.milliseconds(20)
+    /// On a connection that is shared nothing else may be done: whoever waits there for its place makes all wait.
+    private static let sharedGatherTime = Duration.seconds(1)
 
     /// Bytes between two marks at most; what a SIGKILL costs beyond what the socket holds.
     static let markInterval: Int64 = 128 << 10
@@ -75,6 +77,10 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private var untold: ResponseVerdict?
     /// The answer was told of, and not paused: what comes before it has a place must wait.
     private var isAwaited = false
+    /// Whether the answer is a stream of HTTP/2. Asked, as the next one is, by whom something of it was reported to.
+    private(set) var isStream = false
+    /// Whether the body is wanted and not known to be small.
+    private(set) var isLong = false
     /// What came and has no place yet.
     private var gathered: [UInt8] = []
     /// How a delivered answer ended.
@@ -130,6 +136,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     func receivedHead(_ head: ResponseHead) -> HeadDisposition {
         let verdict = ResponseEvaluator.verdict(on: head, to: plan.question)
+        isStream = head.version == .http2
         var disposition = HeadDisposition.pause
         switch verdict {
         case .partial(let range, let facts):
@@ -149,7 +156,12 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         if let length = gatherable(verdict) {
             untold = verdict
             gathered = buffers.take(length)
-            return .proceedBriefly(within: Self.gatherTime)
+            return .proceedBriefly(within: plan.sharesConnection ? Self.sharedGatherTime : Self.gatherTime)
+        }
+        isLong = disposition == .pause
+        if plan.sharesConnection, isLong {
+            result = .needsOwnConnection
+            return .stop
         }
         report(.answered(plan.id, verdict))
         return disposition

@@ -101,7 +101,7 @@ private final class BatchRelay: TransferObserver {
     }
 
     func progressed(_ snapshot: TransferSnapshot) {
-        if snapshot.state == .publishing { slot.fetched() }
+        if snapshot.state == .publishing { slot.fetched(isShared: snapshot.sharedConnection) }
         observer.progressed(number, snapshot)
     }
     func noticed(_ notice: TransferNotice) { observer.noticed(number, notice) }

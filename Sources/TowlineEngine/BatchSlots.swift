@@ -22,9 +22,9 @@ final class BatchSlots: Sendable {
         fileprivate init(_ slots: BatchSlots) { self.slots = slots }
 
         /// Its bytes are there.
-        func fetched() {
+        func fetched(isShared: Bool) {
             guard isFetching.exchange(false, ordering: .relaxed) else { return }
-            slots.release { end(&$0) }
+            slots.release { end(&$0, isShared) }
         }
 
         /// It is over.
@@ -32,13 +32,13 @@ final class BatchSlots: Sendable {
             let wasFetching = isFetching.exchange(false, ordering: .relaxed)
             slots.release { state in
                 state.running -= 1
-                if wasFetching { end(&state) }
+                if wasFetching { end(&state, false) }
             }
         }
 
-        private func end(_ state: inout State) {
+        private func end(_ state: inout State, _ isShared: Bool) {
             state.fetching -= 1
-            state.concurrency.fetched(after: MonotonicClock.now - began)
+            state.concurrency.fetched(after: MonotonicClock.now - began, isShared: isShared)
         }
     }
 

@@ -11,6 +11,7 @@ package final class HostBoard: Sendable {
         var usual: Int?
         /// Requests under way.
         var connections = 0
+        var sharing = SharingPolicy()
     }
 
     /// What is worth knowing in the next process, too.
@@ -46,6 +47,7 @@ package final class HostBoard: Sendable {
                 entry.ceiling = max(1, min(known ?? count, count))
                 entry.ceilingEnd = now + Self.ceilingLife
             case .paysOff(let count): entry.usual = max(1, count)
+            case .streamStalled: entry.sharing.answered(.broken)
             }
             entries[origin] = entry
         }
@@ -75,7 +77,9 @@ package final class HostBoard: Sendable {
             guard var entry = entries[origin] else { return }
             entry.connections -= 1
             // A list of a million hosts leaves nothing behind of those that said nothing.
-            let isEmpty = entry.connections == 0 && entry.notBefore == nil && entry.ceiling == nil && entry.usual == nil
+            let isEmpty =
+                entry.connections == 0 && entry.notBefore == nil && entry.ceiling == nil && entry.usual == nil
+                && !entry.sharing.shares
             entries[origin] = isEmpty ? nil : entry
         }
     }
@@ -87,10 +91,25 @@ package final class HostBoard: Sendable {
     package func overrule(_ origin: HTTPURL.Origin) { entries.withLock { $0[origin]?.notBefore = nil } }
 
     /// What decides at a host, looked up together.
-    func standing(_ origin: HTTPURL.Origin) -> (notBefore: Duration?, ceiling: Int?, connections: Int) {
-        guard let entry = entries.withLock({ $0[origin] }) else { return (nil, nil, 0) }
+    func standing(_ origin: HTTPURL.Origin) -> Standing {
+        guard let entry = entries.withLock({ $0[origin] }) else { return Standing() }
         let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
-        return (entry.notBefore, ceiling, entry.connections)
+        return Standing(
+            notBefore: entry.notBefore, ceiling: ceiling, connections: entry.connections,
+            sharesConnections: entry.sharing.shares)
+    }
+
+    /// What decides at a host.
+    struct Standing {
+        var notBefore: Duration?
+        var ceiling: Int?
+        var connections = 0
+        var sharesConnections = false
+    }
+
+    /// How an answer over HTTP/2 looked.
+    func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin) {
+        entries.withLock { $0[origin, default: Entry()].sharing.answered(answer) }
     }
 
     /// How long it still wants to be left alone; `nil` if it does not.

@@ -47,11 +47,11 @@ extension TransferRun {
             makeHasher: { storage.hasher(for: $0) },
             report: { mailbox.post(.attempt($0)) })
         writers[plan.id] = writer
-        services.board.began(plan.url.origin)
+        if !plan.sharesConnection { services.board.began(plan.url.origin) }
         services.transport.start(
             AttemptRequest(
                 id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
-                connection: options.connection), receiver: writer)
+                connection: options.connection, sharesConnection: plan.sharesConnection), receiver: writer)
     }
 
     private func proceed(_ id: AttemptID) {

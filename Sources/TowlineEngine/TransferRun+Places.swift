@@ -147,7 +147,7 @@ extension TransferRun {
         case .fail:
             throw TowlineError(
                 .destinationExists,
-                "\(place.path) exists and is not known to be this download; --if-exists says what to do with it")
+                "\(place.path) exists and is not known to be this download: remove it, or ask to overwrite or rename")
         }
     }
 

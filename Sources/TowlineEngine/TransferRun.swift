@@ -112,7 +112,9 @@ final class TransferRun {
 
     private func handle(_ event: Event) {
         switch event {
-        case .attempt(.answered(let id, let verdict)): step(.answered(id, verdict))
+        case .attempt(.answered(let id, let verdict)):
+            if writers[id]?.isLong == true { tellSharing(id, .long) }
+            step(.answered(id, verdict))
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
         case .attempt(.arrived(let id)): if let writer = writers[id] { attemptEnded(id, writer.conclude()) }
@@ -173,6 +175,7 @@ final class TransferRun {
 
     /// An answer came with all of its body: what it leads to is done before the body's bytes are written.
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
+        if writers[id]?.holdsWhole == true { tellSharing(id, .small) }
         self.delivered = id
         step(.answered(id, verdict))
         self.delivered = nil
@@ -182,9 +185,20 @@ final class TransferRun {
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
         // The slot is free before the next attempt starts, which can then go on with it.
         if let slot = slots.removeValue(forKey: id) { part?.journal?.release(slot) }
-        if let writer = writers[id] { services.board.ended(writer.plan.url.origin) }
+        if let writer = writers[id], !writer.plan.sharesConnection { services.board.ended(writer.plan.url.origin) }
+        switch result {
+        case .needsOwnConnection: tellSharing(id, .long)
+        case .failed: if writers[id]?.plan.sharesConnection == true { tellSharing(id, .broken) }
+        default: break
+        }
         step(.ended(id, result))
         writers[id] = nil
+    }
+
+    /// What is known of a host's answers decides whether the next ones share a connection.
+    private func tellSharing(_ id: AttemptID, _ answer: SharingPolicy.Answer) {
+        guard let writer = writers[id], writer.isStream || writer.plan.sharesConnection else { return }
+        services.board.answered(answer, from: writer.plan.url.origin)
     }
 
     /// One event through the machine, and its actions out of it.
@@ -199,7 +213,10 @@ final class TransferRun {
         let now = MonotonicClock.now
         return TransferContext(
             now: now, progress: progress, hostNotBefore: host.notBefore, hostCeiling: host.ceiling,
-            hostConnections: host.connections, jitter: Backoff.jitter(at: now))
+            hostConnections: host.connections,
+            // A limit pauses one connection after the other, each with all that share it.
+            sharesConnections: host.sharesConnections && limiter.rate == 0 && services.limiter.rate == 0,
+            jitter: Backoff.jitter(at: now))
     }
 
     private func checkPart() {

@@ -63,6 +63,26 @@ struct LogTests {
         #expect(log.take() == "")
     }
 
+    @Test func severalEndWithASummary() throws {
+        var log = PlainLog(detail: .withoutProgress)
+        for number in 1...3 { log.started(number, try options(), now: .zero) }
+        var broken = snapshot(500)
+        broken.receivedBytes = 1024
+        log.progressed(2, broken, now: .seconds(1))
+        let whole = CompletedTransfer(outcome: .streamed(length: 3072), receivedBytes: 3072)
+        log.ended(1, .success(whole), now: .seconds(1))
+        log.ended(2, .failure(TowlineError(.notFound, "no such file")), now: .seconds(1))
+        log.ended(3, .failure(TowlineError(.cancelled, "interrupted")), now: .seconds(2))
+        _ = log.take()
+        log.closed(exitStatus: 130, interrupted: true, now: .seconds(2))
+        #expect(
+            log.take() == """
+                1 done, 1 failed, 1 interrupted; 4.0 KiB in 2 s, 2.0 KiB/s
+                Interrupted. Everything is kept: run the same command again to go on.
+
+                """)
+    }
+
     // MARK: JSON
 
     private func objects(_ text: String) throws -> [[String: Any]] {

@@ -148,7 +148,32 @@ struct MessageTests {
         let result = try await CommandRun.run(
             ["get", "--retry-wait", "0.5", server.url("/data.bin")], directory: place.url)
         #expect(result.status == 0)
-        #expect(result.stderr.split(separator: "\n").count { $0.contains("next attempt") } == 1, "\(result.stderr)")
+        let said = result.stderr.split(separator: "\n").filter { $0.contains("next attempt") }
+        #expect(said.count == 1 && said[0].contains("(try 1 of 20); next attempt in 0:0"), "\(result.stderr)")
+        await server.stop()
+    }
+
+    @Test func aNameThatIsTakenSaysWhichOptionDecides() async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let place = try TestDirectory()
+        try Data("mine".utf8).write(to: place.file("data.bin"))
+        let result = try await CommandRun.run(
+            ["get", "--if-exists", "fail", server.url("/data.bin")], directory: place.url)
+        #expect(result.status == 7)
+        #expect(result.stderr.contains("tow: data.bin exists and is not known to be this download"), "\(result.stderr)")
+        #expect(result.stderr.contains("overwrite or rename (--if-exists)"), "\(result.stderr)")
+        await server.stop()
+    }
+
+    @Test func severalEndWithASummary() async throws {
+        let server = try await FaultServer.start(["/a": file(), "/b": file()])
+        let place = try TestDirectory()
+        let result = try await CommandRun.run(
+            ["get", "--max-tries", "1", server.url("/a"), server.url("/b"), server.url("/none")],
+            directory: place.url)
+        #expect(result.status == 8)
+        let last = result.stderr.split(separator: "\n").last ?? ""
+        #expect(last.hasPrefix("2 done, 1 failed; 6.0 MiB in "), "\(result.stderr)")
         await server.stop()
     }
 

@@ -95,10 +95,20 @@ struct TerminalBoardTests {
         board.started(1, try options("one"), now: .zero)
         board.progressed(1, snapshot(512, of: 2048), now: .zero)
         board.ended(1, .failure(TowlineError(.cancelled, "interrupted")), now: .seconds(1))
-        board.closed(exitStatus: 130, interrupted: true)
+        board.closed(exitStatus: 130, interrupted: true, now: .seconds(1))
         var screen = ScreenModel(width: 100)
         screen.write(board.frame(width: 100, height: 24, now: .seconds(1), isLast: true))
-        #expect(screen.text == ["! one  interrupted; 512 B of 2.0 KiB kept", Phrases.resumeHint(startsOver: false)])
+        #expect(screen.text == ["! one  interrupted; 512 B of 2.0 KiB kept", Phrases.resumeHint(goesOn: true)])
+    }
+
+    @Test func whereNothingCameNothingIsSaidToBeKept() throws {
+        var board = TerminalBoard(style: ProgressBarTests.ascii)
+        board.started(1, try options("one"), now: .zero)
+        board.ended(1, .failure(TowlineError(.cancelled, "interrupted")), now: .seconds(1))
+        board.closed(exitStatus: 130, interrupted: true, now: .seconds(1))
+        var screen = ScreenModel(width: 100)
+        screen.write(board.frame(width: 100, height: 24, now: .seconds(1), isLast: true))
+        #expect(screen.text == ["! one  interrupted before a byte came", "Interrupted. Run the same command again."])
     }
 
     @Test func messagesOfServersAreHarmless() throws {

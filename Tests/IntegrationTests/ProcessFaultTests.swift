@@ -187,21 +187,28 @@ struct ProcessFaultTests {
     /// A disk whose syncs take seconds: what goes on at once or is to go waits for none, a pause for all of it, so that
     /// the place is free afterwards, and the end of the process for as long as it may.
     @Test(arguments: [StopPurpose.discard, .pause, .close]) func stopOnASlowDisk(_ purpose: StopPurpose) async throws {
+        var isInTime = false
+        for _ in 0..<5 where !isInTime { isInTime = try await stopsOnASlowDisk(purpose) }
+        #expect(isInTime, "never stopped within its first second")
+    }
+
+    /// `false`: a busy machine was so late that a regular checkpoint came before the stop, which is another story.
+    private func stopsOnASlowDisk(_ purpose: StopPurpose) async throws -> Bool {
+        var isInTime = true
         try await Site.with(try await Site()) { site in
             let storage = SlowStorage(.seconds(3))
             var start = ContinuousClock.now
-            // Regular ones come after a second, if a busy machine is that late.
-            var regular = 0
             try await site.interrupt(
                 after: 200_000, storage: storage, for: purpose,
                 onStop: {
                     // One that is due began with what was just heard.
                     try await Task.sleep(for: .milliseconds(20))
-                    regular = storage.checkpoints
+                    isInTime = storage.checkpoints == 0
                     start = .now
                 })
+            guard isInTime else { return }
             let time = ContinuousClock.now - start
-            #expect(storage.checkpoints - regular == (purpose == .discard ? 0 : 1))
+            #expect(storage.checkpoints == (purpose == .discard ? 0 : 1))
             switch purpose {
             case .discard: #expect(time < .seconds(2))
             case .pause:
@@ -216,6 +223,7 @@ struct ProcessFaultTests {
             case .close: #expect(time < .seconds(2))
             }
         }
+        return isInTime
     }
 
     /// Row 79: 64 MB for the program and the pages of its files: it neither grows nor is killed.

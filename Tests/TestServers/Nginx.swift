@@ -31,7 +31,9 @@ package final class Nginx: Sendable {
         certificates = try Certificates(in: folder)
         plainPort = Loopback.freePort()
         var ports: [String: UInt16] = [:]
-        for name in ["http2", "old-tls", "away"] + Self.certificateNames { ports[name] = Loopback.freePort() }
+        for name in ["http2", "http2-brief", "old-tls", "away"] + Self.certificateNames {
+            ports[name] = Loopback.freePort()
+        }
         self.ports = ports
         try folder.write("small", "0123456789")
         try Data(Self.content.bytes(in: 0..<Self.largeLength)).write(to: URL(fileURLWithPath: folder.path + "/large"))
@@ -47,7 +49,7 @@ package final class Nginx: Sendable {
         let locations = locations(path, away: port("away"))
         func tls(_ listen: String, _ certificate: String, _ more: String = "") -> String {
             """
-            server { listen 127.0.0.1:\(port(listen)) ssl \(listen == "http2" ? "http2" : "");
+            server { listen 127.0.0.1:\(port(listen)) ssl \(listen.hasPrefix("http2") ? "http2" : "");
               ssl_certificate \(path)/\(certificate).pem; ssl_certificate_key \(path)/\(certificate).key; \(more)
               \(locations) }
 
@@ -68,6 +70,7 @@ package final class Nginx: Sendable {
               server { listen 127.0.0.1:\(port("away")); \(locations) }
               \(servers)
               \(tls("http2", "good"))
+              \(tls("http2-brief", "good", "keepalive_requests 20;"))
               \(tls("old-tls", "good", "ssl_protocols TLSv1.1; ssl_ciphers ALL:@SECLEVEL=0;"))
             }
             """
@@ -95,7 +98,8 @@ package final class Nginx: Sendable {
 
     package func url(_ path: String) -> String { "http://127.0.0.1:\(plainPort)/\(path)" }
 
-    /// - Parameter certificate: a certificate's name, or `http2`, which has the good one.
+    /// - Parameter certificate: a certificate's name, or `http2`, which has the good one, or `http2-brief`, the same with 20
+    ///   requests for each connection.
     package func url(_ path: String, certificate: String) -> String {
         "https://127.0.0.1:\(ports[certificate, default: 0])/\(path)"
     }

@@ -8,8 +8,12 @@ import TowlineCore
 struct GatheringTests {
     private static let length: Int64 = 3000
 
-    private func bench(limiters: [RateLimiter] = [], mayGather: Bool = true) throws -> WriterBench {
-        try WriterBench(ByteRange(0, .max), joinsDirectly: false, limiters: limiters, mayGather: mayGather)
+    private func bench(
+        limiters: [RateLimiter] = [], mayGather: Bool = true, sharesConnection: Bool = false
+    ) throws -> WriterBench {
+        try WriterBench(
+            ByteRange(0, .max), joinsDirectly: false, limiters: limiters, mayGather: mayGather,
+            sharesConnection: sharesConnection)
     }
 
     /// The head of an answer that is the whole file.
@@ -164,6 +168,28 @@ struct GatheringTests {
         #expect(WriterBench.word(bench.writer.conclude()) == "digest from 0")
     }
 
+    @Test("on a connection that is shared it may take longer, and what is not small is given up")
+    func shared() throws {
+        func disposition(_ head: ResponseHead, over version: ResponseHead.Version) throws -> (HeadDisposition, String?)
+        {
+            let bench = try bench(sharesConnection: true)
+            var head = head
+            head.version = version
+            let disposition = bench.writer.receivedHead(head)
+            if disposition == .stop { bench.writer.ended(.stopped) }
+            return (disposition, bench.ending)
+        }
+        #expect(try disposition(head(Self.length), over: .http2) == (.proceedBriefly(within: .seconds(1)), nil))
+        #expect(try disposition(head(Self.length), over: .http1_1) == (.proceedBriefly(within: .seconds(1)), nil))
+        let long = head(AttemptWriter.gatherLimit + 1)
+        #expect(try disposition(long, over: .http2) == (.stop, "alone"))
+        #expect(try disposition(long, over: .http1_1) == (.stop, "alone"))
+        #expect(try disposition(ResponseHead(status: 200), over: .http2) == (.stop, "alone"))
+        // What nobody wants is read as from any other connection.
+        let missing = ResponseHead(status: 404, fields: HTTPFields([("Content-Length", "9")]))
+        #expect(try disposition(missing, over: .http2) == (.proceed, nil))
+    }
+
     @Test("what is longer, of unknown length, a part, or goes to a stream, is not held")
     func notHeld() throws {
         #expect(try bench().writer.receivedHead(head(AttemptWriter.gatherLimit + 1)) == .pause)
@@ -187,11 +213,11 @@ struct BatchSlotsTests {
         let second = await slots.take()
         let third = Task { await slots.take() }
         while !slots.isWaitedFor { await Task.yield() }
-        first.fetched()
+        first.fetched(isShared: false)
         _ = await third.value
         let fourth = Task { await slots.take() }
         while !slots.isWaitedFor { await Task.yield() }
-        first.fetched()
+        first.fetched(isShared: false)
         first.ended()
         #expect(slots.isWaitedFor)
         second.ended()
@@ -204,7 +230,7 @@ struct BatchSlotsTests {
         var taken: [BatchSlots.Slot] = []
         for _ in 0..<7 {
             let slot = await slots.take()
-            slot.fetched()
+            slot.fetched(isShared: false)
             taken.append(slot)
         }
         let next = Task { await slots.take() }
@@ -219,7 +245,7 @@ struct BatchSlotsTests {
     func single() async {
         let slots = BatchSlots(BatchConcurrency(fixed: 1))
         let first = await slots.take()
-        first.fetched()
+        first.fetched(isShared: false)
         let second = Task { await slots.take() }
         while !slots.isWaitedFor { await Task.yield() }
         try? await Task.sleep(for: .milliseconds(20))

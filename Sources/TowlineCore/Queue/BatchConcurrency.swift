@@ -1,17 +1,21 @@
 /// How many downloads of a batch fetch at once.
 ///
 /// Unless the user says, five: each may take sixteen connections. While they are so short that most of their time goes
-/// for asking, sixteen, which is what one host gets anyway (DESIGN.md §5).
+/// for asking, sixteen, which is what one host gets anyway (DESIGN.md §5). Where they are streams of one connection, what a
+/// server is usually ready for at once: RFC 9113 §6.5.2 recommends that it be no less than a hundred.
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
+    private static let mostOfShort = 16
     /// As many as these are unless the user says.
-    package static let most = 16
+    package static let most = 64
     /// Downloads that take less, on average of the last ones, are short.
     private static let short = 1.0
 
     private let fixed: Int?
     /// Seconds that the last ones took, each counting an eighth less than the one after it.
     private var mean: Double?
+    /// Which share of them came over a connection that others share, weighed the same.
+    private var shared = 0.0
 
     /// - Parameter fixed: what the user says; `nil`: whatever suits the downloads.
     package init(fixed: Int? = nil) { self.fixed = fixed.map { max(1, $0) } }
@@ -20,7 +24,7 @@ package struct BatchConcurrency: Sendable {
     package var limit: Int {
         if let fixed { return fixed }
         guard let mean, mean < Self.short else { return Self.usual }
-        return Self.most
+        return shared > 0.9 ? Self.most : Self.mostOfShort
     }
 
     /// For so many at once there are descriptors: a part file, its journal and a connection each, and some for the process.
@@ -35,7 +39,7 @@ package struct BatchConcurrency: Sendable {
     /// many as are tried, beside those that wait for the disk.
     package static func isScarce(descriptors: Int, concurrency: Int?, connections: Int?, publishing: Int) -> Bool {
         let each = 2 + (connections ?? ConnectionBudget.most)
-        return descriptors < 2 * (reserved + each * (concurrency ?? most) + publishing)
+        return descriptors < 2 * (reserved + each * (concurrency ?? mostOfShort) + publishing)
     }
 
     /// What the process itself needs: standard streams, event queues, directories, libraries.
@@ -44,7 +48,8 @@ package struct BatchConcurrency: Sendable {
     package static let mostPublishing = 128
 
     /// A download has its bytes, or is over without, so long after it began.
-    package mutating func fetched(after duration: Duration) {
+    package mutating func fetched(after duration: Duration, isShared: Bool = false) {
+        shared += ((isShared ? 1 : 0) - shared) / 8
         let seconds = duration.seconds
         mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
     }

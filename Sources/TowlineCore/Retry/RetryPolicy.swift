@@ -60,7 +60,9 @@ package struct RetryPolicy: Hashable, Sendable {
 
     /// Whether `failures` in a row are too many.
     package func isExhausted(failures: Int, limit: Int?) -> Bool {
-        let allowed = [maxTries, limit ?? 0].filter { $0 > 0 }.min()
-        return allowed.map { failures >= $0 } ?? false
+        allowedTries(limit: limit).map { failures >= $0 } ?? false
     }
+
+    /// Attempts in a row that may bring nothing; `nil`: no end.
+    package func allowedTries(limit: Int?) -> Int? { [maxTries, limit ?? 0].filter { $0 > 0 }.min() }
 }

@@ -36,6 +36,8 @@ package enum HostReport: Hashable, Sendable {
     case connections(Int)
     /// More connections than that bring no more bytes.
     case paysOff(Int)
+    /// A stream of a connection that several share stood still.
+    case streamStalled
 }
 
 /// How a transfer ended.
@@ -88,4 +90,6 @@ package struct AttemptPlan: Hashable, Sendable {
     package var isConfirmation: Bool
     /// Whether it races another for the same bytes.
     package var isRace: Bool
+    /// Whether it may be one of several streams of a connection. Then nothing but a small file may come of it.
+    package var sharesConnection = false
 }

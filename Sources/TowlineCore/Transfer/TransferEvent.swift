@@ -47,6 +47,8 @@ package enum AttemptResult: Sendable {
     case overlapDiffers
     /// The content does not hash to its `Content-Digest`; what it wrote, from the offset on, is wrong.
     case digestDiffers(from: Int64)
+    /// It shared a connection, and what it was about to bring is not small: given up before a byte of it was taken.
+    case needsOwnConnection
 }
 
 /// How far an attempt is.
@@ -78,6 +80,8 @@ package struct TransferContext: Sendable {
     package var hostCeiling: Int?
     /// Connections that this process has to the host, those of this transfer among them.
     package var hostConnections: Int
+    /// Whether small files of the host are asked for over a connection that they share.
+    package var sharesConnections: Bool
     /// A random number in 0 ..< 1.
     package var jitter: Double
     /// Connections that other transfers have to the host.
@@ -86,13 +90,14 @@ package struct TransferContext: Sendable {
     /// Makes one.
     package init(
         now: Duration, progress: [AttemptID: AttemptProgress] = [:], hostNotBefore: Duration? = nil,
-        hostCeiling: Int? = nil, hostConnections: Int = 0, jitter: Double = 0.5
+        hostCeiling: Int? = nil, hostConnections: Int = 0, sharesConnections: Bool = false, jitter: Double = 0.5
     ) {
         self.now = now
         self.progress = progress
         self.hostNotBefore = hostNotBefore
         self.hostCeiling = hostCeiling
         self.hostConnections = hostConnections
+        self.sharesConnections = sharesConnections
         self.jitter = jitter
     }
 }

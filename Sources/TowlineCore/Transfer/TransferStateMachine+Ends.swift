@@ -14,6 +14,9 @@ extension TransferStateMachine {
             return drained()
         case .failed(let failure): return failed(attempt, failure, context) + drained()
         case .overlapDiffers: return seamDiffers() + drained()
+        case .needsOwnConnection:
+            needsOwnConnection = true
+            return drained()
         case .cancelled, .sinkFailed, .digestDiffers: return drained()
         }
     }
@@ -23,6 +26,7 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         guard attempt.isAccepted else { return [] }
         if attempt.position > attempt.plan.lease.lowerBound { tally.failures = 0 }
+        sharedConnection = attempt.plan.sharesConnection
         if ledger.completeLength != nil {
             // The close of a connection ends a body only where nothing better says how long it is; and an answer that
             // brought nothing, however orderly, is no progress.
@@ -60,6 +64,13 @@ extension TransferStateMachine {
             notBefore = nil
             guard liveCount == 0 else { return [] }
             return [.notice(TransferNotice(.info, .retrying, "\(reason); going on from there"))]
+        }
+        if attempt.plan.sharesConnection, !attempt.isAccepted,
+            failure.kind == .closedBeforeHead || failure.kind == .streamRefused
+        {
+            // A connection that ends takes what others had on it along (RFC 9113 §6.8): that says nothing of this one.
+            needsOwnConnection = true
+            return []
         }
         let working = working(context).count
         if working > 0 {
@@ -100,8 +111,11 @@ extension TransferStateMachine {
         let delay = max(terms.retry.backoff.delay(failures: tally.failures, jitter: context.jitter), wait ?? .zero)
         notBefore = context.now + delay
         waitReason = reason
+        if let allowed = terms.retry.allowedTries(limit: limit) {
+            waitReason += " (try \(tally.failures) of \(allowed))"
+        }
         waitsForServer = wait != nil
-        let text = "\(reason); next attempt in \(DurationText.format(delay))"
+        let text = "\(waitReason); next attempt in \(DurationText.format(delay))"
         return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
@@ -146,5 +160,19 @@ extension TransferStateMachine {
         let size = ByteCountText.format(wrong.count)
         let text = "\(size) did not match their Content-Digest; fetching them again"
         return [.withdraw(wrong), .notice(TransferNotice(.warning, .retrying, text))]
+    }
+
+    /// Linux may drop pages whose write-back failed: what was not durable is missing again.
+    mutating func lostBytes(_ durable: ByteRangeSet, _ error: TowlineError) -> [TransferAction] {
+        tally.syncFailures += 1
+        // Not what the journal says beyond it: a copy's last bytes are not believed yet.
+        var lost = ledger.written
+        lost.subtract(durable)
+        for range in lost.ranges { ledger.withdraw(range) }
+        for id in attempts.keys { attempts[id]?.isDisbelieved = true }
+        guard tally.syncFailures < 2 else { return fail(error) }
+        let notice = TransferNotice(
+            .warning, .disk, "\(error.message); fetching again what was not yet safe on the disk")
+        return [.notice(notice)] + drain(.resume)
     }
 }

@@ -46,6 +46,11 @@ extension TransferStateMachine {
         if running == 0 {
             // One that is given up may still write to a stream.
             if terms.isStream, !attempts.isEmpty { return [] }
+            // So many that share a connection may turn out to be long at once; a host's limit is for these, too.
+            if needsOwnConnection, context.otherConnections >= budget.hostShare {
+                waitReason = "other downloads have all connections to the server"
+                return []
+            }
             notBefore = nil
             return startSole(context)
         }
@@ -188,7 +193,7 @@ extension TransferStateMachine {
             giveUpContent()
             ledger = RangeLedger()
             isConfirmed = isConfirmed && ranges == .works
-            return start(ByteRange(0, .max), context)
+            return start(ByteRange(0, .max), mayShare: !needsOwnConnection && !isSingle, context)
         }
         guard joinRung != nil else {
             return startOver(
@@ -201,20 +206,21 @@ extension TransferStateMachine {
 
     /// Builds and registers an attempt.
     mutating func start(
-        _ lease: ByteRange, isRace: Bool = false, at url: HTTPURL? = nil, chain: [HTTPURL] = [],
+        _ lease: ByteRange, isRace: Bool = false, at url: HTTPURL? = nil, chain: [HTTPURL] = [], mayShare: Bool = false,
         _ context: TransferContext
     ) -> [TransferAction] {
         let id = AttemptID(nextID)
         nextID += 1
         let isFirst = representation == nil
         let overlap = isFirst ? 0 : overlap(before: lease.lowerBound)
-        let asked = question(lease, overlap: overlap, isFirst: isFirst)
+        let shares = mayShare && context.sharesConnections
+        let asked = question(lease, overlap: overlap, isFirst: isFirst, atMost: shares ? SharingPolicy.smallLimit : nil)
         let target = url ?? resolved
         let isOurs = target.origin == terms.source.origin
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart, chain: chain,
-            isConfirmation: tally.isConfirming, isRace: isRace)
+            isConfirmation: tally.isConfirming, isRace: isRace, sharesConnection: shares)
         attempts[id] = Attempt(
             plan: plan, startedAt: context.now, position: lease.lowerBound, lastProgressAt: context.now)
         ledger.lease(lease, to: id, isRace: isRace)
@@ -230,11 +236,15 @@ extension TransferStateMachine {
         return min(ledger.writtenBefore(offset), isWeak ? Self.weakOverlap : Self.overlap)
     }
 
-    private func question(_ lease: ByteRange, overlap: Int64, isFirst: Bool) -> ResponseQuestion {
+    private func question(
+        _ lease: ByteRange, overlap: Int64, isFirst: Bool, atMost: Int64? = nil
+    ) -> ResponseQuestion {
         let lower = lease.lowerBound - overlap
         let asked: ResponseQuestion.Asked
         if isFirst, ranges == .broken {
             asked = .whole
+        } else if let atMost {
+            asked = .range(ByteRange(lower, lower + atMost))
         } else {
             asked = lease.upperBound == .max ? .from(lower) : .range(ByteRange(lower, lease.upperBound))
         }

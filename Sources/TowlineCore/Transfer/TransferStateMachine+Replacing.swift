@@ -14,6 +14,11 @@ extension TransferStateMachine {
         for (id, attempt) in attempts.sorted(by: { $0.key.value < $1.key.value }) where !attempt.isDismissed {
             guard context.now - attempt.lastProgressAt >= terms.stallTimeout else { continue }
             actions += dismiss(id)
+            if attempt.plan.sharesConnection {
+                // The others that share it wait for the same.
+                needsOwnConnection = true
+                actions.append(.report(.streamStalled, of: attempt.plan.url.origin))
+            }
             let reason = "no byte for \(DurationText.format(terms.stallTimeout))"
             if isFruitless(attempt, context) {
                 actions += failedAttempt(reason, nil, .transient, context)

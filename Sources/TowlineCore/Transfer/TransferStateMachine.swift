@@ -123,6 +123,10 @@ package struct TransferStateMachine: Sendable {
     var estimator = ThroughputEstimator()
     var remainingTime = RemainingTimeEstimator()
     var isSingle: Bool
+    /// What comes is not small, or stood still where others share the connection: it gets one to itself.
+    var needsOwnConnection = false
+    /// The answer that is written came over a connection that others share.
+    var sharedConnection = false
     var ending: TransferEnding?
     /// What readers wait for, and what they will read next, the most urgent first.
     var wanted: [ByteRange] = []
@@ -297,20 +301,6 @@ package struct TransferStateMachine: Sendable {
     private mutating func tick(_ context: TransferContext) -> [TransferAction] {
         guard phase == .running else { return [] }
         return replaceStalled(context)
-    }
-
-    /// Linux may drop pages whose write-back failed: what was not durable is missing again.
-    private mutating func lostBytes(_ durable: ByteRangeSet, _ error: TowlineError) -> [TransferAction] {
-        tally.syncFailures += 1
-        // Not what the journal says beyond it: a copy's last bytes are not believed yet.
-        var lost = ledger.written
-        lost.subtract(durable)
-        for range in lost.ranges { ledger.withdraw(range) }
-        for id in attempts.keys { attempts[id]?.isDisbelieved = true }
-        guard tally.syncFailures < 2 else { return fail(error) }
-        let notice = TransferNotice(
-            .warning, .disk, "\(error.message); fetching again what was not yet safe on the disk")
-        return [.notice(notice)] + drain(.resume)
     }
 
     // MARK: Ending

@@ -114,7 +114,7 @@ package struct CreateTerms: Sendable {
     /// it is published.
     package var isAtHand: Bool
     /// Files of which all bytes are in memory before they have a part file are not longer.
-    package static let mostAtHand: Int64 = 64 << 10
+    package static let mostAtHand = SharingPolicy.smallLimit
 
     /// Makes terms.
     package init(journaled: Bool, reservesSpace: Bool = true, requiresFreeName: Bool = false, isAtHand: Bool = false) {

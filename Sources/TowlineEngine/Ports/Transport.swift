@@ -36,16 +36,21 @@ package struct AttemptRequest: Sendable {
     package let sendsCredentials: Bool
     /// How to connect.
     package let connection: ConnectionOptions
+    /// Whether it may be one of several streams of an HTTP/2 connection, with others that say so. Pausing one of these may
+    /// pause them all.
+    package let sharesConnection: Bool
 
     /// Makes a request.
     package init(
-        id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, connection: ConnectionOptions
+        id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, connection: ConnectionOptions,
+        sharesConnection: Bool = false
     ) {
         self.id = id
         self.url = url
         self.fields = fields
         self.sendsCredentials = sendsCredentials
         self.connection = connection
+        self.sharesConnection = sharesConnection
     }
 }
 

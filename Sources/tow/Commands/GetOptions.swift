@@ -66,7 +66,8 @@ struct ListOptions: ParsableArguments {
     @Option(
         name: [.customShort("j", allowingJoined: true), .customLong("concurrency")],
         help: ArgumentHelp(
-            "Downloads at once, 1 to 10000. (default: 5; up to 16 while each takes less than a second)", valueName: "n")
+            "Downloads at once, 1 to 10000. (default: 5; up to 16 while each takes less than a second, 64 over HTTP/2)",
+            valueName: "n")
     )
     var concurrency: String?
 }
@@ -101,8 +102,9 @@ struct FailureOptions: SettingOptions {
     var maxTries: String?
 
     @Option(
-        help: ArgumentHelp("The first wait after a failure; doubles up to a minute. (default: 1)", valueName: "seconds")
-    )
+        help: ArgumentHelp(
+            "The first wait after a failure; doubles up to a minute, each a quarter longer or shorter. (default: 1)",
+            valueName: "seconds"))
     var retryWait: String?
 
     @Option(help: ArgumentHelp("No byte for so long: replace the connection. (default: 30)", valueName: "seconds"))

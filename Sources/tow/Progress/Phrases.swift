@@ -66,7 +66,7 @@ enum Phrases {
     }
 
     /// `629 MiB in 56 s, 11.2 MiB/s`. The rate is of what came over the wire.
-    private static func fetched(_ length: Int64, received: Int64, elapsed: Duration) -> String {
+    static func fetched(_ length: Int64, received: Int64, elapsed: Duration) -> String {
         let seconds = elapsed / .seconds(1)
         let figures = "\(ByteCountText.format(length)) in \(time(elapsed))"
         return seconds > 0 && received > 0 ? "\(figures), \(rate(Double(received) / seconds))" : figures
@@ -97,7 +97,7 @@ enum Phrases {
 
     /// Why a download failed, and, where running again may help, what it would go on with; without its mark.
     static func failure(_ error: TowlineError, _ row: ProgressRow?) -> String {
-        let message = TerminalSafeText.make(error.message)
+        let message = path(error.message) + (error.code == .destinationExists ? " (--if-exists)" : "")
         guard ExitStatus(error) == .transient, let snapshot = row?.snapshot else { return message }
         guard snapshot.heldBytes > 0 else { return "\(message). Nothing came; the same command tries again" }
         if let reason = snapshot.startsOverBecause { return "\(message). The same command starts over: \(reason)" }
@@ -105,12 +105,13 @@ enum Phrases {
     }
 
     /// The last words after an interruption.
-    static func resumeHint(startsOver: Bool) -> String {
-        startsOver
-            ? "Interrupted. Run the same command again."
-            : "Interrupted. Everything is kept: run the same command again to go on."
+    static func resumeHint(goesOn: Bool) -> String {
+        goesOn
+            ? "Interrupted. Everything is kept: run the same command again to go on."
+            : "Interrupted. Run the same command again."
     }
 
+    /// Safe to print, and without the `./` that says nothing.
     private static func path(_ path: String) -> String {
         TerminalSafeText.make(path.hasPrefix("./") ? String(path.dropFirst(2)) : path)
     }

@@ -24,8 +24,7 @@ struct PlainLog: Sendable {
     private let detail: Detail
     private var running: [Int: Running] = [:]
     private var lines: [String] = []
-    /// A download was interrupted that cannot go on.
-    private(set) var someStartOver = false
+    private var summary = RunSummary()
 
     init(detail: Detail) { self.detail = detail }
 
@@ -57,6 +56,7 @@ struct PlainLog: Sendable {
 
     mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration) {
         let row = running.removeValue(forKey: number)?.row
+        summary.count(result, row)
         switch result {
         case .success(let completed):
             guard detail != .failures else { return }
@@ -65,17 +65,15 @@ struct PlainLog: Sendable {
                     of: completed, name: row?.name ?? "", resumed: row?.snapshot.resumedBytes ?? 0,
                     elapsed: now - (row?.began ?? now)))
         case .failure(let error) where error.code == .cancelled:
-            guard let row else { return }
-            if row.snapshot.startsOverBecause != nil { someStartOver = true }
-            if detail != .failures { append(Phrases.kept(row)) }
+            if let row, detail != .failures { append(Phrases.kept(row)) }
         case .failure(let error):
             append("tow: " + Phrases.failure(error, row))
         }
     }
 
-    /// A line of its own, unless failures alone are said.
-    mutating func sayUnlessQuiet(_ text: String) {
-        if detail != .failures { append(text) }
+    mutating func closed(exitStatus: Int32, interrupted: Bool, now: Duration) {
+        guard detail != .failures else { return }
+        for line in summary.lines(wasInterrupted: interrupted, elapsed: now) { append(line) }
     }
 
     /// What was not taken yet.

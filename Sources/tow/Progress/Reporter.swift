@@ -14,7 +14,7 @@ protocol ProgressLog: Sendable {
     /// It is over.
     mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration)
     /// Everything is over.
-    mutating func closed(exitStatus: Int32, interrupted: Bool)
+    mutating func closed(exitStatus: Int32, interrupted: Bool, now: Duration)
     /// Whether there is something to write.
     var hasNews: Bool { get }
     /// What is to be written now; not given again.
@@ -57,7 +57,8 @@ final class Reporter<Log: ProgressLog>: ClosableObserver {
     }
 
     func close(exitStatus: Int32, interrupted: Bool) {
-        guarded.log.withLock { $0.closed(exitStatus: exitStatus, interrupted: interrupted) }
+        let now = ContinuousClock.now - began
+        guarded.log.withLock { $0.closed(exitStatus: exitStatus, interrupted: interrupted, now: now) }
         pump.finish()
     }
 
@@ -78,15 +79,11 @@ protocol ClosableObserver: BatchObserver {
 }
 
 extension PlainLog: ProgressLog {
-    mutating func closed(exitStatus: Int32, interrupted: Bool) {
-        if interrupted { sayUnlessQuiet(Phrases.resumeHint(startsOver: someStartOver)) }
-    }
-
     mutating func take(now: Duration, isLast: Bool) -> String { take() }
 }
 
 extension JSONLog: ProgressLog {
-    mutating func closed(exitStatus: Int32, interrupted: Bool) { closed(exitStatus: exitStatus) }
+    mutating func closed(exitStatus: Int32, interrupted: Bool, now: Duration) { closed(exitStatus: exitStatus) }
 
     mutating func take(now: Duration, isLast: Bool) -> String { take() }
 }
@@ -94,10 +91,6 @@ extension JSONLog: ProgressLog {
 extension TerminalBoard: ProgressLog {
     /// It moves on by itself.
     var hasNews: Bool { true }
-
-    mutating func closed(exitStatus: Int32, interrupted: Bool) {
-        if interrupted { say(Phrases.resumeHint(startsOver: someStartOver)) }
-    }
 
     mutating func take(now: Duration, isLast: Bool) -> String {
         let (width, height) = TerminalWindow.size(of: STDERR_FILENO)

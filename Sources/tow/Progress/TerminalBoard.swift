@@ -7,10 +7,7 @@ struct TerminalBoard: Sendable {
     private let style: TerminalStyle
     private var rows: [ProgressRow] = []
     private var lines: [String] = []
-    private var finished = 0
-    private var failed = 0
-    /// A download was interrupted that cannot go on.
-    private(set) var someStartOver = false
+    private var summary = RunSummary()
     /// Cells of each line that stands below, from top to bottom.
     private var drawn: [Int] = []
     private var lastFrame: Duration?
@@ -37,25 +34,23 @@ struct TerminalBoard: Sendable {
 
     mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration) {
         let row = rows.index(of: number).map { rows.remove(at: $0) }
+        summary.count(result, row)
         switch result {
         case .success(let completed):
-            finished += 1
             let text = Phrases.summary(
                 of: completed, name: row?.name ?? "", resumed: row?.snapshot.resumedBytes ?? 0,
                 elapsed: now - (row?.began ?? now))
             append("\(style.doneMark) \(text)")
         case .failure(let error) where error.code == .cancelled:
-            guard let row else { return }
-            if row.snapshot.startsOverBecause != nil { someStartOver = true }
-            append("\(style.warningMark) \(Phrases.kept(row))")
+            if let row { append("\(style.warningMark) \(Phrases.kept(row))") }
         case .failure(let error):
-            failed += 1
             append("\(style.failedMark) \(Phrases.failure(error, row))")
         }
     }
 
-    /// A line of its own.
-    mutating func say(_ text: String) { append(text) }
+    mutating func closed(exitStatus: Int32, interrupted: Bool, now: Duration) {
+        for line in summary.lines(wasInterrupted: interrupted, elapsed: now) { append(line) }
+    }
 
     /// A terminal that stands still (Ctrl-S) must not make this grow without end.
     private mutating func append(_ line: String) {
@@ -93,7 +88,7 @@ struct TerminalBoard: Sendable {
         guard !rows.isEmpty else { return [] }
         // One row for the cursor, one for what is above to be seen.
         let room = max(1, height - 2)
-        let needsTotal = rows.count > 1 || finished + failed > 0
+        let needsTotal = rows.count > 1 || summary.finished + summary.failed > 0
         let shown = rows.prefix(max(1, needsTotal ? room - 1 : room))
         let longest = shown.map { TerminalSafeText.displayWidth(TerminalSafeText.make($0.name)) }.max() ?? 0
         let nameWidth = min(longest, max(12, width / 3), width)
@@ -106,8 +101,10 @@ struct TerminalBoard: Sendable {
 
     private func total(hidden: Int, width: Int) -> String {
         let rate = rows.reduce(0) { $0 + ($1.snapshot.rate ?? 0) }
-        var facts = ["\(rows.count) running" + (hidden > 0 ? " (\(hidden) not shown)" : ""), "\(finished) done"]
-        if failed > 0 { facts.append("\(failed) failed") }
+        var facts = [
+            "\(rows.count) running" + (hidden > 0 ? " (\(hidden) not shown)" : ""), "\(summary.finished) done",
+        ]
+        if summary.failed > 0 { facts.append("\(summary.failed) failed") }
         facts.append(Phrases.rate(rate))
         return style.paint(TerminalSafeText.make(facts.joined(separator: style.separator), width: width), .quiet)
     }

@@ -28,6 +28,23 @@ struct BatchConcurrencyTests {
         #expect(concurrency.limit == 16)
     }
 
+    @Test("sixty-four short ones where they share a connection, sixteen as soon as some do not")
+    func shared() {
+        var concurrency = BatchConcurrency()
+        for _ in 0..<10 { concurrency.fetched(after: .milliseconds(20), isShared: true) }
+        #expect(concurrency.limit == 16)
+        for _ in 0..<10 { concurrency.fetched(after: .milliseconds(20), isShared: true) }
+        #expect(concurrency.limit == 64)
+        concurrency.fetched(after: .milliseconds(20), isShared: false)
+        #expect(concurrency.limit == 16)
+        var long = BatchConcurrency()
+        for _ in 0..<40 { long.fetched(after: .seconds(3), isShared: true) }
+        #expect(long.limit == 5)
+        var fixed = BatchConcurrency(fixed: 3)
+        for _ in 0..<40 { fixed.fetched(after: .milliseconds(1), isShared: true) }
+        #expect(fixed.limit == 3)
+    }
+
     @Test("not more than there are descriptors for")
     func descriptors() {
         #expect(BatchConcurrency.affordable(descriptors: 20_000) == 6645)

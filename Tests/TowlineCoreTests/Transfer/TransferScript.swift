@@ -9,6 +9,8 @@ struct TransferScript {
     var progress: [AttemptID: AttemptProgress] = [:]
     /// Connections to the host that other transfers of the process have.
     var otherConnections = 0
+    /// Whether the host's answers were small so far.
+    var sharesConnections = false
     /// Attempts that were started, in order.
     var plans: [AttemptPlan] = []
     /// Everything the machine ever said.
@@ -27,7 +29,10 @@ struct TransferScript {
     @discardableResult
     mutating func feed(_ event: TransferEvent) -> [TransferAction] {
         fresh = machine.handle(
-            event, TransferContext(now: now, progress: progress, hostConnections: progress.count + otherConnections))
+            event,
+            TransferContext(
+                now: now, progress: progress, hostConnections: progress.count + otherConnections,
+                sharesConnections: sharesConnections))
         actions += fresh
         for case .start(let plan) in fresh {
             plans.append(plan)

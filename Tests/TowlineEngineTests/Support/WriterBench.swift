@@ -17,7 +17,8 @@ final class WriterBench: Sendable {
     /// A writer of `lease`, of a file whose bytes up to `held`, or else up to the lease, are held.
     init(
         _ lease: ByteRange, overlap: Int64 = 0, held: Int64? = nil, joinsDirectly: Bool = true, hasSlot: Bool = true,
-        marksFailFrom: Int64 = .max, limiters: [RateLimiter] = [], mayGather: Bool = false
+        marksFailFrom: Int64 = .max, limiters: [RateLimiter] = [], mayGather: Bool = false,
+        sharesConnection: Bool = false
     ) throws {
         let source = try HTTPURL(parsing: "https://example.org/file.bin")
         let asked = ByteRange(lease.lowerBound - overlap, min(lease.upperBound, Self.complete))
@@ -28,7 +29,7 @@ final class WriterBench: Sendable {
                 asked: joinsDirectly ? .range(asked) : .from(asked.lowerBound),
                 rung: joinsDirectly ? .ifRange : .nothingToJoin, known: joinsDirectly ? known : nil, source: source),
             lease: lease, overlap: overlap, joinsDirectly: joinsDirectly, chain: [], isConfirmation: false,
-            isRace: false)
+            isRace: false, sharesConnection: sharesConnection)
         let list = ReportList()
         self.list = list
         sink = MemorySink(Self.content(ByteRange(0, held ?? lease.lowerBound)), log: log)
@@ -64,6 +65,7 @@ final class WriterBench: Sendable {
         case .sinkFailed(let error): "sink: \(error.code)"
         case .overlapDiffers: "overlap"
         case .digestDiffers(let offset): "digest from \(offset)"
+        case .needsOwnConnection: "alone"
         }
     }
 

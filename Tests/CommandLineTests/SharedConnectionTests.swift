@@ -1,0 +1,180 @@
+import FaultServer
+import Foundation
+import ShapingProxy
+import TestServers
+import Testing
+
+/// Small files of an HTTP/2 server, from outside: as streams of few connections, and each of them right.
+@Suite(.serialized, .timeLimit(.minutes(2)), .enabled(if: Programs.areThere(Programs.nginx, Programs.openssl)))
+struct SharedConnectionTests {
+    private let nginx: Nginx
+    private let place: TestDirectory
+
+    init() async throws {
+        nginx = try await Nginx()
+        place = try TestDirectory()
+    }
+
+    /// Lengths around what is small, and the commonest ones.
+    private static func length(_ number: Int) -> Int {
+        switch number % 50 {
+        case 10: 0
+        case 20: 65_536
+        case 30: 65_535
+        default: 200 + number * 131 % 12_000
+        }
+    }
+
+    private func content(_ number: Int) -> [UInt8] {
+        FaultContent(seed: UInt64(number)).bytes(in: 0..<Int64(Self.length(number)))
+    }
+
+    /// Puts files there; returns a list of their links.
+    private func files(_ numbers: Range<Int>, certificate: String = "http2") throws -> [String] {
+        try numbers.map { number in
+            try Data(content(number)).write(to: URL(fileURLWithPath: "\(nginx.folder.path)/s\(number)"))
+            return nginx.url("s\(number)", certificate: certificate)
+        }
+    }
+
+    private func get(_ urls: [String], _ options: [String] = []) async throws -> CommandRun.Result {
+        try await CommandRun.run(
+            ["get", "--cacert", nginx.certificates.authority, "-i", "-"] + options,
+            input: urls.joined(separator: "\n") + "\n", directory: place.url)
+    }
+
+    private func expectFiles(_ numbers: Range<Int>) throws {
+        for number in numbers {
+            #expect(try Data(contentsOf: place.file("s\(number)")) == Data(content(number)), "s\(number)")
+        }
+    }
+
+    /// What each connection was asked for.
+    private func requestsByConnection() async throws -> [String: [Nginx.LogEntry]] {
+        Dictionary(grouping: nginx.log, by: \.connection)
+    }
+
+    @Test func theyShareFewConnections() async throws {
+        let result = try await get(try files(0..<400))
+        #expect(result.status == 0, "\(result.stderr)")
+        try expectFiles(0..<400)
+        let connections = try await requestsByConnection()
+        // Five begin before anything is known.
+        #expect(connections.count <= 7, "\(connections.mapValues(\.count))")
+        #expect(connections.values.contains { $0.count > 300 }, "\(connections.mapValues(\.count))")
+        #expect(nginx.log.count == 400)
+    }
+
+    @Test func overHTTP1EachHasAConnectionAtATime() async throws {
+        let result = try await get(try files(0..<200, certificate: "good"))
+        #expect(result.status == 0, "\(result.stderr)")
+        try expectFiles(0..<200)
+        #expect(nginx.log.allSatisfy { $0.range == "bytes=0-" })
+    }
+
+    /// What turns out to be long costs a request for 64 KiB and gets connections of its own.
+    @Test func aLongOneAmongThemGetsItsOwn() async throws {
+        let small = try files(0..<100)
+        let result = try await get(small + [nginx.url("large", certificate: "http2")])
+        #expect(result.status == 0, "\(result.stderr)")
+        try expectFiles(0..<100)
+        #expect(try Nginx.content.firstMismatch(inFile: place.path("large"), length: Nginx.largeLength) == nil)
+        let large = nginx.log.filter { $0.path == "/large" }
+        let probes = large.filter { $0.range == "bytes=0-65535" }
+        #expect(probes.count == 1 && probes[0].bodyBytes <= 65_536, "\(large)")
+        let shared = try #require(probes.first).connection
+        #expect(large.filter { $0.connection == shared }.count == 1, "\(large)")
+    }
+
+    /// Under a limit every stream would wait for every other.
+    @Test func underALimitNothingIsShared() async throws {
+        let result = try await get(try files(0..<60), ["--limit-rate-total", "2M"])
+        #expect(result.status == 0, "\(result.stderr)")
+        try expectFiles(0..<60)
+        #expect(nginx.log.allSatisfy { $0.range == "bytes=0-" })
+    }
+
+    /// A server that ends a connection after some requests (GOAWAY, RFC 9113 §6.8) loses none of them.
+    @Test func aConnectionThatIsEndedLosesNothing() async throws {
+        let urls = try files(0..<300).map {
+            $0.replacing(nginx.url("", certificate: "http2"), with: nginx.url("", certificate: "http2-brief"))
+        }
+        let result = try await get(urls)
+        #expect(result.status == 0, "\(result.stderr)")
+        try expectFiles(0..<300)
+        #expect(!result.stderr.contains("next attempt"), "\(result.stderr)")
+    }
+
+    /// Runs with nginx behind a network, to which the links lead.
+    private func through(
+        _ options: ShapingOptions, _ urls: [String], _ body: ([String]) async throws -> Void
+    ) async throws {
+        let port = try #require(URL(string: urls[0])?.port)
+        let proxy = try ShapingProxy(to: UInt16(port), options)
+        Thread.detachNewThread { try? proxy.run() }
+        defer { proxy.stop() }
+        try await body(urls.map { $0.replacing(":\(port)/", with: ":\(proxy.port)/") })
+    }
+
+    /// The connection that most files come over falls silent: those under way are asked for once more elsewhere, and no
+    /// others are put on it.
+    @Test func aSharedConnectionThatFallsSilentIsGivenUp() async throws {
+        var network = ShapingOptions()
+        for number in 6...8 { network.stalled[number] = 100_000 }
+        try await through(network, try files(0..<200)) { urls in
+            let result = try await get(urls, ["--stall-timeout", "2", "--retry-wait", "0.2", "--progress", "none"])
+            #expect(result.status == 0, "\(result.stderr)")
+            #expect(result.stderr.contains("no byte for 0:02"), "none fell silent: \(result.stderr)")
+            #expect(!result.stderr.contains("(try 2 of"), "\(result.stderr)")
+        }
+        try expectFiles(0..<200)
+    }
+
+    /// Each connection is reset somewhere, with whatever is on it.
+    @Test(arguments: [1, 2, 3]) func sharedConnectionsThatAreResetLoseNothing(_ seed: UInt64) async throws {
+        var network = ShapingOptions()
+        network.resetAfter = 30_000...300_000
+        network.seed = seed
+        try await through(network, try files(0..<200)) { urls in
+            let result = try await get(urls, ["--retry-wait", "0.1", "--progress", "none"])
+            #expect(result.status == 0, "\(result.stderr)")
+        }
+        try expectFiles(0..<200)
+    }
+
+    /// Far away, what counts is how many are asked for at once.
+    @Test func farAwayManyAreUnderWay() async throws {
+        var network = ShapingOptions()
+        network.delay = 200_000_000
+        try await through(network, try files(0..<600)) { urls in
+            let began = ContinuousClock.now
+            let result = try await get(urls, ["--quiet"])
+            #expect(result.status == 0, "\(result.stderr)")
+            // Sixteen at a time would take 38 round trips: 7.6 s.
+            #expect(ContinuousClock.now - began < .milliseconds(6400))
+        }
+        try expectFiles(0..<600)
+    }
+
+    @Test(arguments: [SIGKILL, SIGINT]) func killedTheyAreWholeOrNotThere(_ signal: Int32) async throws {
+        let urls = try files(0..<400)
+        let list = place.url.deletingLastPathComponent().appendingPathComponent(place.url.lastPathComponent + ".list")
+        defer { try? FileManager.default.removeItem(at: list) }
+        try Data((urls.joined(separator: "\n") + "\n").utf8).write(to: list)
+        let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list.path]
+        for _ in 0..<4 {
+            let run = try CommandRun(arguments, directory: place.url)
+            try await Task.sleep(for: .milliseconds(Int.random(in: 40...250)))
+            run.signal(signal)
+            _ = try await run.finish()
+            for name in place.names where !name.contains(".tow") {
+                let number = try #require(Int(name.dropFirst()))
+                #expect(try Data(contentsOf: place.file(name)) == Data(content(number)), "\(name)")
+            }
+        }
+        let last = try await CommandRun.run(arguments, directory: place.url)
+        #expect(last.status == 0, "\(last.stderr)")
+        try expectFiles(0..<400)
+        #expect(place.names.count == 400)
+    }
+}

@@ -1,0 +1,135 @@
+import Testing
+import TowlineCore
+
+@Suite("Which hosts' small files share a connection")
+struct SharingPolicyTests {
+    private func policy(_ answers: [SharingPolicy.Answer]) -> SharingPolicy {
+        var policy = SharingPolicy()
+        for answer in answers { policy.answered(answer) }
+        return policy
+    }
+
+    private func small(_ count: Int) -> [SharingPolicy.Answer] { Array(repeating: .small, count: count) }
+
+    @Test("two small answers in a row")
+    func begins() {
+        #expect(!policy([]).shares && !policy(small(1)).shares && policy(small(2)).shares)
+        #expect(!policy([.small, .long, .small]).shares)
+    }
+
+    @Test(
+        "each mistake makes the next guess take twice as much, up to sixty-four",
+        arguments: [SharingPolicy.Answer.long, .broken])
+    func mistakes(_ mistake: SharingPolicy.Answer) {
+        var answers: [SharingPolicy.Answer] = small(2) + [mistake]
+        for needed in [4, 8, 16, 32, 64, 64, 64] {
+            #expect(!policy(answers + small(needed - 1)).shares)
+            answers += small(needed)
+            #expect(policy(answers).shares)
+            answers.append(mistake)
+        }
+    }
+
+    @Test("what was never shared is no mistake")
+    func longOnes() {
+        #expect(policy(Array(repeating: .long, count: 20) + small(2)).shares)
+    }
+}
+
+@Suite("A transfer whose connection may be shared")
+struct TransferSharingTests {
+    @Test("the first request shares where the host's answers are small, and no other does")
+    func first() throws {
+        var script = try TransferScript()
+        script.sharesConnections = true
+        script.feed(.begin(nil))
+        #expect(script.last.sharesConnection && script.last.field("Range") == "bytes=0-65535")
+        script.answer(302, [("Location", "https://mirror.example/file.iso")])
+        script.endCancelled()
+        #expect(script.last.url.host == "mirror.example" && !script.last.sharesConnection)
+        var alone = try TransferScript()
+        alone.feed(.begin(nil))
+        #expect(!alone.last.sharesConnection)
+        var stream = try TransferScript { $0.isStream = true }
+        stream.sharesConnections = true
+        stream.feed(.begin(nil))
+        #expect(!stream.last.sharesConnection)
+    }
+
+    @Test("what is not small is asked for at once over a connection of its own, and is no failure")
+    func long() throws {
+        var script = try TransferScript { $0.retry.maxTries = 1 }
+        script.sharesConnections = true
+        script.feed(.begin(nil))
+        script.end(.needsOwnConnection)
+        #expect(script.plans.count == 2 && !script.last.sharesConnection)
+        #expect(script.last.field("Range") == "bytes=0-")
+        #expect(script.notices(.retrying).isEmpty)
+        script.answer(206, [("Content-Range", "bytes 0-9999999/10000000"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        script.write(to: 10_000_000)
+        script.end(.complete(.delimited))
+        #expect(script.ending == nil && script.failure == nil)
+        let isPublished = script.actions.contains { if case .publish = $0 { true } else { false } }
+        #expect(isPublished)
+    }
+
+    @Test("but not while others have all that a host gives")
+    func full() throws {
+        var script = try TransferScript { $0.connections = nil }
+        script.sharesConnections = true
+        script.feed(.begin(nil))
+        script.otherConnections = 16
+        script.end(.needsOwnConnection)
+        #expect(script.plans.count == 1)
+        #expect(script.machine.snapshot(now: .zero).wait?.reason.contains("other downloads") == true)
+        script.feed(.tick)
+        #expect(script.plans.count == 1)
+        script.otherConnections = 15
+        script.feed(.tick)
+        #expect(script.plans.count == 2 && !script.last.sharesConnection)
+    }
+
+    @Test("one that stands still is asked for over a connection of its own, and the host is told of")
+    func stalled() throws {
+        var script = try TransferScript()
+        script.sharesConnections = true
+        script.feed(.begin(nil))
+        let shared = script.last
+        script.now = .seconds(31)
+        script.feed(.tick)
+        #expect(script.fresh.contains(.cancel(shared.id)))
+        #expect(script.fresh.contains(.report(.streamStalled, of: shared.url.origin)))
+        script.endCancelled()
+        script.now = .seconds(33)
+        script.feed(.tick)
+        #expect(script.plans.count == 2 && !script.last.sharesConnection)
+    }
+
+    @Test(
+        "one whose connection ends is asked for at once over its own",
+        arguments: [TransportFailure.Kind.closedBeforeHead, .streamRefused])
+    func ended(_ kind: TransportFailure.Kind) throws {
+        var script = try TransferScript()
+        script.sharesConnections = true
+        script.feed(.begin(nil))
+        script.end(cut(kind))
+        #expect(script.notices(.retrying).isEmpty)
+        #expect(script.plans.count == 2 && !script.last.sharesConnection)
+        // Where that ends, too, it waits like any other.
+        script.end(cut(kind))
+        #expect(script.notices(.retrying).count == 1 && script.plans.count == 2)
+    }
+
+    @Test("what else breaks is tried again as anywhere")
+    func broken() throws {
+        var script = try TransferScript()
+        script.sharesConnections = true
+        script.feed(.begin(nil))
+        script.end(cut(.connectFailed))
+        #expect(script.notices(.retrying).count == 1)
+        script.now = .seconds(2)
+        script.feed(.tick)
+        #expect(script.plans.count == 2 && script.last.sharesConnection)
+    }
+}

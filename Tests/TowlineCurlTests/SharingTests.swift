@@ -1,0 +1,97 @@
+import FaultServer
+import TestServers
+import Testing
+import TowlineCore
+import TowlineCurl
+import TowlineEngine
+
+extension CurlTransportTests {
+    /// Which attempts are streams of one connection.
+    @Suite(.enabled(if: Programs.areThere(Programs.openssl))) struct SharingTests {
+        private static func withServer(
+            _ faults: [String: Fault] = [:], _ body: (Site, CurlTransport) async throws -> Void
+        ) async throws {
+            let folder = try TemporaryFolder()
+            let certificates = try Certificates(in: folder)
+            var options = ServerOptions()
+            options.http2 = true
+            options.tls = ServerOptions.TLS(
+                certificateChain: folder.path + "/good.pem", privateKey: folder.path + "/good.key")
+            var files = ["/small": Resource(length: 1000)]
+            for (path, fault) in faults { files[path] = Resource(length: 100_000, behaviour: .always(fault)) }
+            let server = try await FaultServer.start(files, options: options)
+            let transport = CurlTransport()
+            try await body(Site(server: server, authority: certificates.authority), transport)
+            await transport.shutdown()
+            await server.stop()
+        }
+
+        private struct Site {
+            let server: FaultServer
+            let authority: String
+
+            func request(_ path: String, shares: Bool = true) -> AttemptRequest {
+                AttemptRequest.make(
+                    server.url(path), connection: .with { $0.certificateAuthorityFile = authority },
+                    sharesConnection: shares)
+            }
+
+            /// The connection of each request of the path, in order.
+            func connections(_ path: String) -> [Int] { server.log.requests(path).map(\.info.connection) }
+        }
+
+        @Test("those that say so are, at the same time as well, and no others", arguments: [true, false])
+        func together(shares: Bool) async throws {
+            let gate = Gate()
+            try await Self.withServer(["/gated": .wait(after: 500, for: gate)]) { site, transport in
+                let receivers = (0..<8).map { _ in RecordingReceiver() }
+                for receiver in receivers {
+                    transport.start(site.request("/gated", shares: shares), receiver: receiver)
+                }
+                await site.server.log.wait { $0.requests("/gated").count == 8 }
+                gate.open()
+                for receiver in receivers { #expect(await receiver.finished().body.count == 100_000) }
+                #expect(Set(site.connections("/gated")).count == (shares ? 1 : 8))
+            }
+        }
+
+        @Test("a connection on which one fell silent gets no more of them", arguments: ["/before", "/after"])
+        func silent(_ path: String) async throws {
+            let faults = ["/before": Fault.stallBeforeHead, "/after": Fault.stall(after: 500)]
+            try await Self.withServer(faults) { site, transport in
+                let receiver = RecordingReceiver()
+                let request = site.request(path)
+                transport.start(request, receiver: receiver)
+                await site.server.log.wait { $0.requests(path).count == 1 }
+                if path == "/after" {
+                    await receiver.until { $0.body.count == 500 }
+                    try await Task.sleep(for: .milliseconds(1100))
+                }
+                transport.cancel(request.id)
+                _ = await receiver.finished()
+                _ = await run(site.request("/small"), on: transport)
+                #expect(site.connections(path) != site.connections("/small"))
+            }
+        }
+
+        @Test("one that is ended while it comes costs its connection nothing")
+        func ended() async throws {
+            try await Self.withServer(["/slow": .stall(after: 500)]) { site, transport in
+                let receiver = RecordingReceiver()
+                let request = site.request("/slow")
+                transport.start(request, receiver: receiver)
+                await receiver.until { $0.body.count == 500 }
+                transport.cancel(request.id)
+                _ = await receiver.finished()
+                let stopping = RecordingReceiver(onHead: { _ in .stop })
+                transport.start(site.request("/slow"), receiver: stopping)
+                let stopped = await stopping.finished().end;
+                #expect(describe(stopped) == "stopped", "\(stopped as Any)")
+                let record = await run(site.request("/small"), on: transport)
+                #expect(record.body.count == 1000, "\(record.end as Any)")
+                let used = site.connections("/slow") + site.connections("/small")
+                #expect(Set(used).count == 1, "\(used)")
+            }
+        }
+    }
+}
