@@ -79,8 +79,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private var isAwaited = false
     /// Whether the answer is a stream of HTTP/2. Asked, as the next one is, by whom something of it was reported to.
     private(set) var isStream = false
-    /// Whether the body is wanted and not known to be small.
-    private(set) var isLong = false
+    /// What is promised, if the body is wanted.
+    private(set) var promise: SharingPolicy.Answer?
     /// What came and has no place yet.
     private var gathered: [UInt8] = []
     /// How a delivered answer ended.
@@ -155,11 +155,12 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
         if let length = gatherable(verdict) {
             untold = verdict
+            promise = .small
             gathered = buffers.take(length)
             return .proceedBriefly(within: plan.sharesConnection ? Self.sharedGatherTime : Self.gatherTime)
         }
-        isLong = disposition == .pause
-        if plan.sharesConnection, isLong {
+        if disposition == .pause { promise = .long }
+        if plan.sharesConnection, promise == .long {
             result = .needsOwnConnection
             return .stop
         }

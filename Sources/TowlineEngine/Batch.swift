@@ -17,6 +17,8 @@ package protocol BatchObserver: AnyObject, Sendable {
 package struct BatchOptions: Sendable {
     /// Downloads at once; `nil`: as `BatchConcurrency` finds.
     package var concurrency: Int?
+    /// There are descriptors for so many.
+    package var affordable = Int.max
     /// So many more may wait for the disk, each with a descriptor.
     package var publishing = BatchConcurrency.mostPublishing
     /// Timers are to be there before connections take the last descriptors.

@@ -20,7 +20,7 @@ package final class BatchRunner: Sendable {
         self.observer = observer
         services = TransferServices(
             transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit),
-            after: after)
+            transferLimit: options.concurrency ?? BatchConcurrency.mostOfShort, after: after)
         self.executor = executor
     }
 
@@ -40,7 +40,9 @@ package final class BatchRunner: Sendable {
     ) async {
         // Beside the reading of the list.
         let reserve = options.reservesTimers ? Task { await TimerReserve.fill() } : nil
-        let slots = BatchSlots(BatchConcurrency(fixed: options.concurrency), publishing: options.publishing)
+        let slots = BatchSlots(
+            BatchConcurrency(fixed: options.concurrency, affordable: options.affordable), publishing: options.publishing
+        )
         await withDiscardingTaskGroup { group in
             var number = 0
             while true {

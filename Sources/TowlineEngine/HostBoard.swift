@@ -11,6 +11,8 @@ package final class HostBoard: Sendable {
         var usual: Int?
         /// Requests under way.
         var connections = 0
+        /// Transfers that may have connections of their own.
+        var transfers = 0
         var sharing = SharingPolicy()
     }
 
@@ -47,7 +49,7 @@ package final class HostBoard: Sendable {
                 entry.ceiling = max(1, min(known ?? count, count))
                 entry.ceilingEnd = now + Self.ceilingLife
             case .paysOff(let count): entry.usual = max(1, count)
-            case .streamStalled: entry.sharing.answered(.broken)
+            case .sharingFailed: entry.sharing.answered(.broken)
             }
             entries[origin] = entry
         }
@@ -68,21 +70,39 @@ package final class HostBoard: Sendable {
     /// The connections that paid off at the host; `nil` if no download has found out yet.
     func usual(_ origin: HTTPURL.Origin) -> Int? { entries.withLock { $0[origin]?.usual } }
 
-    /// A request begins. Each is followed by `ended`.
+    /// A transfer wants connections of its own, which no more than `limit` may have at one time. If it may, `left` follows.
+    func admit(_ origin: HTTPURL.Origin, limit: Int) -> Bool {
+        entries.withLock { entries in
+            guard entries[origin]?.transfers ?? 0 < limit else { return false }
+            entries[origin, default: Entry()].transfers += 1
+            return true
+        }
+    }
+
+    /// A request begins over a connection of its own. Each is followed by `ended`.
     func began(_ origin: HTTPURL.Origin) { entries.withLock { $0[origin, default: Entry()].connections += 1 } }
 
     /// A request is over.
-    func ended(_ origin: HTTPURL.Origin) {
+    func ended(_ origin: HTTPURL.Origin) { change(origin) { $0.connections -= 1 } }
+
+    /// A transfer is over that was admitted.
+    func left(_ origin: HTTPURL.Origin) { change(origin) { $0.transfers -= 1 } }
+
+    private func change(_ origin: HTTPURL.Origin, _ body: (inout Entry) -> Void) {
         entries.withLock { entries in
             guard var entry = entries[origin] else { return }
-            entry.connections -= 1
+            body(&entry)
             // A list of a million hosts leaves nothing behind of those that said nothing.
             let isEmpty =
-                entry.connections == 0 && entry.notBefore == nil && entry.ceiling == nil && entry.usual == nil
-                && !entry.sharing.shares
+                entry.connections == 0 && entry.transfers == 0 && entry.notBefore == nil && entry.ceiling == nil
+                && entry.usual == nil
+                && (!entry.sharing.isWorthKeeping || entries.count > Self.mostSharing)
             entries[origin] = isEmpty ? nil : entry
         }
     }
+
+    /// Of so many hosts at most it is known how long their answers are while nobody asks them.
+    private static let mostSharing = 10_000
 
     /// Until when the host wants to be left alone.
     func notBefore(_ origin: HTTPURL.Origin) -> Duration? { standing(origin).notBefore }

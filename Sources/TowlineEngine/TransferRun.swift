@@ -18,6 +18,8 @@ final class TransferRun {
     weak var observer: (any TransferObserver)?
     var machine: TransferStateMachine
     var writers: [AttemptID: AttemptWriter] = [:]
+    /// Where it was admitted to connections of its own.
+    var admission: HTTPURL.Origin?
     var slots: [AttemptID: any JournalSlot] = [:]
     /// The attempt that the transport is done with, while its answer is dealt with.
     var delivered: AttemptID?
@@ -89,6 +91,7 @@ final class TransferRun {
         defer {
             services.tickers.end(ticker)
             services.load.leave()
+            if let admission { services.board.left(admission) }
         }
         while ending == nil {
             for event in await mailbox.take() {
@@ -113,7 +116,10 @@ final class TransferRun {
     private func handle(_ event: Event) {
         switch event {
         case .attempt(.answered(let id, let verdict)):
-            if writers[id]?.isLong == true { tellSharing(id, .long) }
+            // One that was given up for its length has said so.
+            if let writer = writers[id], writer.isStream, writer.promise == .long, !machine.needsOwnConnection {
+                services.board.answered(.long, from: writer.plan.url.origin)
+            }
             step(.answered(id, verdict))
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
@@ -175,7 +181,6 @@ final class TransferRun {
 
     /// An answer came with all of its body: what it leads to is done before the body's bytes are written.
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
-        if writers[id]?.holdsWhole == true { tellSharing(id, .small) }
         self.delivered = id
         step(.answered(id, verdict))
         self.delivered = nil
@@ -186,36 +191,36 @@ final class TransferRun {
         // The slot is free before the next attempt starts, which can then go on with it.
         if let slot = slots.removeValue(forKey: id) { part?.journal?.release(slot) }
         if let writer = writers[id], !writer.plan.sharesConnection { services.board.ended(writer.plan.url.origin) }
-        switch result {
-        case .needsOwnConnection: tellSharing(id, .long)
-        case .failed: if writers[id]?.plan.sharesConnection == true { tellSharing(id, .broken) }
-        default: break
+        if let writer = writers[id], let answer = Self.answer(of: writer, result) {
+            services.board.answered(answer, from: writer.plan.url.origin)
         }
         step(.ended(id, result))
         writers[id] = nil
     }
 
-    /// What is known of a host's answers decides whether the next ones share a connection.
-    private func tellSharing(_ id: AttemptID, _ answer: SharingPolicy.Answer) {
-        guard let writer = writers[id], writer.isStream || writer.plan.sharesConnection else { return }
-        services.board.answered(answer, from: writer.plan.url.origin)
-    }
-
     /// One event through the machine, and its actions out of it.
     func step(_ event: TransferEvent) {
         perform(machine.handle(event, context()))
+        // What it just learned may be why it is admitted.
+        if machine.waitsForTurn, admission == nil { perform(machine.handle(.tick, context())) }
     }
 
     func context() -> TransferContext {
         var progress: [AttemptID: AttemptProgress] = [:]
-        for (id, writer) in writers { progress[id] = writer.progress }
-        let host = services.board.standing(machine.resolved.origin)
+        var shared = 0
+        for (id, writer) in writers {
+            progress[id] = writer.progress
+            if writer.plan.sharesConnection { shared += 1 }
+        }
+        let origin = machine.resolved.origin
+        let host = services.board.standing(origin)
+        let shares = host.sharesConnections && mayShareConnections
         let now = MonotonicClock.now
         return TransferContext(
             now: now, progress: progress, hostNotBefore: host.notBefore, hostCeiling: host.ceiling,
-            hostConnections: host.connections,
-            // A limit pauses one connection after the other, each with all that share it.
-            sharesConnections: host.sharesConnections && limiter.rate == 0 && services.limiter.rate == 0,
+            // Those that share are not counted, but are among this transfer's own.
+            hostConnections: host.connections + shared,
+            sharesConnections: shares, mayConnect: shares || isAdmitted(to: origin),
             jitter: Backoff.jitter(at: now))
     }
 
@@ -330,12 +335,15 @@ package struct TransferServices: Sendable {
     let load = TransferLoad()
     /// What makes those look at themselves that last for a moment.
     let tickers: TickerBoard
+    /// So many of them may have connections of their own to one host.
+    let transferLimit: Int
 
     /// Assembles them.
     package init(
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
-        after: DelayedCall? = nil
+        transferLimit: Int = .max, after: DelayedCall? = nil
     ) {
+        self.transferLimit = transferLimit
         // Nobody cancels that task: it ends by itself.
         tickers = TickerBoard(
             after: after ?? { delay, body in

@@ -49,16 +49,17 @@ struct SharedConnectionTests {
         }
     }
 
-    /// What each connection was asked for.
-    private func requestsByConnection() async throws -> [String: [Nginx.LogEntry]] {
-        Dictionary(grouping: nginx.log, by: \.connection)
-    }
+    /// How many part files are there.
+    private var running: Int { place.names.count { $0.hasSuffix(".tow") } }
+
+    /// How many requests were streams of connections that are shared.
+    private var sharedCount: Int { nginx.log.count { $0.range == "bytes=0-65535" } }
 
     @Test func theyShareFewConnections() async throws {
         let result = try await get(try files(0..<400))
         #expect(result.status == 0, "\(result.stderr)")
         try expectFiles(0..<400)
-        let connections = try await requestsByConnection()
+        let connections = Dictionary(grouping: nginx.log, by: \.connection)
         // Five begin before anything is known.
         #expect(connections.count <= 7, "\(connections.mapValues(\.count))")
         #expect(connections.values.contains { $0.count > 300 }, "\(connections.mapValues(\.count))")
@@ -86,12 +87,37 @@ struct SharedConnectionTests {
         #expect(large.filter { $0.connection == shared }.count == 1, "\(large)")
     }
 
-    /// Under a limit every stream would wait for every other.
-    @Test func underALimitNothingIsShared() async throws {
-        let result = try await get(try files(0..<60), ["--limit-rate-total", "2M"])
+    /// Under a limit every stream would wait for every other; cookies of those that share and of others would be two jars;
+    /// and over HTTP/1.1 there are no streams.
+    @Test(arguments: [["--limit-rate-total", "2M"], ["--limit-rate", "1M"], ["--cookies", "jar"], ["--http1"]])
+    func nothingIsSharedWhereItCannotBe(_ options: [String]) async throws {
+        try Data("127.0.0.1\tFALSE\t/\tFALSE\t0\tticket\tvalid\n".utf8).write(to: place.file("jar"))
+        let result = try await get(try files(0..<60), options)
         #expect(result.status == 0, "\(result.stderr)")
         try expectFiles(0..<60)
-        #expect(nginx.log.allSatisfy { $0.range == "bytes=0-" })
+        #expect(sharedCount == 0 && nginx.log.count == 60)
+    }
+
+    /// Sixty-four small ones at once are followed by no more than sixteen long ones at once.
+    @Test func longOnesAfterThemAreNoMoreThanAHostIsAskedFor() async throws {
+        for number in 0..<40 {
+            try FileManager.default.createSymbolicLink(
+                atPath: "\(nginx.folder.path)/l\(number)", withDestinationPath: "\(nginx.folder.path)/large")
+        }
+        let long = (0..<40).map { nginx.url("slow/l\($0)", certificate: "http2") }
+        let list = place.url.deletingLastPathComponent().appendingPathComponent(place.url.lastPathComponent + ".list")
+        defer { try? FileManager.default.removeItem(at: list) }
+        try Data(((try files(0..<300) + long).joined(separator: "\n") + "\n").utf8).write(to: list)
+        let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list.path, "-x", "1", "--json"]
+        let run = try CommandRun(arguments, directory: place.url)
+        defer { run.signal(SIGKILL) }
+        // Each long one takes eight seconds: by now all that may have begun have.
+        for _ in 0..<400 where running < 16 {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        try await Task.sleep(for: .milliseconds(1500))
+        #expect(running == 16)
+        #expect(sharedCount > 100)
     }
 
     /// A server that ends a connection after some requests (GOAWAY, RFC 9113 §6.8) loses none of them.
@@ -103,6 +129,7 @@ struct SharedConnectionTests {
         #expect(result.status == 0, "\(result.stderr)")
         try expectFiles(0..<300)
         #expect(!result.stderr.contains("next attempt"), "\(result.stderr)")
+        #expect(sharedCount > 50)
     }
 
     /// Runs with nginx behind a network, to which the links lead.
@@ -140,6 +167,7 @@ struct SharedConnectionTests {
             #expect(result.status == 0, "\(result.stderr)")
         }
         try expectFiles(0..<200)
+        #expect(sharedCount > 0)
     }
 
     /// Far away, what counts is how many are asked for at once.

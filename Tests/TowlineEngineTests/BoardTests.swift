@@ -127,4 +127,39 @@ struct BoardTests {
         }
         #expect(right)
     }
+
+    @Test("what is known of a host's small answers outlives its requests, and counts for it alone")
+    func sharing() throws {
+        let board = HostBoard(clock: clock.read)
+        let (host, other) = (try origin("https://example.org/"), try origin("https://www.example.org/"))
+        // The second begins before the first is over.
+        #expect(board.admit(host, limit: 9) && board.admit(host, limit: 9) && board.admit(other, limit: 9))
+        for _ in 0..<2 {
+            board.began(host)
+            board.answered(.small, from: host)
+            board.ended(host)
+            board.left(host)
+        }
+        #expect(board.standing(host).sharesConnections && !board.standing(other).sharesConnections)
+        board.record(.sharingFailed, of: host)
+        board.began(host)
+        board.ended(host)
+        for _ in 0..<3 { board.answered(.small, from: host) }
+        #expect(!board.standing(host).sharesConnections, "a mistake is remembered")
+        board.answered(.small, from: host)
+        #expect(board.standing(host).sharesConnections)
+    }
+
+    @Test("so many transfers are admitted to a host at one time, each until it is over")
+    func admission() throws {
+        let board = HostBoard(clock: clock.read)
+        let (host, other) = (try origin("https://example.org/"), try origin("https://www.example.org/"))
+        #expect(board.admit(host, limit: 2) && board.admit(host, limit: 2) && !board.admit(host, limit: 2))
+        board.began(host)
+        board.ended(host)
+        #expect(!board.admit(host, limit: 2), "without a request, too")
+        #expect(board.admit(other, limit: 2))
+        board.left(host)
+        #expect(board.admit(host, limit: 2) && !board.admit(host, limit: 2))
+    }
 }

@@ -5,23 +5,32 @@
 /// server is usually ready for at once: RFC 9113 §6.5.2 recommends that it be no less than a hundred.
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
-    private static let mostOfShort = 16
+    /// As many as these are, each with a connection of its own.
+    package static let mostOfShort = 16
     /// As many as these are unless the user says.
     package static let most = 64
     /// Downloads that take less, on average of the last ones, are short.
     private static let short = 1.0
 
     private let fixed: Int?
+    private let affordable: Int
     /// Seconds that the last ones took, each counting an eighth less than the one after it.
     private var mean: Double?
     /// Which share of them came over a connection that others share, weighed the same.
     private var shared = 0.0
 
-    /// - Parameter fixed: what the user says; `nil`: whatever suits the downloads.
-    package init(fixed: Int? = nil) { self.fixed = fixed.map { max(1, $0) } }
+    /// - Parameters:
+    ///   - fixed: what the user says; `nil`: whatever suits the downloads.
+    ///   - affordable: there are descriptors for so many.
+    package init(fixed: Int? = nil, affordable: Int = .max) {
+        self.fixed = fixed.map { max(1, $0) }
+        self.affordable = max(1, affordable)
+    }
 
     /// So many at once now.
-    package var limit: Int {
+    package var limit: Int { min(wanted, affordable) }
+
+    private var wanted: Int {
         if let fixed { return fixed }
         guard let mean, mean < Self.short else { return Self.usual }
         return shared > 0.9 ? Self.most : Self.mostOfShort

@@ -29,13 +29,21 @@ package struct SharingPolicy: Hashable, Sendable {
     /// Nothing is known.
     package init() {}
 
+    /// Whether it says more than that nothing is known.
+    package var isWorthKeeping: Bool { shares || needed > Self.firstRun }
+
     /// Whether the next requests share.
     package var shares: Bool { small >= needed }
 
     /// An answer came over HTTP/2, or was given up there.
     package mutating func answered(_ answer: Answer) {
         switch answer {
-        case .small: small = min(small + 1, Self.longestRun)
+        case .small:
+            small += 1
+            guard small >= max(needed, Self.longestRun) else { break }
+            // So many in a row, and an old mistake counts half.
+            needed = max(needed / 2, Self.firstRun)
+            small = needed
         case .long, .broken:
             if shares { needed = min(needed * 2, Self.longestRun) }
             small = 0

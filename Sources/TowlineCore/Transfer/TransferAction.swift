@@ -36,8 +36,8 @@ package enum HostReport: Hashable, Sendable {
     case connections(Int)
     /// More connections than that bring no more bytes.
     case paysOff(Int)
-    /// A stream of a connection that several share stood still.
-    case streamStalled
+    /// A stream of a connection that several share stood still, or the host wants fewer of them.
+    case sharingFailed
 }
 
 /// How a transfer ended.

@@ -82,6 +82,8 @@ package struct TransferContext: Sendable {
     package var hostConnections: Int
     /// Whether small files of the host are asked for over a connection that they share.
     package var sharesConnections: Bool
+    /// Whether this transfer is one of those that may have connections of their own to the host.
+    package var mayConnect: Bool
     /// A random number in 0 ..< 1.
     package var jitter: Double
     /// Connections that other transfers have to the host.
@@ -90,7 +92,8 @@ package struct TransferContext: Sendable {
     /// Makes one.
     package init(
         now: Duration, progress: [AttemptID: AttemptProgress] = [:], hostNotBefore: Duration? = nil,
-        hostCeiling: Int? = nil, hostConnections: Int = 0, sharesConnections: Bool = false, jitter: Double = 0.5
+        hostCeiling: Int? = nil, hostConnections: Int = 0, sharesConnections: Bool = false, mayConnect: Bool = true,
+        jitter: Double = 0.5
     ) {
         self.now = now
         self.progress = progress
@@ -98,6 +101,7 @@ package struct TransferContext: Sendable {
         self.hostCeiling = hostCeiling
         self.hostConnections = hostConnections
         self.sharesConnections = sharesConnections
+        self.mayConnect = mayConnect
         self.jitter = jitter
     }
 }

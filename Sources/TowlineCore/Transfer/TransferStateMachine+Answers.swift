@@ -245,8 +245,14 @@ extension TransferStateMachine {
     private mutating func busy(
         _ id: AttemptID, _ reason: String, _ retryAfter: Duration?, _ overloaded: Bool, _ context: TransferContext
     ) -> [TransferAction] {
-        guard let origin = attempts[id]?.plan.url.origin else { return [] }
+        guard let plan = attempts[id]?.plan else { return [] }
+        let origin = plan.url.origin
         var actions = dismiss(id)
+        if plan.sharesConnection {
+            // Some count streams as connections: sixteen at once are fewer.
+            needsOwnConnection = true
+            actions.append(.report(.sharingFailed, of: origin))
+        }
         let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
         if let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }
         let others = working(context).count

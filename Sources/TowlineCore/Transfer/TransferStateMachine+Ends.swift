@@ -66,9 +66,10 @@ extension TransferStateMachine {
             return [.notice(TransferNotice(.info, .retrying, "\(reason); going on from there"))]
         }
         if attempt.plan.sharesConnection, !attempt.isAccepted,
-            failure.kind == .closedBeforeHead || failure.kind == .streamRefused
+            [.closedBeforeHead, .streamRefused, .headTimedOut].contains(failure.kind)
         {
-            // A connection that ends takes what others had on it along (RFC 9113 §6.8): that says nothing of this one.
+            // A connection that ends, or falls silent, takes what others had on it along (RFC 9113 §6.8): that says
+            // nothing of this one.
             needsOwnConnection = true
             return []
         }

@@ -46,11 +46,9 @@ extension TransferStateMachine {
         if running == 0 {
             // One that is given up may still write to a stream.
             if terms.isStream, !attempts.isEmpty { return [] }
-            // So many that share a connection may turn out to be long at once; a host's limit is for these, too.
-            if needsOwnConnection, context.otherConnections >= budget.hostShare {
-                waitReason = "other downloads have all connections to the server"
-                return []
-            }
+            // Many more may begin that share a connection than that have their own; and these may turn out to need one.
+            waitsForTurn = !context.mayConnect && !shares(context)
+            guard !waitsForTurn else { return [] }
             notBefore = nil
             return startSole(context)
         }
@@ -183,17 +181,26 @@ extension TransferStateMachine {
 
     // MARK: Starting
 
+    /// Nothing is held that another request would go on with.
+    private var beginsAnew: Bool { ledger.written.isEmpty || replacesPart || representation == nil }
+
+    /// Whether the next request shares its connection.
+    private func shares(_ context: TransferContext) -> Bool {
+        context.sharesConnections && beginsAnew && !needsOwnConnection && !isSingle
+    }
+
     /// Nothing runs: ask for the first gap, or for the file as if for the first time.
     private mutating func startSole(_ context: TransferContext) -> [TransferAction] {
         // While nothing ran, nothing could be written.
         lastWrittenAt = context.now
-        if ledger.written.isEmpty || replacesPart || representation == nil {
+        if beginsAnew {
+            let shares = shares(context)
             if hasStorage { replacesPart = true }
             forgetRepresentation()
             giveUpContent()
             ledger = RangeLedger()
             isConfirmed = isConfirmed && ranges == .works
-            return start(ByteRange(0, .max), mayShare: !needsOwnConnection && !isSingle, context)
+            return start(ByteRange(0, .max), shares: shares, context)
         }
         guard joinRung != nil else {
             return startOver(
@@ -206,14 +213,13 @@ extension TransferStateMachine {
 
     /// Builds and registers an attempt.
     mutating func start(
-        _ lease: ByteRange, isRace: Bool = false, at url: HTTPURL? = nil, chain: [HTTPURL] = [], mayShare: Bool = false,
+        _ lease: ByteRange, isRace: Bool = false, at url: HTTPURL? = nil, chain: [HTTPURL] = [], shares: Bool = false,
         _ context: TransferContext
     ) -> [TransferAction] {
         let id = AttemptID(nextID)
         nextID += 1
         let isFirst = representation == nil
         let overlap = isFirst ? 0 : overlap(before: lease.lowerBound)
-        let shares = mayShare && context.sharesConnections
         let asked = question(lease, overlap: overlap, isFirst: isFirst, atMost: shares ? SharingPolicy.smallLimit : nil)
         let target = url ?? resolved
         let isOurs = target.origin == terms.source.origin

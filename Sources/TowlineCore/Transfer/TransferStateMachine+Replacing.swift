@@ -17,7 +17,7 @@ extension TransferStateMachine {
             if attempt.plan.sharesConnection {
                 // The others that share it wait for the same.
                 needsOwnConnection = true
-                actions.append(.report(.streamStalled, of: attempt.plan.url.origin))
+                actions.append(.report(.sharingFailed, of: attempt.plan.url.origin))
             }
             let reason = "no byte for \(DurationText.format(terms.stallTimeout))"
             if isFruitless(attempt, context) {

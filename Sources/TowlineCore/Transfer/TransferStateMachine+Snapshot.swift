@@ -32,6 +32,7 @@ extension TransferStateMachine {
         case .draining where attempts.values.contains(where: \.isAccepted): return .downloading
         case .running, .preparing, .draining:
             if live.contains(where: { $0.isAccepted }) { return .downloading }
+            if waitsForTurn { return .queued }
             if liveCount == 0, case .running = phase { return .waiting(waitsForServer ? .server : .retry) }
             return .connecting
         case .verifying: return .verifying

@@ -124,7 +124,9 @@ package struct TransferStateMachine: Sendable {
     var remainingTime = RemainingTimeEstimator()
     var isSingle: Bool
     /// What comes is not small, or stood still where others share the connection: it gets one to itself.
-    var needsOwnConnection = false
+    package internal(set) var needsOwnConnection = false
+    /// It waits until it may have a connection of its own.
+    package internal(set) var waitsForTurn = false
     /// The answer that is written came over a connection that others share.
     var sharedConnection = false
     var ending: TransferEnding?

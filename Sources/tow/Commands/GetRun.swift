@@ -34,9 +34,8 @@ struct GetRun {
         batch.reservesTimers = BatchConcurrency.isScarce(
             descriptors: descriptors, concurrency: wanted, connections: plan.settings.connections,
             publishing: batch.publishing)
-        guard wanted ?? BatchConcurrency.most > most else { return batch }
-        batch.concurrency = most
-        if wanted != nil, !plan.report.isQuiet {
+        batch.affordable = most
+        if let wanted, wanted > most, !plan.report.isQuiet {
             var output = OutputDescriptor(STDERR_FILENO)
             output.write("tow: \(descriptors) open files are allowed here (ulimit -n): \(most) downloads at once\n")
         }

@@ -30,6 +30,16 @@ struct SharingPolicyTests {
         }
     }
 
+    @Test("sixty-four in a row halve what a mistake has cost")
+    func forgiven() {
+        let mistaken = small(2) + [.long] + small(4) + [.long] + small(8) + [.long]
+        #expect(!policy(mistaken + small(15)).shares && policy(mistaken + small(16)).shares)
+        // Sixteen needed; after sixty-four eight, so that the next mistake makes it sixteen again.
+        let forgiven = mistaken + small(64) + [.long]
+        #expect(!policy(forgiven + small(15)).shares && policy(forgiven + small(16)).shares)
+        #expect(!policy(mistaken + small(63) + [.long] + small(31)).shares)
+    }
+
     @Test("what was never shared is no mistake")
     func longOnes() {
         #expect(policy(Array(repeating: .long, count: 20) + small(2)).shares)
@@ -74,18 +84,41 @@ struct TransferSharingTests {
         #expect(isPublished)
     }
 
-    @Test("but not while others have all that a host gives")
+    @Test("but not before it may have one")
     func full() throws {
         var script = try TransferScript { $0.connections = nil }
         script.sharesConnections = true
         script.feed(.begin(nil))
-        script.otherConnections = 16
+        script.mayConnect = false
         script.end(.needsOwnConnection)
-        #expect(script.plans.count == 1)
-        #expect(script.machine.snapshot(now: .zero).wait?.reason.contains("other downloads") == true)
+        #expect(script.plans.count == 1 && script.machine.snapshot(now: .zero).state == .queued)
         script.feed(.tick)
         #expect(script.plans.count == 1)
-        script.otherConnections = 15
+        script.mayConnect = true
+        script.feed(.tick)
+        #expect(script.plans.count == 2 && !script.last.sharesConnection)
+        #expect(script.machine.snapshot(now: .zero).state == .connecting)
+    }
+
+    @Test("who cannot share waits from the beginning")
+    func queued() throws {
+        var script = try TransferScript()
+        script.mayConnect = false
+        script.feed(.begin(nil))
+        #expect(script.plans.isEmpty && script.machine.snapshot(now: .zero).state == .queued)
+        script.feed(.stop)
+        #expect(script.ending == .stopped)
+    }
+
+    @Test("a server that wants fewer gets no more streams of it", arguments: [429, 503])
+    func busy(_ status: Int) throws {
+        var script = try TransferScript()
+        script.sharesConnections = true
+        script.feed(.begin(nil))
+        script.answer(status)
+        #expect(script.fresh.contains(.report(.sharingFailed, of: script.last.url.origin)))
+        script.endCancelled()
+        script.now = .seconds(2)
         script.feed(.tick)
         #expect(script.plans.count == 2 && !script.last.sharesConnection)
     }
@@ -99,7 +132,7 @@ struct TransferSharingTests {
         script.now = .seconds(31)
         script.feed(.tick)
         #expect(script.fresh.contains(.cancel(shared.id)))
-        #expect(script.fresh.contains(.report(.streamStalled, of: shared.url.origin)))
+        #expect(script.fresh.contains(.report(.sharingFailed, of: shared.url.origin)))
         script.endCancelled()
         script.now = .seconds(33)
         script.feed(.tick)
@@ -108,7 +141,7 @@ struct TransferSharingTests {
 
     @Test(
         "one whose connection ends is asked for at once over its own",
-        arguments: [TransportFailure.Kind.closedBeforeHead, .streamRefused])
+        arguments: [TransportFailure.Kind.closedBeforeHead, .streamRefused, .headTimedOut])
     func ended(_ kind: TransportFailure.Kind) throws {
         var script = try TransferScript()
         script.sharesConnections = true

@@ -11,6 +11,8 @@ struct TransferScript {
     var otherConnections = 0
     /// Whether the host's answers were small so far.
     var sharesConnections = false
+    /// Whether it may have a connection of its own.
+    var mayConnect = true
     /// Attempts that were started, in order.
     var plans: [AttemptPlan] = []
     /// Everything the machine ever said.
@@ -32,7 +34,7 @@ struct TransferScript {
             event,
             TransferContext(
                 now: now, progress: progress, hostConnections: progress.count + otherConnections,
-                sharesConnections: sharesConnections))
+                sharesConnections: sharesConnections, mayConnect: mayConnect))
         actions += fresh
         for case .start(let plan) in fresh {
             plans.append(plan)

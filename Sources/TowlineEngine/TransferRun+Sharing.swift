@@ -1,0 +1,30 @@
+internal import TowlineCore
+
+/// Which small files share a connection (`SharingPolicy`).
+extension TransferRun {
+    /// A limit pauses one connection after the other, each with all that share it; and cookies are kept by those that share and
+    /// those that do not apart.
+    var mayShareConnections: Bool {
+        !machine.needsOwnConnection && limiter.rate == 0 && services.limiter.rate == 0
+            && options.connection.httpProtocol == .automatic
+            && options.connection.cookieFile == nil
+    }
+
+    /// Whether it may have connections of its own: from the moment that there is room for it to its end.
+    func isAdmitted(to origin: HTTPURL.Origin) -> Bool {
+        if admission == nil, services.board.admit(origin, limit: services.transferLimit) { admission = origin }
+        return admission != nil
+    }
+
+    /// What an attempt's end says of how its host answers; `nil`: nothing.
+    static func answer(of writer: AttemptWriter, _ result: AttemptResult) -> SharingPolicy.Answer? {
+        switch result {
+        case .needsOwnConnection: .long
+        case .failed where writer.plan.sharesConnection: .broken
+        // Nobody shares what is no stream.
+        case .complete where writer.plan.sharesConnection && !writer.isStream: .broken
+        case .complete where writer.isStream && writer.promise == .small: .small
+        default: nil
+        }
+    }
+}
