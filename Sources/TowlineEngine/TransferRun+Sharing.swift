@@ -10,10 +10,18 @@ extension TransferRun {
             && options.connection.cookieFile == nil
     }
 
-    /// Whether it may have connections of its own: from the moment that there is room for it to its end.
+    /// Whether it may have connections of its own: from the moment that there is room for it until its bytes are there, as
+    /// with its slot in a batch.
     func isAdmitted(to origin: HTTPURL.Origin) -> Bool {
+        guard !machine.isPublishing else { return true }
         if admission == nil, services.board.admit(origin, limit: services.transferLimit) { admission = origin }
         return admission != nil
+    }
+
+    func giveUpAdmission() {
+        guard let admission else { return }
+        services.board.left(admission)
+        self.admission = nil
     }
 
     /// What an attempt's end says of how its host answers; `nil`: nothing.

@@ -91,7 +91,7 @@ final class TransferRun {
         defer {
             services.tickers.end(ticker)
             services.load.leave()
-            if let admission { services.board.left(admission) }
+            giveUpAdmission()
         }
         while ending == nil {
             for event in await mailbox.take() {
@@ -203,6 +203,7 @@ final class TransferRun {
         perform(machine.handle(event, context()))
         // What it just learned may be why it is admitted.
         if machine.waitsForTurn, admission == nil { perform(machine.handle(.tick, context())) }
+        if machine.isPublishing { giveUpAdmission() }
     }
 
     func context() -> TransferContext {

@@ -106,6 +106,27 @@ struct DiskFaultTests {
         }
     }
 
+    /// Who waits for a slow disk has given its place to the next, so that many share a sync: one after the other, two at a
+    /// time, they would take ten seconds and more.
+    @Test(.enabled(if: canTrace)) func whoWaitsForTheDiskMakesRoom() async throws {
+        let names = (0..<60).map { "/small\($0)" }
+        let files = Dictionary(uniqueKeysWithValues: names.map { ($0, Resource(length: 5000)) })
+        try await Site.with(try await Site(Resource(length: 1), more: files)) { site in
+            let syncs = "fsync,fdatasync,syncfs"
+            let strace = [
+                "/usr/bin/strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + syncs, "-e",
+                "inject=\(syncs):delay_enter=200000",
+            ]
+            let began = ContinuousClock.now
+            let result = try await ChildRun.run(
+                strace + [ChildRun.tow, "get", "-q", "-j", "2"] + names.map(site.server.url),
+                directory: site.scratch.path)
+            #expect(result.status == 0, "\(result.stderr)")
+            #expect(ContinuousClock.now - began < .seconds(5))
+            #expect(site.scratch.names.count == 60)
+        }
+    }
+
     static let survivable = [
         Injection(row: 89, what: "fdatasync:error=EIO:when=1", status: 0),
         Injection(row: 90, what: "pwrite64:error=EINTR:when=10..40+7", status: 0),
