@@ -9,6 +9,7 @@ import time
 import measuring
 from contest import Entry, Result, contest, ratio
 from peers import ManyFiles
+from shaping import Network
 
 SIZE = 10 << 10
 
@@ -62,7 +63,11 @@ def small_http1(bench):
 
 def small_http2(bench):
     base = f"https://127.0.0.1:{bench.origin.http2}"
-    return small(bench, "small-http2", "over HTTP/2 and TLS into memory", base, bench.origin.certificate)
+    near = small(bench, "small-http2", "over HTTP/2 and TLS into memory", base, bench.origin.certificate)
+    with Network(bench.proxy, bench.origin.http2, delay_ms=50, slow_start="yes").between() as port:
+        base = f"https://127.0.0.1:{port}"
+        far = small(bench, "small-http2-50ms", "over HTTP/2 and TLS, 50 ms round trip", base, bench.origin.certificate)
+    return [near, far]
 
 
 class Reaper(threading.Thread):

@@ -98,7 +98,7 @@ struct SharedConnectionTests {
         #expect(sharedCount == 0 && nginx.log.count == 60)
     }
 
-    /// Sixty-four small ones at once are followed by no more than sixteen long ones at once.
+    /// A hundred small ones at once are followed by no more than sixteen long ones at once.
     @Test func longOnesAfterThemAreNoMoreThanAHostIsAskedFor() async throws {
         for number in 0..<40 {
             try FileManager.default.createSymbolicLink(

@@ -8,7 +8,7 @@ package struct BatchConcurrency: Sendable {
     /// As many as these are, each with a connection of its own.
     package static let mostOfShort = 16
     /// As many as these are unless the user says.
-    package static let most = 64
+    package static let most = 100
     /// Downloads that take less, on average of the last ones, are short.
     private static let short = 1.0
 
@@ -16,7 +16,9 @@ package struct BatchConcurrency: Sendable {
     private let affordable: Int
     /// Seconds that the last ones took, each counting an eighth less than the one after it.
     private var mean: Double?
-    /// Which share of them came over a connection that others share, weighed the same.
+    /// How many there were, up to two.
+    private var count = 0
+    /// Which share of them came over a connection that others share, each counting a quarter less than the one after it.
     private var shared = 0.0
 
     /// - Parameters:
@@ -32,7 +34,8 @@ package struct BatchConcurrency: Sendable {
 
     private var wanted: Int {
         if let fixed { return fixed }
-        guard let mean, mean < Self.short else { return Self.usual }
+        // The second one tells whether the next share a connection (`SharingPolicy`): until then none is opened for them.
+        guard let mean, count > 1, mean < Self.short else { return Self.usual }
         return shared > 0.9 ? Self.most : Self.mostOfShort
     }
 
@@ -58,7 +61,8 @@ package struct BatchConcurrency: Sendable {
 
     /// A download has its bytes, or is over without, so long after it began.
     package mutating func fetched(after duration: Duration, isShared: Bool = false) {
-        shared += ((isShared ? 1 : 0) - shared) / 8
+        count = min(count + 1, 2)
+        shared += ((isShared ? 1 : 0) - shared) / 4
         let seconds = duration.seconds
         mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
     }

@@ -66,7 +66,7 @@ struct ListOptions: ParsableArguments {
     @Option(
         name: [.customShort("j", allowingJoined: true), .customLong("concurrency")],
         help: ArgumentHelp(
-            "Downloads at once, 1 to 10000. (default: 5; up to 16 while each takes less than a second, 64 over HTTP/2)",
+            "Downloads at once, 1 to 10000. (default: 5; up to 16 while each takes less than a second, 100 over HTTP/2)",
             valueName: "n")
     )
     var concurrency: String?

@@ -18,6 +18,8 @@ struct BatchConcurrencyTests {
         var concurrency = BatchConcurrency()
         #expect(concurrency.limit == 5)
         concurrency.fetched(after: .milliseconds(20))
+        #expect(concurrency.limit == 5, "one says little")
+        concurrency.fetched(after: .milliseconds(20))
         #expect(concurrency.limit == 16)
         // A long one among short ones weighs an eighth.
         concurrency.fetched(after: .seconds(4))
@@ -28,13 +30,14 @@ struct BatchConcurrencyTests {
         #expect(concurrency.limit == 16)
     }
 
-    @Test("sixty-four short ones where they share a connection, sixteen as soon as some do not")
+    @Test("a hundred short ones where they share a connection, sixteen as soon as some do not")
     func shared() {
         var concurrency = BatchConcurrency()
-        for _ in 0..<10 { concurrency.fetched(after: .milliseconds(20), isShared: true) }
+        for _ in 0..<8 { concurrency.fetched(after: .milliseconds(20), isShared: true) }
         #expect(concurrency.limit == 16)
-        for _ in 0..<10 { concurrency.fetched(after: .milliseconds(20), isShared: true) }
-        #expect(concurrency.limit == 64)
+        concurrency.fetched(after: .milliseconds(20), isShared: true)
+        #expect(concurrency.limit == 100)
+        #expect(BatchConcurrency(affordable: 3).limit == 3)
         concurrency.fetched(after: .milliseconds(20), isShared: false)
         #expect(concurrency.limit == 16)
         var long = BatchConcurrency()
