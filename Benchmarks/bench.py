@@ -39,6 +39,7 @@ class Bench:
 
     def __init__(self, options, memory):
         self.full, self.verbose, self.wanted_rounds = options.full, options.verbose, options.rounds
+        self.long = options.full or options.long
         self.tow, self.proxy = options.tow.resolve(), options.proxy.resolve()
         self.memory = memory
         options.disk.mkdir(parents=True, exist_ok=True)
@@ -75,6 +76,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="about four minutes; the default")
     parser.add_argument("--full", action="store_true", help="every row at its full size, all peers; hours")
+    parser.add_argument("--long", action="store_true", help="the rows of ten seconds in the quick form, too")
     parser.add_argument("--rows", default="*", metavar="PATTERN", help="rows by name: 'delay*,small*'")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often each program runs")
     parser.add_argument("--list", action="store_true", help="print the rows' names and end")

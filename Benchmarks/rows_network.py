@@ -61,12 +61,17 @@ def lasting(bench, name, title, seconds, rate, path, limit, network=None, quick=
     return result
 
 
+def durations(bench):
+    """What a file takes the best peer, in seconds, and what share of its speed tow must have without options."""
+    return [(2, 0.8), (10, 0.95)] if bench.long else [(2, 0.8)]
+
+
 def throttled(bench):
     """nginx gives each connection 20 MiB/s; sixteen are the peers' most."""
     rate = 16 * 20 * MEBIBYTE
     return [
         lasting(bench, f"throttled-{seconds}s", "20 MiB/s for each connection", seconds, rate, "rate/20m/{}", limit)
-        for seconds, limit in bench.pick([(2, 0.8)], [(2, 0.8), (10, 0.95)])
+        for seconds, limit in durations(bench)
     ]
 
 
@@ -74,7 +79,7 @@ def delayed(bench):
     """A link of its own rate that all connections share, a long way off; windows that grow as TCP's do."""
     results = []
     for milliseconds, megabits in bench.pick([(50, 100), (200, 1000)], [(50, 100), (50, 1000), (200, 100), (200, 1000)]):
-        for seconds, limit in bench.pick([(2, 0.8)], [(2, 0.8), (10, 0.95)]):
+        for seconds, limit in durations(bench):
             network = Network(bench.proxy, bench.origin.plain, delay_ms=milliseconds, total_rate=megabits * 125_000,
                               slow_start="yes")
             results.append(lasting(
