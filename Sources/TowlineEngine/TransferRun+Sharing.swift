@@ -10,14 +10,28 @@ extension TransferRun {
             && options.connection.cookieFile == nil
     }
 
-    /// Whether it may have connections of its own: from the moment that there is room for it until its bytes are there, as
-    /// with its slot in a batch.
-    func isAdmitted(to origin: HTTPURL.Origin) -> Bool {
+    /// Whether it may have connections of its own to the host. Asked for when it has none and will not share.
+    func mayConnect(to origin: HTTPURL.Origin, shares: Bool) -> Bool {
+        if let admission, admission != origin {
+            giveUpAdmission()
+            return isAdmitted(to: origin)
+        }
+        return admission != nil || !shares && writers.isEmpty && isAdmitted(to: origin)
+    }
+
+    /// Begins if it has just become one that needs a connection of its own, and there is room for it.
+    func takeTurn() {
+        if machine.waitsForTurn, isAdmitted(to: machine.resolved.origin) { perform(machine.handle(.tick, context())) }
+    }
+
+    /// From the moment that there is room for it until its bytes are there, as with its slot in a batch.
+    private func isAdmitted(to origin: HTTPURL.Origin) -> Bool {
         guard !machine.isPublishing else { return true }
         if admission == nil, services.board.admit(origin, limit: services.transferLimit) { admission = origin }
         return admission != nil
     }
 
+    /// It needs no connection any more.
     func giveUpAdmission() {
         guard let admission else { return }
         services.board.left(admission)

@@ -80,6 +80,7 @@ final class TransferRun {
     nonisolated(nonsending) func run() async throws(TowlineError) -> CompletedTransfer {
         do throws(TowlineError) {
             try perform(begin())
+            takeTurn()
         } catch {
             mailbox.close()
             close()
@@ -201,8 +202,7 @@ final class TransferRun {
     /// One event through the machine, and its actions out of it.
     func step(_ event: TransferEvent) {
         perform(machine.handle(event, context()))
-        // What it just learned may be why it is admitted.
-        if machine.waitsForTurn, admission == nil { perform(machine.handle(.tick, context())) }
+        takeTurn()
         if machine.isPublishing { giveUpAdmission() }
     }
 
@@ -221,7 +221,7 @@ final class TransferRun {
             now: now, progress: progress, hostNotBefore: host.notBefore, hostCeiling: host.ceiling,
             // Those that share are not counted, but are among this transfer's own.
             hostConnections: host.connections + shared,
-            sharesConnections: shares, mayConnect: shares || isAdmitted(to: origin),
+            sharesConnections: shares, mayConnect: mayConnect(to: origin, shares: shares),
             jitter: Backoff.jitter(at: now))
     }
 

@@ -37,6 +37,11 @@ struct SharedConnectionTests {
         }
     }
 
+    /// A list of links, beside what nginx serves.
+    private func listFile(_ urls: [String]) throws -> String {
+        try nginx.folder.write("list", urls.joined(separator: "\n") + "\n")
+    }
+
     private func get(_ urls: [String], _ options: [String] = []) async throws -> CommandRun.Result {
         try await CommandRun.run(
             ["get", "--cacert", nginx.certificates.authority, "-i", "-"] + options,
@@ -105,10 +110,8 @@ struct SharedConnectionTests {
                 atPath: "\(nginx.folder.path)/l\(number)", withDestinationPath: "\(nginx.folder.path)/large")
         }
         let long = (0..<40).map { nginx.url("slow/l\($0)", certificate: "http2") }
-        let list = place.url.deletingLastPathComponent().appendingPathComponent(place.url.lastPathComponent + ".list")
-        defer { try? FileManager.default.removeItem(at: list) }
-        try Data(((try files(0..<300) + long).joined(separator: "\n") + "\n").utf8).write(to: list)
-        let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list.path, "-x", "1", "--json"]
+        let list = try listFile(try files(0..<300) + long)
+        let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list, "-x", "1", "--json"]
         let run = try CommandRun(arguments, directory: place.url)
         defer { run.signal(SIGKILL) }
         // Each long one takes eight seconds: by now all that may have begun have.
@@ -186,10 +189,8 @@ struct SharedConnectionTests {
 
     @Test(arguments: [SIGKILL, SIGINT]) func killedTheyAreWholeOrNotThere(_ signal: Int32) async throws {
         let urls = try files(0..<400)
-        let list = place.url.deletingLastPathComponent().appendingPathComponent(place.url.lastPathComponent + ".list")
-        defer { try? FileManager.default.removeItem(at: list) }
-        try Data((urls.joined(separator: "\n") + "\n").utf8).write(to: list)
-        let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list.path]
+        let list = try listFile(urls)
+        let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list]
         for _ in 0..<4 {
             let run = try CommandRun(arguments, directory: place.url)
             try await Task.sleep(for: .milliseconds(Int.random(in: 40...250)))

@@ -69,19 +69,20 @@ import TowlineEngine
         var generator = SeededGenerator(seed: seed &* 1_000_003)
         let disk = SimulatedDisk(ignored: ignored, type: 0xEF53)
         let storage = FileStorage(syscall: disk, boot: Script.boot)
-        // Both begin before there is a name to be found.
+        // Both begin before there is a name to be found; the second may have one of its own from the beginning.
+        let hasName = generator.chance(50)
         var parts: [OpenPart] = []
         for generation in 1...UInt32(generator.chance(50) ? 2 : 1) {
             let part = try storage.create(
                 Script.place, record: Script.record(generation: generation),
-                terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
+                terms: CreateTerms(journaled: false, requiresFreeName: generation == 1 || !hasName, isAtHand: true))
             let content = Script.contents[Int(generation)]
             let middle = Int.random(in: 1..<content.count, using: &generator)
             try content[..<middle].withUnsafeBytes { try part.sink.write($0, at: 0) }
             try content[middle...].withUnsafeBytes { try part.sink.write($0, at: Int64(middle)) }
             parts.append(part)
         }
-        #expect(disk.image.names.isEmpty)
+        #expect(disk.image.names.isEmpty == (parts.count == 1 || !hasName))
         for (generation, part) in zip(UInt32(1)..., parts) {
             disk.note(.publishing(generation: generation))
             _ = try await part.sink.publish(

@@ -36,6 +36,7 @@ extension TransferStateMachine {
         let running = liveCount
         let earliest = max(notBefore ?? .zero, context.hostNotBefore ?? .zero)
         guard earliest <= context.now else {
+            waitsForTurn = false
             if running == 0, let host = context.hostNotBefore, host > (notBefore ?? .zero) {
                 waitReason = "the server asked to wait"
                 waitsForServer = true
@@ -48,8 +49,8 @@ extension TransferStateMachine {
             if terms.isStream, !attempts.isEmpty { return [] }
             // Many more may begin that share a connection than that have their own; and these may turn out to need one.
             waitsForTurn = !context.mayConnect && !shares(context)
-            guard !waitsForTurn else { return [] }
             notBefore = nil
+            guard !waitsForTurn else { return [] }
             return startSole(context)
         }
         guard isConfirmed, !isSingle, mayBeSegmented else { return [] }

@@ -93,7 +93,7 @@ struct TransferSharingTests {
         script.end(.needsOwnConnection)
         #expect(script.plans.count == 1 && script.machine.snapshot(now: .zero).state == .queued)
         script.feed(.tick)
-        #expect(script.plans.count == 1)
+        #expect(script.plans.count == 1 && script.machine.wakeAt == nil)
         script.mayConnect = true
         script.feed(.tick)
         #expect(script.plans.count == 2 && !script.last.sharesConnection)
