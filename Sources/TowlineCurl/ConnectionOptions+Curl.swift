@@ -34,7 +34,10 @@ extension ConnectionOptions {
         switch httpProtocol {
         case .automatic: handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         case .http1: handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
-        case .http2PriorKnowledge: handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+        case .http2PriorKnowledge:
+            handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+            // See `mayShare`.
+            handle.set(CURLOPT_FORBID_REUSE, 1)
         }
     }
 
