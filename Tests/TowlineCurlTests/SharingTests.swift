@@ -74,6 +74,24 @@ extension CurlTransportTests {
             }
         }
 
+        @Test("one connection for each where HTTP/2 is spoken unasked: libcurl 7.88 cannot use one again")
+        func unasked() async throws {
+            var options = ServerOptions()
+            options.http2 = true
+            let server = try await FaultServer.start(["/small": Resource(length: 1000)], options: options)
+            let transport = CurlTransport()
+            for shares in [true, true, false, false] {
+                let record = await run(
+                    .make(
+                        server.url("/small"), connection: .with { $0.httpProtocol = .http2PriorKnowledge },
+                        sharesConnection: shares), on: transport)
+                #expect(record.body.count == 1000, "\(record.end as Any)")
+            }
+            #expect(Set(server.log.requests("/small").map(\.info.connection)).count == 4)
+            await transport.shutdown()
+            await server.stop()
+        }
+
         @Test("one that is ended while it comes costs its connection nothing")
         func ended() async throws {
             try await Self.withServer(["/slow": .stall(after: 500)]) { site, transport in
