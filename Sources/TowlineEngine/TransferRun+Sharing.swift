@@ -37,16 +37,4 @@ extension TransferRun {
         services.board.left(admission)
         self.admission = nil
     }
-
-    /// What an attempt's end says of how its host answers; `nil`: nothing.
-    static func answer(of writer: AttemptWriter, _ result: AttemptResult) -> SharingPolicy.Answer? {
-        switch result {
-        case .needsOwnConnection: .long
-        case .failed where writer.plan.sharesConnection: .broken
-        // Nobody shares what is no stream.
-        case .complete where writer.plan.sharesConnection && !writer.isStream: .broken
-        case .complete where writer.isStream && writer.promise == .small: .small
-        default: nil
-        }
-    }
 }

@@ -191,9 +191,12 @@ final class TransferRun {
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
         // The slot is free before the next attempt starts, which can then go on with it.
         if let slot = slots.removeValue(forKey: id) { part?.journal?.release(slot) }
-        if let writer = writers[id], !writer.plan.sharesConnection { services.board.ended(writer.plan.url.origin) }
-        if let writer = writers[id], let answer = Self.answer(of: writer, result) {
-            services.board.answered(answer, from: writer.plan.url.origin)
+        if let writer = writers[id] {
+            let shared = writer.plan.sharesConnection
+            if !shared { services.board.ended(writer.plan.url.origin) }
+            let answer = SharingPolicy.Answer(
+                result, shared: shared, isStream: writer.isStream, promise: writer.promise)
+            if let answer { services.board.answered(answer, from: writer.plan.url.origin) }
         }
         step(.ended(id, result))
         writers[id] = nil

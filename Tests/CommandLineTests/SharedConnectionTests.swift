@@ -75,7 +75,8 @@ struct SharedConnectionTests {
         let result = try await get(try files(0..<200, certificate: "good"))
         #expect(result.status == 0, "\(result.stderr)")
         try expectFiles(0..<200)
-        #expect(nginx.log.allSatisfy { $0.range == "bytes=0-" })
+        #expect(sharedCount == 0 && nginx.log.count == 200)
+        #expect((2...16).contains(Set(nginx.log.map(\.connection)).count))
     }
 
     /// What turns out to be long costs a request for 64 KiB and gets connections of its own.

@@ -2,8 +2,9 @@
 ///
 /// Segments of a long file gain nothing by that: one connection is one window, and each loss holds up all. What a small
 /// file costs is mostly its connection, a handshake and the wait for it. So a host whose last answers over HTTP/2 were
-/// small is asked for the next over one that is shared. Whatever turns out to be long after all ends its stream and is
-/// asked for once more over a connection of its own, no more than `smallLimit` having been asked for; each such mistake makes the next guess take twice as much to go by.
+/// small is asked for the next over one that is shared, for no more than `smallLimit` of each. Whatever turns out to be
+/// longer ends its stream and is asked for once more over a connection of its own; each such mistake makes the next guess
+/// take twice as many small answers, until many in a row halve that.
 package struct SharingPolicy: Hashable, Sendable {
     /// How an answer's body looked.
     package enum Answer: Hashable, Sendable {
@@ -11,8 +12,23 @@ package struct SharingPolicy: Hashable, Sendable {
         case small
         /// It is long, or nobody knows.
         case long
-        /// Nothing came, or not all.
+        /// Nothing came, or not all, or not as a stream.
         case broken
+
+        /// What the end of an attempt says; `nil`: nothing.
+        ///
+        /// - Parameters:
+        ///   - shared: it was to be one of several streams.
+        ///   - isStream: its answer came over HTTP/2.
+        ///   - promise: what its head promised, if its body was wanted.
+        package init?(_ result: AttemptResult, shared: Bool, isStream: Bool, promise: Answer?) {
+            switch result {
+            case .needsOwnConnection: self = .long
+            case .failed where shared, .complete where shared && !isStream: self = .broken
+            case .complete where isStream && promise == .small: self = .small
+            default: return nil
+            }
+        }
     }
 
     /// So long is a small file at most.

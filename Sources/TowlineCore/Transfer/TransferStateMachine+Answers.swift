@@ -247,12 +247,8 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         guard let plan = attempts[id]?.plan else { return [] }
         let origin = plan.url.origin
-        var actions = dismiss(id)
-        if plan.sharesConnection {
-            // Some count streams as connections: sixteen at once are fewer.
-            needsOwnConnection = true
-            actions.append(.report(.sharingFailed, of: origin))
-        }
+        // Some count streams as connections: sixteen at once are fewer.
+        var actions = dismiss(id) + stopSharing(plan)
         let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
         if let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }
         let others = working(context).count

@@ -13,12 +13,8 @@ extension TransferStateMachine {
         var actions: [TransferAction] = []
         for (id, attempt) in attempts.sorted(by: { $0.key.value < $1.key.value }) where !attempt.isDismissed {
             guard context.now - attempt.lastProgressAt >= terms.stallTimeout else { continue }
-            actions += dismiss(id)
-            if attempt.plan.sharesConnection {
-                // The others that share it wait for the same.
-                needsOwnConnection = true
-                actions.append(.report(.sharingFailed, of: attempt.plan.url.origin))
-            }
+            // The others that share its connection wait for the same.
+            actions += dismiss(id) + stopSharing(attempt.plan)
             let reason = "no byte for \(DurationText.format(terms.stallTimeout))"
             if isFruitless(attempt, context) {
                 actions += failedAttempt(reason, nil, .transient, context)
@@ -29,6 +25,13 @@ extension TransferStateMachine {
             return actions
         }
         return actions + replaceSlowest(context)
+    }
+
+    /// What shared its connection gets one of its own next, and the host's other downloads for a while, too.
+    mutating func stopSharing(_ plan: AttemptPlan) -> [TransferAction] {
+        guard plan.sharesConnection else { return [] }
+        needsOwnConnection = true
+        return [.report(.sharingFailed, of: plan.url.origin)]
     }
 
     /// Whether an attempt that ends now counts as a failure: it wrote nothing, nobody else has for a stall timeout, and

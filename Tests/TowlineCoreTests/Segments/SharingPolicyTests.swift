@@ -40,6 +40,21 @@ struct SharingPolicyTests {
         #expect(!policy(mistaken + small(63) + [.long] + small(31)).shares)
     }
 
+    @Test("what an attempt's end says of the host")
+    func ends() {
+        func answer(_ result: AttemptResult, shared: Bool, isStream: Bool, _ promise: SharingPolicy.Answer?)
+            -> SharingPolicy.Answer?
+        { SharingPolicy.Answer(result, shared: shared, isStream: isStream, promise: promise) }
+        for shared in [true, false] {
+            #expect(answer(.complete(.delimited), shared: shared, isStream: true, .small) == .small)
+            #expect(answer(.complete(.delimited), shared: shared, isStream: true, nil) == nil, "what nobody wants")
+            #expect(answer(cut(), shared: shared, isStream: true, .small) == (shared ? .broken : nil))
+            #expect(answer(.complete(.delimited), shared: shared, isStream: false, .small) == (shared ? .broken : nil))
+            #expect(answer(.cancelled, shared: shared, isStream: true, .small) == nil)
+        }
+        #expect(answer(.needsOwnConnection, shared: true, isStream: true, .long) == .long)
+    }
+
     @Test("what was never shared is no mistake")
     func longOnes() {
         #expect(policy(Array(repeating: .long, count: 20) + small(2)).shares)
