@@ -52,7 +52,7 @@ final class EasyHandle {
             self.bufferSize = bufferSize
         }
         return fieldList != nil
-            && ccurl_set_string(pointer, CURLOPT_URL, url) == CURLE_OK
+            && url.withCString { ccurl_set_string(pointer, CURLOPT_URL, $0) } == CURLE_OK
             && ccurl_set_list(pointer, CURLOPT_HTTPHEADER, fieldList) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_HEADERDATA, context) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_WRITEDATA, context) == CURLE_OK

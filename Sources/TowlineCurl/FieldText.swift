@@ -27,9 +27,14 @@ enum FieldText {
 
     /// The bytes that `decode` made `text` of; UTF-8 for any other text.
     static func encode(_ text: String) -> [UInt8] {
-        if text.utf8.allSatisfy({ $0 < 0x80 }) { return Array(text.utf8) }
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.utf8.count)
+        encode(text, into: &bytes)
+        return bytes
+    }
+
+    /// Adds these bytes to others.
+    static func encode(_ text: String, into bytes: inout [UInt8]) {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return bytes.append(contentsOf: text.utf8) }
         for scalar in text.unicodeScalars {
             if escapes.contains(scalar.value) {
                 bytes.append(UInt8(truncatingIfNeeded: scalar.value - base))
@@ -37,7 +42,6 @@ enum FieldText {
                 bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
             }
         }
-        return bytes
     }
 
     /// The character that starts at `index`; `nil` if what is there is not valid UTF-8.

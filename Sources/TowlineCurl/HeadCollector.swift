@@ -31,7 +31,7 @@ struct HeadCollector {
     private var state = State.statusLine
     private var status = 0
     private var version = ResponseHead.Version.http1_1
-    private var lines: [(name: String, value: String)] = []
+    private var fields = HTTPFields()
     private var byteCount = 0
     private var fieldCount = 0
     private var interimHeadCount = 0
@@ -44,7 +44,7 @@ struct HeadCollector {
     mutating func restart() {
         guard state != .done else { return }
         state = .statusLine
-        lines.removeAll(keepingCapacity: true)
+        fields = HTTPFields()
     }
 
     /// Takes the next line, its end of line included.
@@ -90,25 +90,26 @@ struct HeadCollector {
         guard let colon = line.firstIndex(of: 0x3A), colon > line.startIndex,
             line[..<colon].allSatisfy(RequestFields.isTokenByte)
         else { return Self.malformed("a header line that is no field") }
-        lines.append((FieldText.decode(line[..<colon]), FieldText.decode(Self.trimmed(line[(colon + 1)...]))))
+        fields.append(
+            name: FieldText.decode(line[..<colon]), value: FieldText.decode(Self.trimmed(line[(colon + 1)...])))
         return countField()
     }
 
     /// Joins a folded line to the field above it (obs-fold, RFC 9112 §5.2). Not for the framing fields: libcurl has
     /// read the first line of those on its own and would see another body than we do.
     private mutating func unfold(_ line: Slice<UnsafeRawBufferPointer>) -> Step {
-        guard let last = lines.indices.last else { return Self.malformed("a folded line without a field") }
+        guard let last = fields.lines.last else { return Self.malformed("a folded line without a field") }
         let framing = ["content-length", "transfer-encoding", "connection"]
-        guard !framing.contains(where: { HTTPFields.equalNames($0, lines[last].name) }) else {
+        guard !framing.contains(where: { HTTPFields.equalNames($0, last.name) }) else {
             return Self.malformed("a framing field in folded lines")
         }
         let rest = FieldText.decode(Self.trimmed(line))
-        if !rest.isEmpty { lines[last].value += lines[last].value.isEmpty ? rest : " " + rest }
+        if !rest.isEmpty { fields.replaceLastValue(by: last.value.isEmpty ? rest : "\(last.value) \(rest)") }
         return .more
     }
 
     private mutating func finish() -> Step {
-        defer { lines.removeAll() }
+        defer { fields = HTTPFields() }
         if status < 200 {
             // 101 answers an `Upgrade` that is never sent (RFC 9110 §15.2.2).
             guard status != 101 else { return Self.malformed("101 to a request without Upgrade") }
@@ -118,8 +119,6 @@ struct HeadCollector {
         }
         guard status != 407 else { return .refused(TransportFailure(.proxyFailed, "the proxy answered 407")) }
         state = .done
-        var fields = HTTPFields()
-        for line in lines { fields.append(name: line.name, value: line.value) }
         let head = ResponseHead(status: status, fields: fields, version: version)
         do throws(TransportFailure) {
             return .head(head, try BodyFraming.end(of: head))

@@ -16,7 +16,7 @@ enum RequestFields {
     /// Throws if a URL or a field could break out of its place in the request: CR, LF, NUL or another control
     /// character, white space in a URL, a name that is no token (RFC 9110 §5.1, §5.5).
     static func check(_ url: String, _ fields: HTTPFields) throws(TransportFailure) {
-        let scheme = url.utf8.prefix { $0 != 0x3A }.map(ASCII.lowercased)
+        let scheme = url.utf8.prefix { $0 != 0x3A }.lazy.map(ASCII.lowercased)
         guard scheme.elementsEqual("http".utf8) || scheme.elementsEqual("https".utf8) else {
             throw TransportFailure(.local, "the URL is neither http nor https")
         }
@@ -41,13 +41,20 @@ enum RequestFields {
     static func list(_ fields: HTTPFields) -> UnsafeMutablePointer<curl_slist>? {
         var list: UnsafeMutablePointer<curl_slist>?
         if !fields.has("Accept") { list = curl_slist_append(nil, "Accept:") }
+        // One for all of them: libcurl makes copies.
+        var text: [UInt8] = []
+        text.reserveCapacity(128)
         for line in fields.lines {
-            var text: [UInt8] = []
-            text.reserveCapacity(line.name.utf8.count + line.value.utf8.count + 3)
+            text.removeAll(keepingCapacity: true)
             text.append(contentsOf: line.name.utf8)
-            let value = FieldText.encode(line.value)
-            text.append(contentsOf: value.isEmpty ? [0x3B] : [0x3A, 0x20])
-            text.append(contentsOf: value)
+            text.append(0x3A)
+            text.append(0x20)
+            let start = text.count
+            FieldText.encode(line.value, into: &text)
+            if text.count == start {
+                text.removeLast(2)
+                text.append(0x3B)
+            }
             text.append(0)
             let longer = text.withUnsafeBytes { bytes in
                 curl_slist_append(list, bytes.assumingMemoryBound(to: CChar.self).baseAddress)

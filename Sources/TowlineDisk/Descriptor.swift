@@ -5,8 +5,9 @@ internal import TowlineCore
 /// A file descriptor that is closed once, when it was told to and nobody is in a call with it any more: a number
 /// that another file has by then is never written to. Retries and short writes are dealt with here.
 final class Descriptor: Sendable {
-    /// For messages.
-    let path: String
+    /// The directory's path, and the name in it; without one, all of the path.
+    private let directory: String?
+    private let name: String
     let syscall: any Syscall
     private let number: Int32
     /// Syncs that failed, counted before anybody hears of a later one's success.
@@ -17,11 +18,15 @@ final class Descriptor: Sendable {
     /// Which file it is, once that was asked: it never is another.
     private let known = Mutex<FileIdentity?>(nil)
 
-    init(_ number: Int32, path: String, syscall: any Syscall) {
+    init(_ number: Int32, path: String, in directory: String? = nil, syscall: any Syscall) {
         self.number = number
-        self.path = path
+        self.name = path
+        self.directory = directory
         self.syscall = syscall
     }
+
+    /// For messages, and put together for them alone.
+    var path: String { directory.map { Folder.path(of: name, in: $0) } ?? name }
 
     deinit { close() }
 

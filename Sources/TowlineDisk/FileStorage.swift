@@ -191,11 +191,12 @@ package final class FileStorage: Storage {
     private func createUnnamed(
         _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms
     ) throws(TowlineError) -> OpenPart? {
-        guard let file = try folder.createUnnamed(mode: 0o666, for: names.part) else { return nil }
+        let part = names.part
+        guard let file = try folder.createUnnamed(mode: 0o666, for: part) else { return nil }
         // Another process may have begun this download since the directory was read: the place is its own then.
-        guard try folder.status(of: names.part) == nil else {
+        guard try folder.status(of: part) == nil else {
             throw TowlineError(
-                .destinationBusy, "\(folder.path(of: names.part)): another process began this download just now",
+                .destinationBusy, "\(folder.path(of: part)): another process began this download just now",
                 systemError: EEXIST)
         }
         guard try folder.status(of: names.final) == nil else { throw .occupied(folder.path(of: names.final)) }

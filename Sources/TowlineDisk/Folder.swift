@@ -41,7 +41,12 @@ final class Folder: Sendable {
     }
 
     /// The path of a name in here, for messages.
-    func path(of name: String) -> String { path == "/" ? "/" + name : path + "/" + name }
+    func path(of name: String) -> String { Folder.path(of: name, in: path) }
+
+    /// The path of a name in a directory.
+    static func path(of name: String, in directory: String) -> String {
+        directory == "/" ? "/" + name : directory + "/" + name
+    }
 
     /// Opens a file that is there, without following a link and without waiting for a FIFO's other end.
     ///
@@ -54,7 +59,7 @@ final class Folder: Sendable {
         let code = try call { $1.openat($0, name, flags, 0) }
         if code == -ENOENT { return nil }
         guard code >= 0 else { throw .opening(path(of: name), -code) }
-        let file = Descriptor(code, path: path(of: name), syscall: descriptor.syscall)
+        let file = Descriptor(code, path: name, in: path, syscall: descriptor.syscall)
         let status = try file.status()
         guard status.kind == .regular else {
             throw TowlineError(
@@ -76,7 +81,7 @@ final class Folder: Sendable {
         let code = try call { $1.openat($0, name, flags, mode) }
         if code == -EEXIST { return nil }
         guard code >= 0 else { throw .opening(path(of: name), -code) }
-        return Descriptor(code, path: path(of: name), syscall: descriptor.syscall)
+        return Descriptor(code, path: name, in: path, syscall: descriptor.syscall)
     }
 
     /// File systems that can name a file later, and make it durable before. By their numbers of statfs(2): ext4, XFS, tmpfs.
@@ -95,7 +100,7 @@ final class Folder: Sendable {
             lacksUnnamed.store(true, ordering: .relaxed)
             return nil
         }
-        return Descriptor(code, path: path(of: name), syscall: descriptor.syscall)
+        return Descriptor(code, path: name, in: path, syscall: descriptor.syscall)
     }
 
     /// Whether what is in here is in memory alone: a sync has nothing to do, and nobody need wait for one.

@@ -2,6 +2,8 @@ import CTowline
 import Glibc
 
 /// The system's own calls.
+///
+/// Names of small files go there by `withCString`: handed over as they are, each would be copied to the heap before.
 package final class SystemCalls: Syscall {
     /// Makes one; it holds nothing.
     package init() {}
@@ -16,7 +18,7 @@ package final class SystemCalls: Syscall {
     package func openUnnamed(_ directory: Int32, _ mode: UInt32) -> Int32 { towline_open_unnamed(directory, mode) }
 
     package func name(_ descriptor: Int32, _ directory: Int32, _ name: String) -> Int32 {
-        towline_name(descriptor, directory, name)
+        name.withCString { towline_name(descriptor, directory, $0) }
     }
 
     package func close(_ descriptor: Int32) -> Int32 { result(Glibc.close(descriptor)) }
@@ -54,7 +56,7 @@ package final class SystemCalls: Syscall {
 
     package func status(_ directory: Int32, _ path: String, _ status: inout FileStatus) -> Int32 {
         var raw = towline_status()
-        let code = towline_statx(directory, path, &raw)
+        let code = path.withCString { towline_statx(directory, $0, &raw) }
         guard code >= 0 else { return code }
         switch raw.mode & UInt32(S_IFMT) {
         case UInt32(S_IFREG): status.kind = .regular
@@ -95,7 +97,7 @@ package final class SystemCalls: Syscall {
     package func unlink(_ directory: Int32, _ path: String) -> Int32 { result(unlinkat(directory, path, 0)) }
 
     package func setAttribute(_ descriptor: Int32, _ name: String, _ value: UnsafeRawBufferPointer) -> Int32 {
-        towline_fsetxattr(descriptor, name, value.baseAddress, value.count)
+        name.withCString { towline_fsetxattr(descriptor, $0, value.baseAddress, value.count) }
     }
 
     package func getAttribute(_ descriptor: Int32, _ name: String, _ value: UnsafeMutableRawBufferPointer) -> Int {
@@ -108,8 +110,11 @@ package final class SystemCalls: Syscall {
 
     package func setModified(_ descriptor: Int32, _ seconds: Int64) -> Int32 {
         // UTIME_OMIT of <sys/stat.h>: the access time stays.
-        let times = [timespec(tv_sec: 0, tv_nsec: (1 << 30) - 2), timespec(tv_sec: Int(seconds), tv_nsec: 0)]
-        return result(futimens(descriptor, times))
+        withUnsafeTemporaryAllocation(of: timespec.self, capacity: 2) { times in
+            times[0] = timespec(tv_sec: 0, tv_nsec: (1 << 30) - 2)
+            times[1] = timespec(tv_sec: Int(seconds), tv_nsec: 0)
+            return result(futimens(descriptor, times.baseAddress))
+        }
     }
 
     package func names(_ directory: Int32, _ names: inout [String]) -> Int32 {

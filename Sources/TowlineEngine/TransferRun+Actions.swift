@@ -10,7 +10,7 @@ extension TransferRun {
         switch action {
         case .start(let plan): start(plan)
         case .cancel(let id): if delivered != id { services.transport.cancel(id) }
-        case .shrink(let id, let end): writers[id]?.shrink(to: end)
+        case .shrink(let id, let end): writer(id)?.shrink(to: end)
         case .proceed(let id): proceed(id)
         case .prepare(let plan): prepare(plan)
         case .learn(let representation, let checksums): learn(representation, checksums)
@@ -32,12 +32,21 @@ extension TransferRun {
 
     // MARK: Attempts
 
+    /// What writes the answer of an attempt that runs.
+    func writer(_ id: AttemptID) -> AttemptWriter? { writers.first { $0.plan.id == id } }
+
+    /// The journal's slot of an attempt is free again.
+    func giveBackSlot(_ id: AttemptID) {
+        guard let index = slots.firstIndex(where: { $0.id == id }) else { return }
+        part?.journal?.release(slots.remove(at: index).slot)
+    }
+
     private func start(_ plan: AttemptPlan) {
         var slot: (any JournalSlot)?
         if plan.joinsDirectly {
             storing { () throws(TowlineError) in slot = try part?.journal?.claimSlot(at: plan.lease.lowerBound) }
         }
-        slots[plan.id] = slot
+        if let slot { slots.append((plan.id, slot)) }
         let mailbox = mailbox
         let storage = services.storage
         let writer = AttemptWriter(
@@ -46,7 +55,7 @@ extension TransferRun {
             buffers: services.buffers,
             makeHasher: { storage.hasher(for: $0) },
             report: { mailbox.post(.attempt($0)) })
-        writers[plan.id] = writer
+        writers.append(writer)
         if !plan.sharesConnection { services.board.began(plan.url.origin) }
         services.transport.start(
             AttemptRequest(
@@ -55,10 +64,10 @@ extension TransferRun {
     }
 
     private func proceed(_ id: AttemptID) {
-        guard let writer = writers[id], let part, let lease = machine.lease(of: id) else { return }
+        guard let writer = writer(id), let part, let lease = machine.ledger.lease(of: id) else { return }
         var slot: (any JournalSlot)?
         storing { () throws(TowlineError) in slot = try part.journal?.claimSlot(at: lease.lowerBound) }
-        slots[id] = slot
+        if let slot { slots.append((id, slot)) }
         writer.attach(sink: part.sink, slot: slot, lease: lease)
         if delivered != id { services.transport.proceed(id) }
     }

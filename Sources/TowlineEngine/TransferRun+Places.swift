@@ -266,7 +266,7 @@ extension TransferRun {
         do throws(TowlineError) {
             var terms = terms(plan)
             terms.requiresFreeName = requiresFreeName
-            terms.isAtHand = delivered.flatMap { writers[$0]?.holdsWhole } ?? false
+            terms.isAtHand = delivered.flatMap { writer($0)?.holdsWhole } ?? false
             occupy(place, try services.storage.create(place, record: fresh, terms: terms))
         } catch {
             services.places.leave(place)

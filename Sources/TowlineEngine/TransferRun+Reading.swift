@@ -22,7 +22,7 @@ extension TransferRun {
         let result = bytes.withUnsafeMutableBytes { buffer in
             Result { () throws(TowlineError) in try part.sink.read(into: buffer, at: range.lowerBound) }
         }
-        if case .failure = result, machine.isPublishing {
+        if case .failure = result, machine.phase == .publishing {
             // The file has its name, and the end of the transfer is about to be heard of.
             return .missing
         }

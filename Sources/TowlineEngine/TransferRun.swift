@@ -17,10 +17,11 @@ final class TransferRun {
     let identity: String
     weak var observer: (any TransferObserver)?
     var machine: TransferStateMachine
-    var writers: [AttemptID: AttemptWriter] = [:]
+    /// Of the attempts that run.
+    var writers: [AttemptWriter] = []
     /// Where it was admitted to connections of its own.
     var admission: HTTPURL.Origin?
-    var slots: [AttemptID: any JournalSlot] = [:]
+    var slots: [(id: AttemptID, slot: any JournalSlot)] = []
     /// The attempt that the transport is done with, while its answer is dealt with.
     var delivered: AttemptID?
     var part: OpenPart?
@@ -59,7 +60,8 @@ final class TransferRun {
         self.options = options
         self.services = services
         source = options.url.withoutSecrets
-        identity = options.url.requestText
+        // The same text, where there can be none.
+        identity = options.url.query == nil ? source : options.url.requestText
         self.observer = observer
         limiter = RateLimiter(rate: options.rateLimit ?? 0)
         let block = Self.nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue
@@ -118,13 +120,13 @@ final class TransferRun {
         switch event {
         case .attempt(.answered(let id, let verdict)):
             // One that was given up for its length has said so.
-            if let writer = writers[id], writer.isStream, writer.promise == .long, !machine.needsOwnConnection {
+            if let writer = writer(id), writer.isStream, writer.promise == .long, !machine.needsOwnConnection {
                 services.board.answered(.long, from: writer.plan.url.origin)
             }
             step(.answered(id, verdict))
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
-        case .attempt(.arrived(let id)): if let writer = writers[id] { attemptEnded(id, writer.conclude()) }
+        case .attempt(.arrived(let id)): if let writer = writer(id) { attemptEnded(id, writer.conclude()) }
         case .storage(let event, let sink):
             // What came of an older part file is nothing to the one that took its place.
             guard sink == nil || sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
@@ -185,13 +187,13 @@ final class TransferRun {
         self.delivered = id
         step(.answered(id, verdict))
         self.delivered = nil
-        if let writer = writers[id] { attemptEnded(id, writer.conclude()) }
+        if let writer = writer(id) { attemptEnded(id, writer.conclude()) }
     }
 
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
         // The slot is free before the next attempt starts, which can then go on with it.
-        if let slot = slots.removeValue(forKey: id) { part?.journal?.release(slot) }
-        if let writer = writers[id] {
+        giveBackSlot(id)
+        if let writer = writer(id) {
             let shared = writer.plan.sharesConnection
             if !shared { services.board.ended(writer.plan.url.origin) }
             let answer = SharingPolicy.Answer(
@@ -199,29 +201,25 @@ final class TransferRun {
             if let answer { services.board.answered(answer, from: writer.plan.url.origin) }
         }
         step(.ended(id, result))
-        writers[id] = nil
+        writers.removeAll { $0.plan.id == id }
     }
 
     /// One event through the machine, and its actions out of it.
     func step(_ event: TransferEvent) {
         perform(machine.handle(event, context()))
         takeTurn()
-        if machine.isPublishing { giveUpAdmission() }
+        if machine.phase == .publishing { giveUpAdmission() }
     }
 
     func context() -> TransferContext {
-        var progress: [AttemptID: AttemptProgress] = [:]
-        var shared = 0
-        for (id, writer) in writers {
-            progress[id] = writer.progress
-            if writer.plan.sharesConnection { shared += 1 }
-        }
+        let shared = writers.count { $0.plan.sharesConnection }
         let origin = machine.resolved.origin
         let host = services.board.standing(origin)
         let shares = host.sharesConnections && mayShareConnections
         let now = MonotonicClock.now
         return TransferContext(
-            now: now, progress: progress, hostNotBefore: host.notBefore, hostCeiling: host.ceiling,
+            now: now, progress: writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,
+            hostCeiling: host.ceiling,
             // Those that share are not counted, but are among this transfer's own.
             hostConnections: host.connections + shared,
             sharesConnections: shares, mayConnect: mayConnect(to: origin, shares: shares),
@@ -260,7 +258,7 @@ final class TransferRun {
     private nonisolated(nonsending) func lastCheckpoint() async {
         guard let part, let journal = part.journal, ending != .finished else { return }
         let running = checkpoint
-        let isWanted = options.durable && stopPurpose != .discard && !machine.holdsNothing
+        let isWanted = options.durable && stopPurpose != .discard && !machine.ledger.written.isEmpty
         let isBehind = checkpoints.isBehind(bytes: machine.receivedBytes) || journal.written != journal.durable
         let makesOne = isWanted && isBehind && checkpoints.isQuick
         guard running != nil || makesOne else { return }
@@ -307,7 +305,7 @@ final class TransferRun {
         guard let part else { return }
         self.part = nil
         if let place { services.places.leave(place) }
-        if ending != .finished, createdPart, machine.holdsNothing, part.journal?.written.isEmpty ?? true {
+        if ending != .finished, createdPart, machine.ledger.written.isEmpty, part.journal?.written.isEmpty ?? true {
             part.sink.discard()
             return
         }

@@ -27,11 +27,21 @@ package struct HTTPFields: Hashable, Sendable {
     }
 
     /// Adds a line at the end.
-    package mutating func append(name: String, value: String) { lines.append(Field(name: name, value: value)) }
+    package mutating func append(name: String, value: String) {
+        // As many as most heads have.
+        if lines.isEmpty { lines.reserveCapacity(12) }
+        lines.append(Field(name: name, value: value))
+    }
+
+    /// Gives the last line, if there is one, another value.
+    package mutating func replaceLastValue(by value: String) {
+        guard let last = lines.popLast() else { return }
+        append(name: last.name, value: value)
+    }
 
     /// The values of all lines with that name, in order.
     package func values(named name: String) -> [String] {
-        lines.filter { HTTPFields.equalNames($0.name, name) }.map(\.value)
+        lines.compactMap { HTTPFields.equalNames($0.name, name) ? $0.value : nil }
     }
 
     /// The value of the only line with that name; `nil` if there is none, or several that differ.

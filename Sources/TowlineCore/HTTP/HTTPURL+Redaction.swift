@@ -2,7 +2,8 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
     /// The URL without user information, and with the values of well-known signature and credential parameters of
     /// the query taken out (their names stay). For journals, messages and logs.
     package var withoutSecrets: String {
-        origin.description + path + (query.map { "?" + Self.redactedQuery($0) } ?? "")
+        guard let query else { return requestText }
+        return origin.description + path + "?" + Self.redactedQuery(query)
     }
 
     /// `withoutSecrets`.

@@ -69,8 +69,9 @@ package struct ResponseFacts: Hashable, Sendable {
 
     private static func mediaType(_ fields: HTTPFields) -> String? {
         guard let value = fields.values(named: "Content-Type").first else { return nil }
-        let essence = value.utf8.prefix { $0 != 0x3B }.filter { $0 != 0x20 && $0 != 0x09 }
-        let lowered = essence.map(ASCII.lowercased)
+        let lowered = value.utf8.prefix { $0 != 0x3B }.compactMap { byte in
+            byte == 0x20 || byte == 0x09 ? nil : ASCII.lowercased(byte)
+        }
         return lowered.isEmpty || lowered.count > 127 ? nil : String(decoding: lowered, as: UTF8.self)
     }
 

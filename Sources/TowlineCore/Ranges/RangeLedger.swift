@@ -6,7 +6,8 @@
 /// - a byte is missing, leased or written, and only a race leases a byte twice.
 package struct RangeLedger: Hashable, Sendable {
     /// The bytes one attempt is to bring.
-    package struct Lease: Hashable, Sendable {
+    package struct Lease: OfAttempt, Hashable, Sendable {
+        package let id: AttemptID
         /// From the next byte it is to write to the end; `Int64.max` while the end is not known.
         package fileprivate(set) var range: ByteRange
         /// Whether another attempt has the same bytes.
@@ -19,8 +20,8 @@ package struct RangeLedger: Hashable, Sendable {
     package private(set) var written = ByteRangeSet()
     /// Bytes that survive a power loss.
     package private(set) var durable = ByteRangeSet()
-    /// What is leased, by attempt.
-    package private(set) var leases: [AttemptID: Lease] = [:]
+    /// What is leased.
+    package private(set) var leases: [Lease] = []
 
     /// Nothing known.
     package init() {}
@@ -51,21 +52,25 @@ package struct RangeLedger: Hashable, Sendable {
         let beyond = ByteRange(length, .max)
         written.remove(beyond)
         durable.remove(beyond)
-        for (id, lease) in leases where lease.range.upperBound > length {
-            leases[id]?.range = ByteRange(min(lease.range.lowerBound, length), length)
+        for index in leases.indices where leases[index].range.upperBound > length {
+            leases[index].range = ByteRange(min(leases[index].range.lowerBound, length), length)
         }
     }
 
     /// The bytes that are neither written nor leased, ascending.
     package var missing: [ByteRange] {
         var taken = written
-        for lease in leases.values { taken.insert(lease.range) }
+        for lease in leases { taken.insert(lease.range) }
         return taken.gaps(in: whole)
     }
 
+    /// What an attempt is to bring.
+    package func lease(of id: AttemptID) -> ByteRange? { leases[id]?.range }
+
     /// Leases bytes to an attempt.
     package mutating func lease(_ range: ByteRange, to id: AttemptID, isRace: Bool = false) {
-        leases[id] = Lease(range: range, isRace: isRace)
+        release(id)
+        leases.append(Lease(id: id, range: range, isRace: isRace))
     }
 
     /// Records that an attempt wrote everything up to `position`.
@@ -74,17 +79,19 @@ package struct RangeLedger: Hashable, Sendable {
         // An attempt may run past an end that was cut meanwhile: those bytes are right, and written.
         let reached = max(lease.range.lowerBound, min(position, completeLength ?? .max))
         written.insert(ByteRange(lease.range.lowerBound, reached))
-        leases[id]?.range = ByteRange(reached, max(lease.range.upperBound, reached))
+        leases.change(id) { $0.range = ByteRange(reached, max(lease.range.upperBound, reached)) }
     }
 
     /// Cuts the end of a lease; the rest is missing again.
     package mutating func shrink(_ id: AttemptID, to end: Int64) {
-        guard let lease = leases[id], end < lease.range.upperBound else { return }
-        leases[id]?.range = ByteRange(min(lease.range.lowerBound, end), max(lease.range.lowerBound, end))
+        leases.change(id) { lease in
+            guard end < lease.range.upperBound else { return }
+            lease.range = ByteRange(min(lease.range.lowerBound, end), max(lease.range.lowerBound, end))
+        }
     }
 
     /// Ends a lease; what it did not write is missing again.
-    package mutating func release(_ id: AttemptID) { leases[id] = nil }
+    package mutating func release(_ id: AttemptID) { leases.removeAll { $0.id == id } }
 
     /// Records what a checkpoint made durable.
     package mutating func markDurable(_ ranges: ByteRangeSet) {

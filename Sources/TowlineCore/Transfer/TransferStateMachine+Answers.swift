@@ -3,10 +3,11 @@ extension TransferStateMachine {
     mutating func answered(
         _ id: AttemptID, _ verdict: ResponseVerdict, _ context: TransferContext
     ) -> [TransferAction] {
-        guard let attempt = attempts[id], !attempt.isDismissed, phase == .running else { return [] }
-        let trip = (context.now - attempt.startedAt).seconds
+        guard phase == .running, let index = attempts.firstIndex(where: { $0.id == id }), !attempts[index].isDismissed
+        else { return [] }
+        attempts[index].lastProgressAt = context.now
+        let trip = (context.now - attempts[index].startedAt).seconds
         roundTrip = min(roundTrip ?? trip, trip)
-        attempts[id]?.lastProgressAt = context.now
         switch verdict {
         case .partial(let range, let facts): return acceptPartial(id, range, facts, context)
         case .whole(let facts): return adoptWhole(id, facts)
@@ -39,7 +40,7 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         guard let attempt = attempts[id] else { return [] }
         let plan = attempt.plan
-        attempts[id]?.isAccepted = true
+        attempts.change(id) { $0.isAccepted = true }
         carriesDigests = carriesDigests || !facts.contentDigests.isEmpty
         ranges = .works
         tally.refusals = 0
@@ -77,7 +78,7 @@ extension TransferStateMachine {
 
     /// An answer that carries the whole, from its first byte.
     mutating func adoptWhole(_ id: AttemptID, _ facts: ResponseFacts, hasBody: Bool = true) -> [TransferAction] {
-        attempts[id]?.isAccepted = true
+        attempts.change(id) { $0.isAccepted = true }
         var facts = facts
         if facts.representation.completeLength == nil {
             facts.representation.completeLength = lengthGivenUp(facts, weakly: false)
@@ -98,7 +99,7 @@ extension TransferStateMachine {
             actions.insert(.notice(TransferNotice(.warning, .singleStream, text)), at: 0)
         }
         guard !hasBody else { return actions }
-        attempts[id]?.isDismissed = true
+        attempts.change(id) { $0.isDismissed = true }
         ledger.release(id)
         phase = .preparing(nil)
         return [.cancel(id)] + actions
@@ -150,7 +151,7 @@ extension TransferStateMachine {
         _ id: AttemptID, _ reason: String, _ context: TransferContext
     ) -> [TransferAction] {
         // While others bring ranges it is that connection's fault.
-        guard working(context).isEmpty else { return rangeRefused(id, reason, context) }
+        guard workingCount(context) == 0 else { return rangeRefused(id, reason, context) }
         ranges = .broken
         isSingle = true
         let actions = dismiss(id)
@@ -164,7 +165,7 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         tally.refusals += 1
         let actions = dismiss(id)
-        let others = working(context).count
+        let others = workingCount(context)
         guard others == 0 else { return actions + goOnWith(others, context) }
         guard tally.refusals >= 2 else { return actions }
         ranges = .broken
@@ -196,7 +197,7 @@ extension TransferStateMachine {
         }
         if let refusal = refusedRedirect(plan, target) { return dismiss(id) + fail(refusal) }
         // It may have been cut since it was asked for.
-        let lease = ledger.leases[id]?.range ?? plan.lease
+        let lease = ledger.lease(of: id) ?? plan.lease
         var actions = dismiss(id)
         // Its answer is a redirect: not even to a stream does it write anything, and what follows goes on in its place.
         ledger.release(id)
@@ -230,7 +231,7 @@ extension TransferStateMachine {
         let actions = dismiss(id)
         // Of several that were asked at the old link, the first one's refusal has said so already.
         if plan.chain.isEmpty, plan.url != resolved { return actions }
-        let others = working(context).count
+        let others = workingCount(context)
         if others > 0 {
             budget.lower(to: others, now: context.now)
             return actions + [.report(.connections(others), of: plan.url.origin)]
@@ -251,7 +252,7 @@ extension TransferStateMachine {
         var actions = dismiss(id) + stopSharing(plan)
         let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
         if let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }
-        let others = working(context).count
+        let others = workingCount(context)
         if others > 0 {
             if overloaded {
                 budget.lower(to: others, now: context.now)

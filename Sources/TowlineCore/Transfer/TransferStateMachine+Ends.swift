@@ -1,7 +1,7 @@
 /// What an attempt's end leads to.
 extension TransferStateMachine {
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
-        guard let attempt = attempts.removeValue(forKey: id) else { return [] }
+        guard let attempt = attempts.remove(id) else { return [] }
         ledger.release(id)
         if let rate = attempt.estimator.rate { typicalRate = max(rate, (typicalRate ?? 0) * 0.75) }
         if case .sinkFailed(let error) = result { return fail(error) + drained() }
@@ -73,7 +73,7 @@ extension TransferStateMachine {
             needsOwnConnection = true
             return []
         }
-        let working = working(context).count
+        let working = workingCount(context)
         if working > 0 {
             if [.closedBeforeHead, .connectFailed, .streamRefused, .connectTimedOut].contains(failure.kind) {
                 budget.lower(to: working, now: context.now)
@@ -170,7 +170,7 @@ extension TransferStateMachine {
         var lost = ledger.written
         lost.subtract(durable)
         for range in lost.ranges { ledger.withdraw(range) }
-        for id in attempts.keys { attempts[id]?.isDisbelieved = true }
+        for index in attempts.indices { attempts[index].isDisbelieved = true }
         guard tally.syncFailures < 2 else { return fail(error) }
         let notice = TransferNotice(
             .warning, .disk, "\(error.message); fetching again what was not yet safe on the disk")

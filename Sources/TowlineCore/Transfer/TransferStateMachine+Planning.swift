@@ -8,18 +8,6 @@ extension TransferStateMachine {
     /// So much is on its way to us, at least, wherever a connection brings bytes.
     static let underWay: Int64 = 256 << 10
 
-    /// Attempts that are wanted.
-    var live: [Attempt] { attempts.values.filter { !$0.isDismissed } }
-    /// How many those are.
-    var liveCount: Int { attempts.values.count { !$0.isDismissed } }
-
-    /// Attempts that bring bytes. One that has brought none for a while proves nothing of the server's limits, nor do
-    /// any once none has brought a new byte for a stall timeout, whatever heads and overlaps come.
-    func working(_ context: TransferContext) -> [Attempt] {
-        guard !isBarren(context) else { return [] }
-        return live.filter { $0.isAccepted && context.now - $0.lastProgressAt < .seconds(3) }
-    }
-
     /// Everything is written, and some of it under a digest of its response alone (RFC 9530 §2), which is compared when
     /// that has ended. It ends by itself, or is given up as one that stands still.
     private var awaitsDigests: Bool {
@@ -73,7 +61,7 @@ extension TransferStateMachine {
         guard !(carriesDigests && checksums.isEmpty) else { return [] }
         let youngest = live.sorted { $0.plan.id.value > $1.plan.id.value }
         return youngest.prefix(max(0, live.count - budget.target)).flatMap { attempt in
-            guard attempt.isAccepted, let range = ledger.leases[attempt.plan.id]?.range else {
+            guard attempt.isAccepted, let range = ledger.lease(of: attempt.plan.id) else {
                 return dismiss(attempt.plan.id)
             }
             let end = range.lowerBound + max(Self.underWay, Int64((attempt.estimator.rate ?? 0) / 4))
@@ -109,11 +97,11 @@ extension TransferStateMachine {
             switch action {
             case .shrink(let id, _) where unsent.contains(id): return nil
             case .start(var plan):
-                guard let lease = ledger.leases[plan.id]?.range, lease != plan.lease else { return action }
+                guard let lease = ledger.lease(of: plan.id), lease != plan.lease else { return action }
                 plan.lease = lease
                 plan.question = question(lease, overlap: plan.overlap, isFirst: false)
                 plan.fields = fields(plan.question, isOurs: plan.sendsCredentials)
-                attempts[plan.id]?.plan = plan
+                attempts.change(plan.id) { $0.plan = plan }
                 return .start(plan)
             default: return action
             }
@@ -228,8 +216,8 @@ extension TransferStateMachine {
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart, chain: chain,
             isConfirmation: tally.isConfirming, isRace: isRace, sharesConnection: shares)
-        attempts[id] = Attempt(
-            plan: plan, startedAt: context.now, position: lease.lowerBound, lastProgressAt: context.now)
+        attempts.append(
+            Attempt(plan: plan, startedAt: context.now, position: lease.lowerBound, lastProgressAt: context.now))
         ledger.lease(lease, to: id, isRace: isRace)
         return [.start(plan)]
     }

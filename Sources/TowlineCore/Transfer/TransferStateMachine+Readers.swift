@@ -47,7 +47,7 @@ extension TransferStateMachine {
     /// Who will soon write that byte.
     private func server(of offset: Int64) -> AttemptID? {
         live.first { attempt in
-            guard let range = ledger.leases[attempt.plan.id]?.range, range.contains(offset) else { return false }
+            guard let range = ledger.lease(of: attempt.plan.id), range.contains(offset) else { return false }
             let soon = Int64((attempt.estimator.rate ?? 0) / 2)
             return offset - range.lowerBound <= max(Self.nearby, soon)
         }?.plan.id
@@ -56,10 +56,10 @@ extension TransferStateMachine {
     /// Who gives way: who would come to that byte much later, else who has the most left to bring.
     private func leastUseful(for offset: Int64, but serving: Set<AttemptID>) -> AttemptID? {
         let free = live.filter { !serving.contains($0.plan.id) }
-        if let holder = free.first(where: { ledger.leases[$0.plan.id]?.range.contains(offset) == true }) {
+        if let holder = free.first(where: { ledger.lease(of: $0.plan.id)?.contains(offset) == true }) {
             return holder.plan.id
         }
-        func left(_ attempt: Attempt) -> Int64 { ledger.leases[attempt.plan.id]?.range.count ?? 0 }
+        func left(_ attempt: Attempt) -> Int64 { ledger.lease(of: attempt.plan.id)?.count ?? 0 }
         return free.max { (left($0), $1.plan.id.value) < (left($1), $0.plan.id.value) }?.plan.id
     }
 
@@ -68,9 +68,9 @@ extension TransferStateMachine {
         from offset: Int64, _ context: TransferContext
     ) -> (actions: [TransferAction], id: AttemptID?) {
         var actions: [TransferAction] = []
-        for (id, lease) in ledger.leases where lease.range.contains(offset) {
-            ledger.shrink(id, to: offset)
-            actions.append(.shrink(id, end: offset))
+        for lease in ledger.leases where lease.range.contains(offset) {
+            ledger.shrink(lease.id, to: offset)
+            actions.append(.shrink(lease.id, end: offset))
         }
         let gap = ledger.missing.first { $0.contains(offset) }
         guard let gap else { return (actions, nil) }

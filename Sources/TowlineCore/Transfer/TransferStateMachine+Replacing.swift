@@ -11,7 +11,8 @@ extension TransferStateMachine {
     /// Replaces connections that stand still, and those far below what a fresh one may be expected to bring.
     mutating func replaceStalled(_ context: TransferContext) -> [TransferAction] {
         var actions: [TransferAction] = []
-        for (id, attempt) in attempts.sorted(by: { $0.key.value < $1.key.value }) where !attempt.isDismissed {
+        for attempt in attempts where !attempt.isDismissed {
+            let id = attempt.id
             guard context.now - attempt.lastProgressAt >= terms.stallTimeout else { continue }
             // The others that share its connection wait for the same.
             actions += dismiss(id) + stopSharing(attempt.plan)
@@ -76,16 +77,16 @@ extension TransferStateMachine {
             let id = attempt.plan.id
             let rate = attempt.estimator.rate ?? 0
             let peers = rated.filter { $0.plan.id != id }.compactMap(\.estimator.rate)
-            let range = ledger.leases[id]?.range
+            let range = ledger.lease(of: id)
             let runner = ReplacementPolicy.Runner(
                 id: id, rate: rate, best: attempt.bestRate,
                 remaining: range.flatMap { $0.upperBound < .max ? $0.count : nil })
             guard let patience = policy.patience(for: runner, peers: peers, typicalRate: typicalRate) else {
-                attempts[id]?.slowSince = nil
+                attempts.change(id) { $0.slowSince = nil }
                 continue
             }
             let since = attempt.slowSince ?? context.now
-            attempts[id]?.slowSince = since
+            attempts.change(id) { $0.slowSince = since }
             // Where nobody else brings bytes either, silence is the stall timeout's business.
             if peers.isEmpty, context.now - attempt.lastProgressAt > .seconds(2) { continue }
             if context.now - since >= patience, rate < slowest?.estimator.rate ?? .infinity { slowest = attempt }

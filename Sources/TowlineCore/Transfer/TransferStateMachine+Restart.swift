@@ -52,8 +52,10 @@ extension TransferStateMachine {
             return []
         }
         keptAnswer = nil
-        attempts[keeper]?.plan.lease = ByteRange(0, .max)
-        attempts[keeper]?.position = 0
+        attempts.change(keeper) { attempt in
+            attempt.plan.lease = ByteRange(0, .max)
+            attempt.position = 0
+        }
         ledger.lease(ByteRange(0, .max), to: keeper)
         return adoptWhole(keeper, facts)
     }
@@ -109,7 +111,7 @@ extension TransferStateMachine {
             dislikesIfRange = true
             return dismiss(id)
         }
-        let others = working(context).count { $0.plan.id != id }
+        let others = workingCount(context, besides: id)
         if others > 0 {
             tally.refusals += 1
             return dismiss(id) + goOnWith(others, context)
@@ -125,8 +127,8 @@ extension TransferStateMachine {
     /// Closes an attempt whose answer is of no use; its lease is free at once, but for a stream: what is written there
     /// cannot be written again, and until it has ended it may write.
     mutating func dismiss(_ id: AttemptID) -> [TransferAction] {
-        guard attempts[id]?.isDismissed == false else { return [] }
-        attempts[id]?.isDismissed = true
+        guard let index = attempts.firstIndex(where: { $0.id == id }), !attempts[index].isDismissed else { return [] }
+        attempts[index].isDismissed = true
         if !terms.isStream { ledger.release(id) }
         return [.cancel(id)]
     }

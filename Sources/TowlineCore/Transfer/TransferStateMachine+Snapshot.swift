@@ -29,9 +29,9 @@ extension TransferStateMachine {
     private var state: DownloadState {
         switch phase {
         case .idle: return .queued
-        case .draining where attempts.values.contains(where: \.isAccepted): return .downloading
+        case .draining where attempts.contains(where: \.isAccepted): return .downloading
         case .running, .preparing, .draining:
-            if live.contains(where: { $0.isAccepted }) { return .downloading }
+            if attempts.contains(where: { $0.isAccepted && !$0.isDismissed }) { return .downloading }
             if waitsForTurn { return .queued }
             if liveCount == 0, case .running = phase { return .waiting(waitsForServer ? .server : .retry) }
             return .connecting
@@ -48,12 +48,12 @@ extension TransferStateMachine {
 
     /// Which bytes are there, and which are on their way.
     package var segmentMap: SegmentMap {
-        let running = live.filter(\.isAccepted).sorted { $0.plan.id.value < $1.plan.id.value }
+        let running = live.filter(\.isAccepted)
         return SegmentMap(
             completeLength: ledger.completeLength, written: ledger.written,
             segments: running.map { attempt in
                 SegmentMap.Segment(
-                    range: ledger.leases[attempt.plan.id]?.range ?? attempt.plan.lease, position: attempt.position,
+                    range: ledger.lease(of: attempt.plan.id) ?? attempt.plan.lease, position: attempt.position,
                     rate: attempt.estimator.rate)
             })
     }
@@ -72,18 +72,13 @@ extension TransferStateMachine {
     }
 }
 
-/// What the runner asks between events; stored properties, which are read without a copy of everything, where it asks often.
+/// What the runner asks now and then. What it asks with each step it reads from stored properties: a call on a machine that
+/// is part of a class copies all of it before.
 extension TransferStateMachine {
-    /// Whether the file is getting its name, or has it.
-    package var isPublishing: Bool { phase == .publishing }
-    /// Whether nothing is in the part file.
-    package var holdsNothing: Bool { ledger.written.isEmpty }
     /// What is there to be read, and of what.
     package var content: TransferContent {
         TransferContent(
             generation: contentGeneration, completeLength: ledger.completeLength, written: ledger.written,
             strongValidator: representation?.strongValidator, isBegun: isConfirmed || !ledger.written.isEmpty)
     }
-    /// What an attempt is to bring.
-    package func lease(of id: AttemptID) -> ByteRange? { ledger.leases[id]?.range }
 }

@@ -4,7 +4,7 @@
 /// attempts must be gone first: nothing is verified, published or replaced while somebody may still write.
 package struct TransferStateMachine: Sendable {
     /// Where the transfer stands.
-    enum Phase: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
         case idle
         /// Attempts run, or wait for their time.
         case running
@@ -18,7 +18,7 @@ package struct TransferStateMachine: Sendable {
     }
 
     /// What follows once all attempts are gone.
-    enum Goal: Hashable, Sendable {
+    package enum Goal: Hashable, Sendable {
         /// Everything is written: verify and publish.
         case finish
         /// From the first byte again; the keeper's answer is all of the new file.
@@ -39,30 +39,9 @@ package struct TransferStateMachine: Sendable {
         case broken
     }
 
-    /// An attempt under way.
-    struct Attempt: Sendable {
-        var plan: AttemptPlan
-        let startedAt: Duration
-        var isAccepted = false
-        /// Cancelled by us, or its answer refused: what it still brings does not count as failure.
-        var isDismissed = false
-        /// What it wrote must not be believed.
-        var isDisbelieved = false
-        var position: Int64
-        var received: Int64 = 0
-        var lastProgressAt: Duration
-        var estimator = ThroughputEstimator(timeConstant: .seconds(2))
-        /// The same of the last moments: a young connection becomes faster all the time, and is done sooner than its past says.
-        var recent = ThroughputEstimator(timeConstant: .milliseconds(600))
-        /// The highest rate it had.
-        var bestRate = 0.0
-        /// Since when it is far below what may be expected.
-        var slowSince: Duration?
-    }
-
     let terms: TransferTerms
-    var phase = Phase.idle
-    var ledger = RangeLedger()
+    package internal(set) var phase = Phase.idle
+    package internal(set) var ledger = RangeLedger()
     /// What the held bytes are of; `nil` before the first answer.
     var representation: Representation?
     var checksums: [Checksum] = []
@@ -95,7 +74,8 @@ package struct TransferStateMachine: Sendable {
     var isConfirmed = false
     /// Bytes were joined on less than a strong validator.
     var joinedWeakly = false
-    var attempts: [AttemptID: Attempt] = [:]
+    /// In the order in which they began.
+    var attempts: [Attempt] = []
     var budget: ConnectionBudget
     /// The last connections that were added did not pay off and are to be given up.
     var hasSurplus = false
@@ -209,37 +189,22 @@ package struct TransferStateMachine: Sendable {
         var fresh: Int64 = 0
         var isHeldBack = false
         for (id, progress) in context.progress {
-            guard var attempt = attempts[id], progress.received >= attempt.received else { continue }
-            let bytes = progress.received - attempt.received
-            if progress.isHeldBack {
-                isHeldBack = true
-                attempt.lastProgressAt = context.now
-                attempt.slowSince = nil
-                lastWrittenAt = context.now
-            }
-            if bytes > 0 {
-                attempt.lastProgressAt = context.now
-                attempt.received = progress.received
-                fresh += bytes
-            }
-            let isWriting = progress.position != nil
-            if let position = progress.position, position > attempt.position {
-                attempt.position = position
-                lastWrittenAt = context.now
+            let news = attempts.change(id) { $0.follow(progress, now: context.now) }
+            guard let step = news.flatMap(\.self) else { continue }
+            fresh += step.bytes
+            if progress.isHeldBack { isHeldBack = true }
+            if progress.isHeldBack || step.hasWritten { lastWrittenAt = context.now }
+            if step.hasWritten {
                 tally.failures = 0
                 tally.expirations = 0
             }
-            attempt.estimator.add(bytes, now: context.now)
-            attempt.recent.add(bytes, now: context.now)
-            attempt.bestRate = max(attempt.bestRate, attempt.estimator.rate ?? 0)
-            attempts[id] = attempt
-            if isWriting, attempt.isAccepted, !attempt.isDisbelieved { ledger.advance(id, to: attempt.position) }
+            if let position = step.claims { ledger.advance(id, to: position) }
         }
         receivedBytes += fresh
         estimator.add(fresh, now: context.now)
         guard isConfirmed, !isSingle else { return }
         let sample = ConnectionBudget.Sample(
-            bytes: fresh, active: working(context).count,
+            bytes: fresh, active: workingCount(context),
             remaining: ledger.completeLength.map { $0 - ledger.written.count },
             roundTrip: .seconds(roundTrip ?? 0), isHeldBack: isHeldBack)
         hasSurplus = budget.measure(sample, now: context.now)
@@ -251,7 +216,7 @@ package struct TransferStateMachine: Sendable {
         lastWrittenAt = context.now
         guard let held else { return [] }
         var actions: [TransferAction] = []
-        for id in attempts.keys { actions += dismiss(id) }
+        for attempt in attempts { actions += dismiss(attempt.id) }
         isConfirmed = false
         giveUpContent()
         representation = held.representation
@@ -322,10 +287,9 @@ package struct TransferStateMachine: Sendable {
         var keeper: AttemptID?
         if case .restart(let id) = goal { keeper = id }
         var actions: [TransferAction] = []
-        for id in attempts.keys.sorted(by: { $0.value < $1.value }) where id != keeper {
-            guard attempts[id]?.isDismissed == false else { continue }
-            attempts[id]?.isDismissed = true
-            actions.append(.cancel(id))
+        for index in attempts.indices where attempts[index].id != keeper && !attempts[index].isDismissed {
+            attempts[index].isDismissed = true
+            actions.append(.cancel(attempts[index].id))
         }
         return actions + drained()
     }
@@ -335,7 +299,7 @@ package struct TransferStateMachine: Sendable {
         guard case .draining(let goal) = phase else { return [] }
         switch goal {
         case .restart(let keeper):
-            guard attempts.keys.allSatisfy({ $0 == keeper }) else { return [] }
+            guard attempts.allSatisfy({ $0.id == keeper }) else { return [] }
             return restart(keeper)
         default:
             guard attempts.isEmpty else { return [] }

@@ -6,7 +6,7 @@ struct ProgressRow {
     /// Its number in the order of reading.
     let number: Int
     /// What to call it until its name is known.
-    let fallbackName: String
+    private let options: DownloadOptions?
     /// When its turn came.
     let began: Duration
     /// Where it stands.
@@ -16,7 +16,7 @@ struct ProgressRow {
 
     init(number: Int, options: DownloadOptions, now: Duration) {
         self.number = number
-        fallbackName = Phrases.name(of: options)
+        self.options = options
         began = now
         updated = now
     }
@@ -24,14 +24,14 @@ struct ProgressRow {
     /// A row of which only the figures are wanted.
     init(snapshot: TransferSnapshot) {
         number = 0
-        fallbackName = ""
+        options = nil
         began = .zero
         updated = .zero
         self.snapshot = snapshot
     }
 
     /// The final name, or what comes nearest; not yet safe to print.
-    var name: String { snapshot.name ?? fallbackName }
+    var name: String { snapshot.name ?? options.map(Phrases.name) ?? "" }
 }
 
 extension [ProgressRow] {

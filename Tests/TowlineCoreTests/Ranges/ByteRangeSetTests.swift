@@ -59,7 +59,7 @@ struct RangeLedgerTests {
         var model = Set<Int64>()
         var next: UInt64 = 0
         for _ in 0..<400 {
-            let ids = ledger.leases.keys.sorted { $0.value < $1.value }
+            let ids = ledger.leases.map(\.id).sorted { $0.value < $1.value }
             switch Int.random(in: 0..<6, using: &generator) {
             case 0, 1:
                 guard let gap = ledger.missing.randomElement(using: &generator) else { continue }
@@ -82,7 +82,7 @@ struct RangeLedgerTests {
             }
             let written = Set(ledger.written.ranges.flatMap { $0.lowerBound..<$0.upperBound })
             #expect(written == model)
-            let leased = Set(ledger.leases.values.flatMap { $0.range.lowerBound..<$0.range.upperBound })
+            let leased = Set(ledger.leases.flatMap { $0.range.lowerBound..<$0.range.upperBound })
             let missing = Set(ledger.missing.flatMap { $0.lowerBound..<$0.upperBound })
             #expect(missing.isDisjoint(with: written) && missing.isDisjoint(with: leased))
             #expect(missing.union(written).union(leased) == Set(0..<length))

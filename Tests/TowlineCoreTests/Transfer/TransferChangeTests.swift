@@ -39,7 +39,7 @@ struct TransferChangeTests {
         #expect(script.prepares.last?.representation.entityTag?.fieldValue == "\"b\"")
         script.feed(.prepared)
         #expect(script.fresh.contains(.proceed(confirmation.id)))
-        #expect(script.machine.lease(of: confirmation.id) == ByteRange(0, 1_000_000))
+        #expect(script.machine.ledger.lease(of: confirmation.id) == ByteRange(0, 1_000_000))
     }
 
     @Test("is refused with its own error when the user asked not to start over")

@@ -16,7 +16,7 @@ import TowlineCore
         script.endCancelled()
         script.feed(.prepared)
         let keeper = try #require(script.plans.last)
-        #expect(script.machine.lease(of: keeper.id) == ByteRange(0, .max), "the new body may be longer")
+        #expect(script.machine.ledger.lease(of: keeper.id) == ByteRange(0, .max), "the new body may be longer")
     }
 
     @Test(arguments: [900_000, 1_000_000, 1_100_000] as [Int64])
@@ -172,7 +172,7 @@ import TowlineCore
         }
         #expect(script.plans.count > 2, "others were tried")
         #expect(script.notices(.restarted).isEmpty)
-        #expect(script.machine.lease(of: healthy.id) != nil)
+        #expect(script.machine.ledger.lease(of: healthy.id) != nil)
     }
 
     @Test func anEndThatIsAnotherFilesIsNone() throws {

@@ -27,7 +27,7 @@ struct TransferFailureTests {
         script.progress = [:]
         script.now = .seconds(20)
         let before = script.plans.count
-        for plan in script.plans where script.machine.lease(of: plan.id) != nil {
+        for plan in script.plans where script.machine.ledger.lease(of: plan.id) != nil {
             script.end(plan, cut(.connectFailed))
         }
         script.now = .seconds(40)

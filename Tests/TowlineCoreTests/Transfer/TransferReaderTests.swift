@@ -22,7 +22,7 @@ struct TransferReaderTests {
 
     /// Every byte is written, missing or leased once.
     private func isWhole(_ script: TransferScript) -> Bool {
-        let leases = script.plans.compactMap { script.machine.lease(of: $0.id) }
+        let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
         var all = script.machine.content.written
         for lease in leases { all.insert(lease) }
         return all.ranges == [ByteRange(0, Self.length)]
@@ -73,7 +73,7 @@ struct TransferReaderTests {
         script.feed(.tick)
         // What the one that gave way left behind is somebody's, or missing; nothing is lost, nothing is twice.
         #expect(script.plans.count == 5)
-        let leases = script.plans.compactMap { script.machine.lease(of: $0.id) }
+        let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
         #expect(leases.reduce(0) { $0 + $1.count } == ByteRangeSet(leases).count)
     }
 

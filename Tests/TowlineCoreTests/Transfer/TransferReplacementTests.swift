@@ -36,7 +36,7 @@ struct TransferReplacementTests {
         let start = script.now
         for _ in 0..<(seconds * 10) {
             script.now += .milliseconds(100)
-            for plan in script.plans where script.machine.lease(of: plan.id) != nil {
+            for plan in script.plans where script.machine.ledger.lease(of: plan.id) != nil {
                 let before = script.progress[plan.id]?.position ?? plan.lease.lowerBound
                 script.write(plan, to: before + rate(plan) / 10)
             }
@@ -93,7 +93,7 @@ struct TransferReplacementTests {
         // The others end; their ends lower the number of connections to one, as a server does that wants no more.
         script.feed(.answered(AttemptID(999), .permanent(TowlineError(.invalidResponse, "never started"))))
         for plan in script.plans.dropLast() {
-            script.write(plan, to: script.machine.lease(of: plan.id)?.upperBound ?? plan.lease.upperBound)
+            script.write(plan, to: script.machine.ledger.lease(of: plan.id)?.upperBound ?? plan.lease.upperBound)
         }
         let waited = run(&script, seconds: 60) { $0.id == slow.id ? 2000 : 0 }
         #expect(waited != nil)
@@ -170,8 +170,8 @@ struct TransferReplacementTests {
             stallInTurn(&script, until: script.now + .seconds(31))
             let ending = script.ending
             #expect(ending == nil, "round \(round)")
-            guard let plan = script.plans.last(where: { script.machine.lease(of: $0.id) != nil }) else { break }
-            script.write(plan, to: (script.machine.lease(of: plan.id)?.lowerBound ?? 0) + 10_000)
+            guard let plan = script.plans.last(where: { script.machine.ledger.lease(of: $0.id) != nil }) else { break }
+            script.write(plan, to: (script.machine.ledger.lease(of: plan.id)?.lowerBound ?? 0) + 10_000)
             script.feed(.tick)
         }
         let ending = script.ending

@@ -33,7 +33,8 @@ struct TransferScript {
         fresh = machine.handle(
             event,
             TransferContext(
-                now: now, progress: progress, hostConnections: progress.count + otherConnections,
+                now: now, progress: progress.map { ($0.key, $0.value) },
+                hostConnections: progress.count + otherConnections,
                 sharesConnections: sharesConnections, mayConnect: mayConnect))
         actions += fresh
         for case .start(let plan) in fresh {

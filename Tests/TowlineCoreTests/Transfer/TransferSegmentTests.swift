@@ -25,7 +25,7 @@ struct TransferSegmentTests {
     func shares() throws {
         let script = try spread()
         #expect(script.plans.count == 4)
-        let leases = script.plans.compactMap { script.machine.lease(of: $0.id) }
+        let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
         #expect(ByteRangeSet(leases).ranges == [ByteRange(0, Self.length)])
         #expect(leases.reduce(0) { $0 + $1.count } == Self.length)
         #expect(script.plans.dropFirst().allSatisfy { $0.field("If-Range") == "\"a\"" })
@@ -36,7 +36,7 @@ struct TransferSegmentTests {
         let script = try spread(count)
         #expect(script.plans.count == count)
         for plan in script.plans.dropFirst() {
-            let lease = try #require(script.machine.lease(of: plan.id))
+            let lease = try #require(script.machine.ledger.lease(of: plan.id))
             #expect(plan.lease == lease)
             #expect(plan.field("Range") == "bytes=\(lease.lowerBound - plan.overlap)-\(lease.upperBound - 1)")
         }
@@ -65,16 +65,18 @@ struct TransferSegmentTests {
         let end = script.now + duration
         while script.now < end {
             script.now += .milliseconds(50)
-            let running = script.plans.filter { script.machine.lease(of: $0.id) != nil }
+            let running = script.plans.filter { script.machine.ledger.lease(of: $0.id) != nil }
             let share = 1_000_000 * min(running.count, limit) / max(1, running.count)
             for plan in running {
                 let lower = plan.lease.lowerBound
-                let end = script.machine.lease(of: plan.id)?.upperBound ?? .max
+                let end = script.machine.ledger.lease(of: plan.id)?.upperBound ?? .max
                 let received = min((script.progress[plan.id]?.received ?? 0) + Int64(share), end - lower)
                 script.progress[plan.id] = AttemptProgress(position: lower + received, received: received)
             }
             script.feed(.tick)
-            for plan in running where script.machine.lease(of: plan.id)?.isEmpty == true { script.end(plan, .stopped) }
+            for plan in running where script.machine.ledger.lease(of: plan.id)?.isEmpty == true {
+                script.end(plan, .stopped)
+            }
             for plan in script.started(in: script.fresh) { accept(plan, in: &script) }
             script.endCancelled()
         }
@@ -92,7 +94,7 @@ struct TransferSegmentTests {
     func sheds() throws {
         var script = try alone()
         search(&script, .milliseconds(700), limit: 2)
-        #expect(script.plans.filter { script.machine.lease(of: $0.id) != nil }.count == 2)
+        #expect(script.plans.filter { script.machine.ledger.lease(of: $0.id) != nil }.count == 2)
         #expect(script.plans.count >= 4, "four were tried")
         #expect(script.actions.contains(.report(.paysOff(2), of: script.last.url.origin)))
         #expect(
@@ -111,7 +113,7 @@ struct TransferSegmentTests {
         #expect(script.machine.hashable == nil)
         script.feed(.prepared)
         #expect(script.plans.count == 4)
-        let leases = script.plans.compactMap { script.machine.lease(of: $0.id) }
+        let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
         #expect(leases.map(\.upperBound).max() ?? .max <= 20 << 20, "none is far ahead of the others")
         #expect(ByteRangeSet(leases).ranges.count == 1)
         #expect(leases.reduce(0) { $0 + $1.count } == ByteRangeSet(leases).count)
@@ -127,7 +129,7 @@ struct TransferSegmentTests {
         var script = try alone()
         script.otherConnections = 13
         search(&script, .milliseconds(600), limit: 99)
-        #expect(script.plans.filter { script.machine.lease(of: $0.id) != nil }.count == 3)
+        #expect(script.plans.filter { script.machine.ledger.lease(of: $0.id) != nil }.count == 3)
         #expect(script.actions.allSatisfy { if case .report(.paysOff, _) = $0 { false } else { true } })
         var crowded = try alone()
         crowded.otherConnections = 999
@@ -192,7 +194,7 @@ struct TransferSegmentTests {
             if script.fresh.contains(.cancel(stuck.id)) { break }
         }
         #expect(script.fresh.contains(.cancel(stuck.id)))
-        #expect(script.machine.lease(of: script.plans[0].id) != nil)
+        #expect(script.machine.ledger.lease(of: script.plans[0].id) != nil)
         #expect(script.last.lease == stuck.lease)
     }
 
@@ -218,7 +220,7 @@ struct TransferSegmentTests {
         script.progress = [:]
         script.now = .seconds(20)
         let before = script.plans.count
-        for plan in script.plans where script.machine.lease(of: plan.id) != nil {
+        for plan in script.plans where script.machine.ledger.lease(of: plan.id) != nil {
             script.end(plan, cut(.connectFailed))
         }
         #expect(script.plans.count == before)

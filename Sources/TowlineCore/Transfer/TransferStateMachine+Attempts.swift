@@ -1,0 +1,66 @@
+/// The attempts that run.
+extension TransferStateMachine {
+    /// An attempt under way.
+    struct Attempt: OfAttempt, Sendable {
+        var plan: AttemptPlan
+        var id: AttemptID { plan.id }
+        let startedAt: Duration
+        var isAccepted = false
+        /// Cancelled by us, or its answer refused: what it still brings does not count as failure.
+        var isDismissed = false
+        /// What it wrote must not be believed.
+        var isDisbelieved = false
+        var position: Int64
+        var received: Int64 = 0
+        var lastProgressAt: Duration
+        var estimator = ThroughputEstimator(timeConstant: .seconds(2))
+        /// The same of the last moments: a young connection becomes faster all the time, and is done sooner than its past says.
+        var recent = ThroughputEstimator(timeConstant: .milliseconds(600))
+        /// The highest rate it had.
+        var bestRate = 0.0
+        /// Since when it is far below what may be expected.
+        var slowSince: Duration?
+
+        /// What a look at an attempt's progress finds.
+        struct Step {
+            /// Bytes that came since the last look.
+            var bytes: Int64
+            /// Some were written.
+            var hasWritten = false
+            /// Everything from the lease's start to here is written; `nil`: it says nothing that may be believed.
+            var claims: Int64?
+        }
+
+        /// Takes over how far it is; `nil`: that is no news.
+        mutating func follow(_ progress: AttemptProgress, now: Duration) -> Step? {
+            guard progress.received >= received else { return nil }
+            var step = Step(bytes: progress.received - received)
+            if progress.isHeldBack { slowSince = nil }
+            if progress.isHeldBack || step.bytes > 0 { lastProgressAt = now }
+            received = progress.received
+            if let position = progress.position {
+                step.hasWritten = position > self.position
+                self.position = max(position, self.position)
+                if isAccepted, !isDisbelieved { step.claims = self.position }
+            }
+            estimator.add(step.bytes, now: now)
+            recent.add(step.bytes, now: now)
+            bestRate = max(bestRate, estimator.rate ?? 0)
+            return step
+        }
+    }
+
+    /// Attempts that are wanted.
+    var live: [Attempt] { attempts.filter { !$0.isDismissed } }
+    /// How many those are.
+    var liveCount: Int { attempts.count { !$0.isDismissed } }
+
+    /// How many attempts bring bytes, `other` not counted. One that has brought none for a while proves nothing of the
+    /// server's limits, nor do any once none has brought a new byte for a stall timeout, whatever heads and overlaps come.
+    func workingCount(_ context: TransferContext, besides other: AttemptID? = nil) -> Int {
+        guard !isBarren(context) else { return 0 }
+        return attempts.count {
+            !$0.isDismissed && $0.isAccepted && $0.id != other && context.now - $0.lastProgressAt < .seconds(3)
+        }
+    }
+}
