@@ -46,10 +46,19 @@ extension TransferStateMachine {
             guard let gap = ledger.missing.first else { return [] }
             return start(gap, context)
         }
-        let served = serveReaders(context) + shed() + tellFinding(context)
+        let served = dismissBeaten() + serveReaders(context) + shed() + tellFinding(context)
         // All downloads of a host share what one may have; each has one connection at least.
         let room = budget.hostShare - context.otherConnections - liveCount
         return served + grow(by: min(budget.target - liveCount, room), context)
+    }
+
+    /// Ends those whose bytes others have brought: they would be raced again.
+    private mutating func dismissBeaten() -> [TransferAction] {
+        let beaten = attempts.filter { attempt in
+            guard let range = ledger.lease(of: attempt.id), !range.isEmpty else { return false }
+            return !attempt.isDismissed && ledger.written.contains(range)
+        }
+        return beaten.flatMap { dismiss($0.id) }
     }
 
     /// Ends the connections that came last, if they did not pay off, each after what is on its way: those bytes come

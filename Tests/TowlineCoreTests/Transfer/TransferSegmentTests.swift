@@ -261,6 +261,35 @@ struct TransferSegmentTests {
         #expect(script.fresh.contains(.publish(length: Self.length, modified: nil)))
     }
 
+    @Test("who lost a race is given up, and its bytes are not raced again while others are still at theirs")
+    func lostRace() throws {
+        var script = try spread(3)
+        let fast = try #require(script.plans.max { $0.lease.lowerBound < $1.lease.lowerBound })
+        let slow = script.plans.filter { $0.id != fast.id }
+        let ends = slow.compactMap { script.machine.ledger.lease(of: $0.id)?.upperBound }
+        for second in 1...12 {
+            script.now = .seconds(second)
+            script.write(fast, to: fast.lease.lowerBound + fast.lease.count * Int64(min(second, 4)) / 4)
+            for (plan, end) in zip(slow, ends) { script.write(plan, to: end - (100 << 10) + Int64(second)) }
+            script.feed(.tick)
+        }
+        script.end(fast, .complete(.delimited))
+        var raced: [ByteRange] = []
+        for _ in slow {
+            script.feed(.tick)
+            let rival = script.last
+            #expect(rival.isRace && !raced.contains(rival.lease), "\(rival.lease) of \(ends)")
+            raced.append(rival.lease)
+            accept(rival, in: &script)
+            script.write(rival, to: rival.lease.upperBound)
+            script.end(rival, .complete(.delimited))
+            let loser = try #require(zip(slow, ends).first { $0.1 == rival.lease.upperBound }?.0)
+            #expect(script.fresh.contains(.cancel(loser.id)))
+            script.end(loser, .cancelled)
+        }
+        #expect(script.actions.contains(.publish(length: Self.length, modified: nil)))
+    }
+
     @Test("nothing is published before every attempt has ended")
     func waitsForWriters() throws {
         var script = try spread(2)
