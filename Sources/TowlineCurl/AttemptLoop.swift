@@ -11,8 +11,8 @@ final class AttemptLoop {
     private let attemptDidEnd: () -> Void
 
     private var attempts: [AttemptID: Attempt] = [:]
-    private var poolsByKey: [PoolKey: ConnectionPool] = [:]
-    private var poolsByTag: [UInt32: ConnectionPool] = [:]
+    /// A few: one for each kind of options.
+    private var pools: [ConnectionPool] = []
     private var lastTag: UInt32 = 0
     private var deadlines = DeadlineQueue()
 
@@ -34,13 +34,13 @@ final class AttemptLoop {
     func turn() -> Bool {
         let woken = poll.wait(milliseconds: timeToWait()) { event in
             // A pool that was closed a moment ago may have left an event behind.
-            guard let pool = poolsByTag[event.tag] else { return poll.forget(event.descriptor) }
+            guard let pool = pools.first(where: { $0.tag == event.tag }) else { return poll.forget(event.descriptor) }
             act(on: pool) { pool throws(TransportFailure) in
                 try pool.socketIsReady(event.descriptor, event.ready)
             }
         }
         let now = MonotonicTime.now
-        for pool in poolsByTag.values where pool.timer <= now {
+        for pool in pools where pool.timer <= now {
             act(on: pool) { pool throws(TransportFailure) in try pool.timerIsDue() }
         }
         // First those that are over: an end that has come is not late.
@@ -53,7 +53,7 @@ final class AttemptLoop {
 
     private func timeToWait() -> Int32 {
         var next = deadlines.next
-        for pool in poolsByTag.values {
+        for pool in pools {
             next = min(next, pool.timer)
             if pool.isTouched { return 0 }
             if pool.runningCount == 0 {
@@ -85,7 +85,7 @@ final class AttemptLoop {
             let url = request.url.requestText
             try RequestFields.check(url, request.fields)
             let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
-            let pool = try pool(for: PoolKey(options: options, isShared: request.sharesConnection && options.mayShare))
+            let pool = try pool(for: options, isShared: request.sharesConnection && options.mayShare)
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, "out of memory") }
             let attempt = Attempt(
                 id: request.id, receiver: receiver, pool: pool, handle: handle, headTimeout: options.headTimeout,
@@ -121,25 +121,19 @@ final class AttemptLoop {
     func stop() {
         // An `ended` callback must not find a half-dead loop, but what it starts goes elsewhere by now.
         for attempt in Array(attempts.values) { end(attempt, .cancelled) }
-        poolsByKey.removeAll()
-        poolsByTag.removeAll()
+        pools.removeAll()
     }
 
     // MARK: Pools
 
-    /// What attempts have in common that may use one another's connections.
-    private struct PoolKey: Hashable {
-        let options: ConnectionOptions
-        let isShared: Bool
-    }
-
-    private func pool(for key: PoolKey) throws(TransportFailure) -> ConnectionPool {
-        if let pool = poolsByKey[key] { return pool }
+    /// The pool of attempts that may use one another's connections.
+    private func pool(for options: ConnectionOptions, isShared: Bool) throws(TransportFailure) -> ConnectionPool {
+        let known = pools.first { !$0.isRetired && $0.isShared == isShared && $0.options == options }
+        if let known { return known }
         lastTag &+= 1
         if lastTag == EventPoll.alarmTag { lastTag = 1 }
-        let pool = try ConnectionPool(options: key.options, isShared: key.isShared, tag: lastTag, poll: poll)
-        poolsByKey[key] = pool
-        poolsByTag[lastTag] = pool
+        let pool = try ConnectionPool(options: options, isShared: isShared, tag: lastTag, poll: poll)
+        pools.append(pool)
         return pool
     }
 
@@ -147,27 +141,18 @@ final class AttemptLoop {
         // Not with every turn: turns are as frequent as bytes.
         guard now >= nextIdlePoolCheck else { return }
         nextIdlePoolCheck = now.advanced(by: Self.idlePoolCheckInterval)
-        var idle = poolsByTag.values.filter { $0.runningCount == 0 }
+        var idle = pools.filter { $0.runningCount == 0 }
         idle.sort { $0.idleSince < $1.idleSince }
         let surplus = idle.count - Self.maximumIdlePools
         for (index, pool) in idle.enumerated()
         where index < surplus || pool.idleSince.advanced(by: Self.idlePoolLife) <= now { drop(pool) }
     }
 
-    private func drop(_ pool: ConnectionPool) {
-        retire(pool)
-        poolsByTag[pool.tag] = nil
-    }
+    private func drop(_ pool: ConnectionPool) { pools.removeAll { $0 === pool } }
 
     /// libcurl does not notice that a connection has fallen silent, and would put the next stream on it.
     private func retireIfSilent(_ attempt: Attempt) {
-        if attempt.pool.isShared, attempt.isSilent { retire(attempt.pool) }
-    }
-
-    /// Begins no further attempt in that pool.
-    private func retire(_ pool: ConnectionPool) {
-        let key = PoolKey(options: pool.options, isShared: pool.isShared)
-        if poolsByKey[key] === pool { poolsByKey[key] = nil }
+        if attempt.pool.isShared, attempt.isSilent { attempt.pool.isRetired = true }
     }
 
     /// Gives up a pool whose multi handle refuses to go on, which it does for lack of memory or descriptors.
@@ -201,7 +186,7 @@ final class AttemptLoop {
     }
 
     private func reap() {
-        for pool in poolsByTag.values where pool.isTouched {
+        for pool in pools where pool.isTouched {
             pool.isTouched = false
             while let (attempt, code) = pool.nextFinished() { finish(attempt, code) }
         }

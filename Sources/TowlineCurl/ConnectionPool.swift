@@ -19,6 +19,8 @@ final class ConnectionPool {
     var timer = MonotonicTime.never
     /// Whether libcurl was called since its finished attempts were asked for.
     var isTouched = false
+    /// Whether no further attempt begins in it.
+    var isRetired = false
     /// How many attempts run.
     private(set) var runningCount = 0
     /// Since when no attempt runs.

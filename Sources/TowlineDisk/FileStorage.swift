@@ -22,7 +22,8 @@ package final class FileStorage: Storage {
     /// Holds the directory that was opened last, between one download and the next.
     private let latest = Mutex<Folder?>(nil)
     private let keepsLatest: Bool
-    private let indices = Mutex<[FileIdentity: JournalIndex]>([:])
+    /// Not more than a few are in use at once.
+    private let indices = Mutex<[(folder: FileIdentity, index: JournalIndex)]>([])
 
     /// Makes a storage. `boot` and `lookupLife` are for tests.
     ///
@@ -102,11 +103,10 @@ package final class FileStorage: Storage {
 
     private func index(of folder: Folder) -> JournalIndex {
         indices.withLock { indices in
-            if let known = indices[folder.identity] { return known }
-            // Not more than a few are in use at once.
-            if indices.count >= 64 { indices = [:] }
+            if let known = indices.first(where: { $0.folder == folder.identity }) { return known.index }
+            if indices.count >= 64 { indices = [] }
             let made = JournalIndex()
-            indices[folder.identity] = made
+            indices.append((folder.identity, made))
             return made
         }
     }

@@ -8,7 +8,8 @@ package final class BatchRunner: Sendable {
     private let observer: any BatchObserver
     /// Where its tasks run; `nil`: where the runtime sees fit.
     private let executor: (any TaskExecutor)?
-    private let running = Mutex<[Int: TransferMailbox]>([:])
+    /// In the order in which they began.
+    private let running = Mutex<[TransferMailbox]>([])
     private let isStopped = Atomic<Bool>(false)
 
     /// Prepares a batch; nothing happens before `run`.
@@ -69,7 +70,7 @@ package final class BatchRunner: Sendable {
     ) async {
         let relay = BatchRelay(number: number, observer: observer, slot: slot)
         let transfer = TransferRun(options: download, services: services, observer: relay)
-        running.withLock { $0[number] = transfer.mailbox }
+        running.withLock { $0.append(transfer.mailbox) }
         if isStopped.load(ordering: .relaxed) { transfer.mailbox.post(.stop(.close)) }
         observer.started(number, download)
         do throws(TowlineError) {
@@ -78,7 +79,9 @@ package final class BatchRunner: Sendable {
         } catch {
             observer.ended(number, .failure(error))
         }
-        running.withLock { $0[number] = nil }
+        running.withLock { running in
+            if let index = running.firstIndex(where: { $0 === transfer.mailbox }) { running.remove(at: index) }
+        }
         // The transfer holds its observer weakly.
         withExtendedLifetime(relay) {}
     }
@@ -86,7 +89,7 @@ package final class BatchRunner: Sendable {
     /// Ends every transfer soon, with everything kept; `run` returns when they have ended.
     package func stop() {
         isStopped.store(true, ordering: .relaxed)
-        for mailbox in running.withLock({ Array($0.values) }) { mailbox.post(.stop(.close)) }
+        for mailbox in running.withLock(\.self) { mailbox.post(.stop(.close)) }
     }
 }
 

@@ -60,7 +60,8 @@ final class Ticker: Sendable {
 /// A small file is done before: of ten thousand in a row none needs a task and a timer of its own.
 final class TickerBoard: Sendable {
     private struct State {
-        var waiting: [ObjectIdentifier: (ticker: Ticker, since: Duration)] = [:]
+        /// In the order in which they began.
+        var waiting: [(ticker: Ticker, since: Duration)] = []
         var isWatched = false
     }
 
@@ -73,7 +74,7 @@ final class TickerBoard: Sendable {
     /// Starts a ticker after `TickPolicy.grace`, or twice that, unless it ends before.
     func startSoon(_ ticker: Ticker) {
         let needsWatch = state.withLock { state in
-            state.waiting[ObjectIdentifier(ticker)] = (ticker, MonotonicClock.now)
+            state.waiting.append((ticker, MonotonicClock.now))
             defer { state.isWatched = true }
             return !state.isWatched
         }
@@ -82,7 +83,10 @@ final class TickerBoard: Sendable {
 
     /// Ends a ticker, started or not.
     func end(_ ticker: Ticker) {
-        _ = state.withLock { $0.waiting.removeValue(forKey: ObjectIdentifier(ticker)) }
+        state.withLock { state in
+            guard let index = state.waiting.firstIndex(where: { $0.ticker === ticker }) else { return }
+            state.waiting.remove(at: index)
+        }
         ticker.end()
     }
 
@@ -91,10 +95,10 @@ final class TickerBoard: Sendable {
     private func look() {
         let now = MonotonicClock.now
         let (due, isOver) = state.withLock { state -> ([Ticker], Bool) in
-            let due = state.waiting.filter { now - $0.value.since >= TickPolicy.grace }
-            for id in due.keys { state.waiting[id] = nil }
+            let due = state.waiting.prefix { now - $0.since >= TickPolicy.grace }
+            state.waiting.removeFirst(due.count)
             if state.waiting.isEmpty { state.isWatched = false }
-            return (due.values.map(\.ticker), state.waiting.isEmpty)
+            return (due.map(\.ticker), state.waiting.isEmpty)
         }
         for ticker in due { ticker.start() }
         if !isOver { watch() }

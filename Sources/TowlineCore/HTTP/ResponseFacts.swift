@@ -35,8 +35,9 @@ package struct ResponseFacts: Hashable, Sendable {
         hasContentRange = fields.has("Content-Range")
         contentRange = fields.value(named: "Content-Range").flatMap(ContentRange.init(fieldValue:))
         acceptsRanges = Self.acceptsRanges(fields)
-        let codings = fields.values(named: "Content-Encoding").joined(separator: ",")
-        contentCoding = codings.isEmpty || HTTPFields.equalNames(codings, "identity") ? nil : codings
+        let codings = fields.values(named: "Content-Encoding")
+        let coding = codings.count > 1 ? codings.joined(separator: ",") : codings.first ?? ""
+        contentCoding = coding.isEmpty || HTTPFields.equalNames(coding, "identity") ? nil : coding
         isChunked = fields.has("Transfer-Encoding")
         wholeDigests = DigestFields.wholeFile(head)
         contentDigests = DigestFields.content(head)
