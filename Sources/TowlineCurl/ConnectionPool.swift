@@ -70,6 +70,8 @@ final class ConnectionPool {
         _ = ccurl_multi_set_long(
             multi, CURLMOPT_PIPELINING, Int(isShared ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
         limitConnections(connectionLimit)
+        // Each that finds no room for its stream would otherwise open another connection.
+        if isShared { _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 2) }
         // Further connections to a host resume the first one's TLS session. No lock: one thread uses the share.
         _ = ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
         if let cookieFile = options.cookieFile {

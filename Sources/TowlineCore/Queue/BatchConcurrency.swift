@@ -2,15 +2,18 @@
 ///
 /// Unless the user says, five: each may take sixteen connections. While they are so short that most of their time goes
 /// for asking, sixteen, which is what one host gets anyway (DESIGN.md §5). Where they are streams of one connection, what a
-/// server is usually ready for at once: RFC 9113 §6.5.2 recommends that it be no less than a hundred.
+/// server is usually ready for at once: RFC 9113 §6.5.2 recommends that it be no less than a hundred. Where each has to
+/// come a long way, twice as many: a second connection, whose window grows beside the first one's.
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
     /// As many as these are, each with a connection of its own.
     package static let mostOfShort = 16
-    /// As many as these are unless the user says.
-    package static let most = 100
+    /// As many streams does a connection bear.
+    package static let streams = 100
     /// Downloads that take less, on average of the last ones, are short.
     private static let short = 1.0
+    /// Those that share a connection and take longer come from far away.
+    private static let far = 0.04
 
     private let fixed: Int?
     private let affordable: Int
@@ -36,7 +39,8 @@ package struct BatchConcurrency: Sendable {
         if let fixed { return fixed }
         // The second one tells whether the next share a connection (`SharingPolicy`): until then none is opened for them.
         guard let mean, count > 1, mean < Self.short else { return Self.usual }
-        return shared > 0.9 ? Self.most : Self.mostOfShort
+        guard shared > 0.9 else { return Self.mostOfShort }
+        return mean < Self.far ? Self.streams : 2 * Self.streams
     }
 
     /// For so many at once there are descriptors: a part file, its journal and a connection each, and some for the process.

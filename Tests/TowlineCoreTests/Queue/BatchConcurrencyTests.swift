@@ -37,6 +37,10 @@ struct BatchConcurrencyTests {
         #expect(concurrency.limit == 16)
         concurrency.fetched(after: .milliseconds(20), isShared: true)
         #expect(concurrency.limit == 100)
+        for _ in 0..<8 { concurrency.fetched(after: .milliseconds(70), isShared: true) }
+        #expect(concurrency.limit == 200, "from far away")
+        for _ in 0..<8 { concurrency.fetched(after: .milliseconds(5), isShared: true) }
+        #expect(concurrency.limit == 100)
         #expect(BatchConcurrency(affordable: 3).limit == 3)
         concurrency.fetched(after: .milliseconds(20), isShared: false)
         #expect(concurrency.limit == 16)
