@@ -136,6 +136,19 @@ struct SharedConnectionTests {
         #expect(sharedCount > 50)
     }
 
+    /// A server that is ready for three streams of a connection is asked for no more, and not by many connections instead.
+    @Test func aServerOfFewStreamsIsNotCrowded() async throws {
+        let urls = try files(0..<200).map {
+            $0.replacing(nginx.url("", certificate: "http2"), with: nginx.url("", certificate: "http2-narrow"))
+        }
+        let result = try await get(urls)
+        #expect(result.status == 0, "\(result.stderr)")
+        try expectFiles(0..<200)
+        #expect(!result.stderr.contains("next attempt"), "\(result.stderr)")
+        #expect(sharedCount > 150)
+        #expect(Set(nginx.log.map(\.connection)).count <= 7)
+    }
+
     /// Runs with nginx behind a network, to which the links lead.
     private func through(
         _ options: ShapingOptions, _ urls: [String], _ body: ([String]) async throws -> Void

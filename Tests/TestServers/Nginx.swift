@@ -31,7 +31,7 @@ package final class Nginx: Sendable {
         certificates = try Certificates(in: folder)
         plainPort = Loopback.freePort()
         var ports: [String: UInt16] = [:]
-        for name in ["http2", "http2-brief", "old-tls", "away"] + Self.certificateNames {
+        for name in ["http2", "http2-brief", "http2-narrow", "old-tls", "away"] + Self.certificateNames {
             ports[name] = Loopback.freePort()
         }
         self.ports = ports
@@ -71,6 +71,7 @@ package final class Nginx: Sendable {
               \(servers)
               \(tls("http2", "good"))
               \(tls("http2-brief", "good", "keepalive_requests 20;"))
+              \(tls("http2-narrow", "good", "http2_max_concurrent_streams 3;"))
               \(tls("old-tls", "good", "ssl_protocols TLSv1.1; ssl_ciphers ALL:@SECLEVEL=0;"))
             }
             """
@@ -99,7 +100,7 @@ package final class Nginx: Sendable {
     package func url(_ path: String) -> String { "http://127.0.0.1:\(plainPort)/\(path)" }
 
     /// - Parameter certificate: a certificate's name, or `http2`, which has the good one, or `http2-brief`, the same with 20
-    ///   requests for each connection.
+    ///   requests for each connection, or `http2-narrow`, with three at a time.
     package func url(_ path: String, certificate: String) -> String {
         "https://127.0.0.1:\(ports[certificate, default: 0])/\(path)"
     }
