@@ -48,9 +48,9 @@ final class Attempt {
     /// When something of the answer came last; noted where others share the connection.
     private var heard = MonotonicTime.never
 
-    /// Nothing of the answer has come for a while, or ever.
+    /// Nothing of the answer has come for a while, or ever; one that waits for its connection says nothing of that.
     var isSilent: Bool {
-        phase != .body || heard < .never && heard.milliseconds(until: .now) >= 1000
+        phase == .requested || phase == .body && heard < .never && heard.milliseconds(until: .now) >= 1000
     }
 
     /// In what time after its head the body is expected to end.

@@ -18,6 +18,7 @@ final class Descriptor: Sendable {
     /// Which file it is, once that was asked: it never is another.
     private let known = Mutex<FileIdentity?>(nil)
 
+    /// - Parameter path: with a directory, a name in it.
     init(_ number: Int32, path: String, in directory: String? = nil, syscall: any Syscall) {
         self.number = number
         self.name = path

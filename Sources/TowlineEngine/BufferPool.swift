@@ -4,7 +4,7 @@ import Synchronization
 /// Buffers for small files, used again: one that one thread takes and another frees would have both at the allocator's lock.
 final class BufferPool: Sendable {
     /// So many wait at most, each of twice `AttemptWriter.gatherLimit` at most.
-    private static let most = BatchConcurrency.streams
+    private static let most = BatchConcurrency.most
 
     private let idle = Mutex<[[UInt8]]>([])
 

@@ -67,6 +67,8 @@ extension TransferRun {
         guard let writer = writer(id), let part, let lease = machine.ledger.lease(of: id) else { return }
         var slot: (any JournalSlot)?
         storing { () throws(TowlineError) in slot = try part.journal?.claimSlot(at: lease.lowerBound) }
+        // One that it had in the journal before is of a part file that was given up.
+        slots.removeAll { $0.id == id }
         if let slot { slots.append((id, slot)) }
         writer.attach(sink: part.sink, slot: slot, lease: lease)
         if delivered != id { services.transport.proceed(id) }

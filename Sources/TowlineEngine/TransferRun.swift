@@ -90,7 +90,8 @@ final class TransferRun {
             throw error
         }
         services.load.enter()
-        services.tickers.startSoon(ticker)
+        // What is to be hashed while it comes is looked at from the beginning.
+        if options.checksum == nil { services.tickers.startSoon(ticker) } else { ticker.start() }
         defer {
             services.tickers.end(ticker)
             services.load.leave()
@@ -111,7 +112,8 @@ final class TransferRun {
     /// How long until it looks at itself once more.
     private var sleepTime: Duration {
         let running = readers.isEmpty ? services.load.running : 1
-        let regular = TickPolicy.interval(running: running, endsSoon: machine.endsSoon)
+        let regular = TickPolicy.interval(
+            running: running, endsSoon: machine.endsSoon, isHashedFast: machine.isHashedFast)
         guard let wake = machine.wakeAt else { return regular }
         return min(regular, max(.milliseconds(10), wake - MonotonicClock.now))
     }

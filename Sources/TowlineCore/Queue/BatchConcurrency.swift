@@ -8,17 +8,22 @@ package struct BatchConcurrency: Sendable {
     private static let usual = 5
     /// As many as these are, each with a connection of its own.
     package static let mostOfShort = 16
-    /// As many streams does a connection bear.
-    package static let streams = 100
+    /// As many streams as a connection bears.
+    private static let streams = 100
+    /// As many as these are unless the user says.
+    package static let most = 2 * streams
     /// Downloads that take less, on average of the last ones, are short.
     private static let short = 1.0
-    /// Those that share a connection and take longer come from far away.
+    /// Where not even the quickest one took less, they come from far away. The mean would not tell: it grows with how many
+    /// are asked for at once.
     private static let far = 0.04
 
     private let fixed: Int?
     private let affordable: Int
     /// Seconds that the last ones took, each counting an eighth less than the one after it.
     private var mean: Double?
+    /// Seconds that the quickest one took.
+    private var least = Double.infinity
     /// How many there were, up to two.
     private var count = 0
     /// Which share of them came over a connection that others share, each counting a quarter less than the one after it.
@@ -40,7 +45,7 @@ package struct BatchConcurrency: Sendable {
         // The second one tells whether the next share a connection (`SharingPolicy`): until then none is opened for them.
         guard let mean, count > 1, mean < Self.short else { return Self.usual }
         guard shared > 0.9 else { return Self.mostOfShort }
-        return mean < Self.far ? Self.streams : 2 * Self.streams
+        return least < Self.far ? Self.streams : Self.most
     }
 
     /// For so many at once there are descriptors: a part file, its journal and a connection each, and some for the process.
@@ -68,6 +73,7 @@ package struct BatchConcurrency: Sendable {
         count = min(count + 1, 2)
         shared += ((isShared ? 1 : 0) - shared) / 4
         let seconds = duration.seconds
+        least = min(least, seconds)
         mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
     }
 }

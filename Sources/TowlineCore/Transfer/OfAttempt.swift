@@ -1,7 +1,6 @@
 /// Something that belongs to an attempt.
 ///
-/// A download has as many as it has connections: they are in arrays, in the order in which the attempts began, and found
-/// by looking through them. To hash the one id of a small file, and to move what is under it there and back, took longer
+/// A download has as many as it has connections: they are in arrays, and found by looking through them. To hash the one id of a small file, and to move what is under it there and back, took longer
 /// than what was done with it.
 package protocol OfAttempt {
     /// Whose it is.

@@ -6,8 +6,11 @@ package enum TickPolicy {
     /// Ten times a second while a hundred run at most; with more, all of them together a thousand times a second, each at
     /// least once. What a transfer waits for by the clock wakes it by itself.
     ///
-    /// - Parameter endsSoon: several connections are about to be done; then four times as often, where few run.
-    package static func interval(running: Int, endsSoon: Bool = false) -> Duration {
+    /// - Parameters:
+    ///   - endsSoon: several connections are about to be done; then four times as often, where few run.
+    ///   - isHashedFast: what comes fast is hashed meanwhile; then ten times as often: with each look more of it may be.
+    package static func interval(running: Int, endsSoon: Bool = false, isHashedFast: Bool = false) -> Duration {
+        if isHashedFast, running <= 100 { return .milliseconds(10) }
         if endsSoon, running <= 100 { return .milliseconds(25) }
         return .milliseconds(min(max(running, 100), 1000))
     }

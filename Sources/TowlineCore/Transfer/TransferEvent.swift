@@ -73,7 +73,7 @@ package struct TransferContext: Sendable {
     /// Monotonic time.
     package var now: Duration
     /// How far each running attempt is.
-    package var progress: [(id: AttemptID, now: AttemptProgress)]
+    package var progress: [(id: AttemptID, progress: AttemptProgress)]
     /// The host asked to be left alone until then.
     package var hostNotBefore: Duration?
     /// Connections the host is known to allow.
@@ -91,7 +91,7 @@ package struct TransferContext: Sendable {
 
     /// Makes one.
     package init(
-        now: Duration, progress: [(id: AttemptID, now: AttemptProgress)] = [], hostNotBefore: Duration? = nil,
+        now: Duration, progress: [(id: AttemptID, progress: AttemptProgress)] = [], hostNotBefore: Duration? = nil,
         hostCeiling: Int? = nil, hostConnections: Int = 0, sharesConnections: Bool = false, mayConnect: Bool = true,
         jitter: Double = 0.5
     ) {

@@ -7,6 +7,14 @@ extension TransferStateMachine {
     /// The least that a request asks for.
     static let smallestFront: Int64 = 1 << 20
 
+    /// From so many bytes a second on, those of a regular look take long to hash.
+    private static let fast = 100e6
+
+    /// Whether what comes is to be hashed, and comes fast, or may: what a rare look leaves over is hashed at the end.
+    package var isHashedFast: Bool {
+        phase == .running && !checksums.isEmpty && liveCount > 0 && estimator.rate ?? .infinity > Self.fast
+    }
+
     /// What may be hashed now: so many bytes from the beginning are written and stay.
     package var hashable: (algorithms: [Checksum.Algorithm], end: Int64)? {
         guard phase == .running, isConfirmed, hasStorage, !replacesPart, !checksums.isEmpty else { return nil }

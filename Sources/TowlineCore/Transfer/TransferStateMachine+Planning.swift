@@ -8,10 +8,13 @@ extension TransferStateMachine {
     /// So much is on its way to us, at least, wherever a connection brings bytes.
     static let underWay: Int64 = 256 << 10
 
+    /// While a digest of each response is all that tells flipped bits, none is cut.
+    var needsWholeAnswers: Bool { carriesDigests && checksums.isEmpty }
+
     /// Everything is written, and some of it under a digest of its response alone (RFC 9530 §2), which is compared when
     /// that has ended. It ends by itself, or is given up as one that stands still.
     private var awaitsDigests: Bool {
-        carriesDigests && checksums.isEmpty
+        needsWholeAnswers
             && live.contains { $0.isAccepted && $0.position > $0.plan.lease.lowerBound }
     }
 
@@ -52,8 +55,10 @@ extension TransferStateMachine {
         return served + grow(by: min(budget.target - liveCount, room), context)
     }
 
-    /// Ends those whose bytes others have brought: they would be raced again.
+    /// Ends those whose bytes others have brought: they would be raced again. What such a one might have found, other bytes
+    /// than those held, the next answers find as well.
     private mutating func dismissBeaten() -> [TransferAction] {
+        guard !needsWholeAnswers else { return [] }
         let beaten = attempts.filter { attempt in
             guard let range = ledger.lease(of: attempt.id), !range.isEmpty else { return false }
             return !attempt.isDismissed && ledger.written.contains(range)
@@ -66,8 +71,7 @@ extension TransferStateMachine {
     private mutating func shed() -> [TransferAction] {
         guard hasSurplus else { return [] }
         hasSurplus = false
-        // While a digest of each response is all that tells flipped bits, none is cut.
-        guard !(carriesDigests && checksums.isEmpty) else { return [] }
+        guard !needsWholeAnswers else { return [] }
         let youngest = live.sorted { $0.plan.id.value > $1.plan.id.value }
         return youngest.prefix(max(0, live.count - budget.target)).flatMap { attempt in
             guard attempt.isAccepted, let range = ledger.lease(of: attempt.plan.id) else {
@@ -136,7 +140,7 @@ extension TransferStateMachine {
 
     /// None while a digest of each response is all that tells flipped bits: what is cut can no longer be checked.
     private func splittable(_ context: TransferContext) -> [SplitPolicy.Runner] {
-        if carriesDigests, checksums.isEmpty { return [] }
+        if needsWholeAnswers { return [] }
         // Before the first has ended, their rates tell how long each has been there: shares are equal then.
         let isFirstRound = typicalRate == nil
         return live.compactMap { attempt in

@@ -25,7 +25,7 @@ extension TransferStateMachine {
     /// that brings nothing for a reader gives way; what it has not brought is missing again. Idempotent.
     mutating func serveReaders(_ context: TransferContext) -> [TransferAction] {
         // While a digest of each response is all that tells flipped bits, no response is cut: bytes come in their order.
-        guard !wanted.isEmpty, !(carriesDigests && checksums.isEmpty) else { return [] }
+        guard !wanted.isEmpty, !needsWholeAnswers else { return [] }
         var actions: [TransferAction] = []
         var serving: Set<AttemptID> = []
         for first in awaited.map(\.lowerBound) {

@@ -5,7 +5,7 @@ import TowlineEngine
 struct ProgressRow {
     /// Its number in the order of reading.
     let number: Int
-    /// What to call it until its name is known.
+    /// What was asked for; what to call it until its name is known.
     private let options: DownloadOptions?
     /// When its turn came.
     let began: Duration

@@ -37,10 +37,14 @@ struct BatchConcurrencyTests {
         #expect(concurrency.limit == 16)
         concurrency.fetched(after: .milliseconds(20), isShared: true)
         #expect(concurrency.limit == 100)
-        for _ in 0..<8 { concurrency.fetched(after: .milliseconds(70), isShared: true) }
-        #expect(concurrency.limit == 200, "from far away")
-        for _ in 0..<8 { concurrency.fetched(after: .milliseconds(5), isShared: true) }
-        #expect(concurrency.limit == 100)
+        for _ in 0..<20 { concurrency.fetched(after: .milliseconds(70), isShared: true) }
+        #expect(concurrency.limit == 100, "the server is near: they wait for one another")
+        for _ in 0..<3 { concurrency.fetched(after: .milliseconds(20), isShared: true) }
+        var far = BatchConcurrency()
+        for _ in 0..<10 { far.fetched(after: .milliseconds(70), isShared: true) }
+        #expect(far.limit == 200)
+        far.fetched(after: .milliseconds(5), isShared: true)
+        #expect(far.limit == 100)
         #expect(BatchConcurrency(affordable: 3).limit == 3)
         concurrency.fetched(after: .milliseconds(20), isShared: false)
         #expect(concurrency.limit == 16)

@@ -82,6 +82,8 @@ struct SplitPolicyTests {
         #expect(TickPolicy.interval(running: 1) == .milliseconds(100))
         #expect(TickPolicy.interval(running: 3, endsSoon: true) == .milliseconds(25))
         #expect(TickPolicy.interval(running: 500, endsSoon: true) == .milliseconds(500))
+        #expect(TickPolicy.interval(running: 3, isHashedFast: true) == .milliseconds(10))
+        #expect(TickPolicy.interval(running: 500, isHashedFast: true) == .milliseconds(500))
     }
 }
 

@@ -118,9 +118,16 @@ struct TransferSegmentTests {
         #expect(ByteRangeSet(leases).ranges.count == 1)
         #expect(leases.reduce(0) { $0 + $1.count } == ByteRangeSet(leases).count)
         for plan in script.plans.dropFirst() { accept(plan, in: &script) }
+        #expect(script.machine.isHashedFast, "nobody knows how fast it will be")
         script.write(script.plans[0], to: 1 << 20)
         script.feed(.tick)
         #expect(script.machine.hashable?.end == 1 << 20)
+        for step in 1...20 {
+            script.now += .milliseconds(100)
+            script.write(script.plans[0], to: (1 << 20) + Int64(step) * 100_000)
+            script.feed(.tick)
+        }
+        #expect(!script.machine.isHashedFast, "a megabyte a second is hashed between two looks")
         #expect(script.machine.hashable?.algorithms == [.sha256])
     }
 
