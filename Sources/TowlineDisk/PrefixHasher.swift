@@ -4,7 +4,8 @@ internal import TowlineCore
 internal import TowlineThreads
 
 /// Hashes a file from its beginning while the rest is still on its way, so that little remains at the end: on a thread
-/// of its own, which lives while there is something to read.
+/// of its own, which lives while there is something to read, and a moment longer: where bytes come fast it would end a
+/// hundred times a second.
 final class PrefixHasher: Sendable {
     fileprivate struct State {
         var digests: [Checksum.Algorithm: MessageDigest] = [:]
@@ -15,6 +16,8 @@ final class PrefixHasher: Sendable {
         /// Goes up when what was hashed is worth nothing any more.
         var generation = 0
         var isRunning = false
+        /// Wakes the thread that waits for more.
+        var parked: AutoResetEvent?
         var isCancelled = false
         var waiter: Waiter?
     }
@@ -28,11 +31,14 @@ final class PrefixHasher: Sendable {
     fileprivate enum Step {
         case hash(ByteRange, [MessageDigest], generation: Int)
         case answer(Waiter, Result<[ChecksumMismatch], TowlineError>)
+        case wait
         case rest
     }
 
     /// Read at once; also what must be there for the thread to begin.
     static let blockSize = 1 << 20
+    /// So many milliseconds the thread waits for more.
+    private static let patience = 50
 
     private let file: Descriptor
     private let state = Mutex(State())
@@ -44,16 +50,14 @@ final class PrefixHasher: Sendable {
 
     /// The first `end` bytes are written and stay.
     func advance(_ algorithms: [Checksum.Algorithm], to end: Int64) {
-        let starts = state.withLock { state in
-            guard state.waiter == nil, !state.isCancelled else { return false }
+        let call: Call = state.withLock { state in
+            guard state.waiter == nil, !state.isCancelled else { return .nobody }
             state.want(algorithms)
             if end < state.hashed { state.forget() }
             state.end = end
-            guard !state.isRunning, end - state.hashed >= Int64(Self.blockSize) else { return false }
-            state.isRunning = true
-            return true
+            return end - state.hashed >= Int64(Self.blockSize) ? state.call() : .nobody
         }
-        if starts { start() }
+        perform(call)
     }
 
     /// Bytes that were written are given up: nothing that was hashed counts, and who waits for it is told that it is
@@ -74,40 +78,63 @@ final class PrefixHasher: Sendable {
     /// Hashes what is left of the first `length` bytes, and compares.
     func mismatches(_ checksums: [Checksum], length: Int64) async -> Result<[ChecksumMismatch], TowlineError> {
         await withCheckedContinuation { continuation in
-            let (starts, older) = state.withLock { state in
+            let (call, older) = state.withLock { state in
                 state.want(checksums.map(\.algorithm))
                 if length < state.hashed { state.forget() }
                 state.end = length
                 let older = state.takeWaiter()
                 state.waiter = Waiter(checksums: checksums, continuation: continuation)
-                defer { state.isRunning = true }
-                return (!state.isRunning, older)
+                return (state.call(), older)
             }
             answerCancelled(older)
-            if starts { start() }
+            perform(call)
         }
     }
 
     /// Ends soon; who waits is told so.
-    func cancel() { state.withLock { $0.isCancelled = true } }
+    func cancel() {
+        let parked = state.withLock { state in
+            state.isCancelled = true
+            return state.parked.take()
+        }
+        parked?.set()
+    }
 
-    private func start() { WorkThread.start { self.run() } }
+    /// Who has to hear that there is something to do.
+    fileprivate enum Call {
+        case nobody
+        case wake(AutoResetEvent)
+        case thread
+    }
+
+    private func perform(_ call: Call) {
+        switch call {
+        case .nobody: break
+        case .wake(let event): event.set()
+        case .thread: WorkThread.start { self.run() }
+        }
+    }
 
     private func run() {
+        let event = AutoResetEvent()
+        var isPatient = true
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.blockSize, alignment: 4096)
         defer { buffer.deallocate() }
         while true {
-            switch nextStep() {
+            switch nextStep(parking: isPatient ? event : nil) {
             case .hash(let range, let digests, let generation):
+                isPatient = true
                 hash(range, digests, generation, UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(range.count)]))
             case .answer(let waiter, let result): return waiter.continuation.resume(returning: result)
+            case .wait: isPatient = event.wait(milliseconds: Self.patience)
             case .rest: return
             }
         }
     }
 
-    private func nextStep() -> Step {
+    private func nextStep(parking event: AutoResetEvent?) -> Step {
         state.withLock { state in
+            state.parked = nil
             if state.isCancelled {
                 return state.rest(with: .failure(TowlineError(.cancelled, "\(file.path): cancelled")))
             }
@@ -119,7 +146,10 @@ final class PrefixHasher: Sendable {
                     ByteRange(state.hashed, state.hashed + count), Array(state.digests.values),
                     generation: state.generation)
             }
-            guard let waiter = state.waiter else { return state.rest(with: .success([])) }
+            guard let waiter = state.waiter else {
+                state.parked = event
+                return event == nil ? state.rest(with: .success([])) : .wait
+            }
             var values: [Checksum.Algorithm: [UInt8]] = [:]
             for (algorithm, digest) in state.digests { values[algorithm] = digest.finish(algorithm) }
             state.forget()
@@ -164,6 +194,12 @@ extension PrefixHasher.State {
     fileprivate mutating func takeWaiter() -> PrefixHasher.Waiter? {
         defer { waiter = nil }
         return waiter
+    }
+
+    fileprivate mutating func call() -> PrefixHasher.Call {
+        defer { isRunning = true }
+        guard isRunning else { return .thread }
+        return parked.take().map { .wake($0) } ?? .nobody
     }
 
     fileprivate mutating func rest(

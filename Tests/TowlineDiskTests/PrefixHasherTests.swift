@@ -39,6 +39,17 @@ struct PrefixHasherTests {
         #expect(try await hasher.mismatches(wanted, length: Int64(length)).get().count == 2)
     }
 
+    @Test("what comes in pieces is hashed, soon after one another or not")
+    func pieces() async throws {
+        let hasher = PrefixHasher(file: try makeFile(bytes))
+        for (piece, pause) in [(1, 5), (2, 120), (3, 5), (4, 60)] as [(Int64, Int)] {
+            hasher.advance([.sha256], to: piece << 20)
+            try await wait(hasher, for: piece << 20)
+            try await Task.sleep(for: .milliseconds(pause))
+        }
+        #expect(try await hasher.mismatches([try checksum(.sha256)], length: Int64(length)).get() == [])
+    }
+
     @Test("bytes that were given up are read again")
     func forgets() async throws {
         let hasher = PrefixHasher(file: try makeFile([0, 0, 0] + bytes[3...]))
