@@ -1,7 +1,7 @@
 /// Something that belongs to an attempt.
 ///
-/// A download has as many as it has connections: they are in arrays, and found by looking through them. To hash the one id of a small file, and to move what is under it there and back, took longer
-/// than what was done with it.
+/// A download has as many as it has connections: they are in arrays, and found by looking through them. To hash the one
+/// id of a small file, and to move what is under it there and back, took longer than what was done with it.
 package protocol OfAttempt {
     /// Whose it is.
     var id: AttemptID { get }
