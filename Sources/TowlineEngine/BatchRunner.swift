@@ -8,8 +8,7 @@ package final class BatchRunner: Sendable {
     private let observer: any BatchObserver
     /// Where its tasks run; `nil`: where the runtime sees fit.
     private let executor: (any TaskExecutor)?
-    /// In the order in which they began.
-    private let running = Mutex<[TransferMailbox]>([])
+    private let roster = BatchRoster()
     private let isStopped = Atomic<Bool>(false)
 
     /// Prepares a batch; nothing happens before `run`.
@@ -56,8 +55,13 @@ package final class BatchRunner: Sendable {
                     observer.ended(number, .failure(error))
                     slot.ended()
                 case .success(let download):
-                    group.addTask { [number] in
-                        await self.transfer(download, number, slot)
+                    let item = BatchRoster.Item(number: number, download: download)
+                    guard roster.begin(item) else {
+                        slot.unused()
+                        continue
+                    }
+                    group.addTask {
+                        await self.runAndRepeat(item, slot)
                         slot.ended()
                     }
                 }
@@ -65,31 +69,37 @@ package final class BatchRunner: Sendable {
         }
     }
 
+    /// Runs an entry, and after it whatever asked for the same meanwhile.
+    private nonisolated(nonsending) func runAndRepeat(_ item: BatchRoster.Item, _ slot: BatchSlots.Slot) async {
+        var isThere = await transfer(item, slot, of: item.number)
+        while var next = roster.next(after: item.number) {
+            if isStopped.load(ordering: .relaxed) { continue }
+            // Not even who overwrites wants the same twice.
+            if isThere { next.download.existing = .skip }
+            isThere = await transfer(next, slot, of: item.number)
+        }
+    }
+
+    /// - Returns: whether the file is there now.
     private nonisolated(nonsending) func transfer(
-        _ download: DownloadOptions, _ number: Int, _ slot: BatchSlots.Slot
-    ) async {
-        let relay = BatchRelay(number: number, observer: observer, slot: slot)
-        let transfer = TransferRun(options: download, services: services, observer: relay)
-        running.withLock { $0.append(transfer.mailbox) }
+        _ item: BatchRoster.Item, _ slot: BatchSlots.Slot, of entry: Int
+    ) async -> Bool {
+        let relay = BatchRelay(number: item.number, observer: observer, slot: slot)
+        let transfer = TransferRun(options: item.download, services: services, observer: relay)
+        roster.reach(entry, by: transfer.mailbox)
         if isStopped.load(ordering: .relaxed) { transfer.mailbox.post(.stop(.close)) }
-        observer.started(number, download)
-        do throws(TowlineError) {
-            let completed = try await transfer.run()
-            observer.ended(number, .success(completed))
-        } catch {
-            observer.ended(number, .failure(error))
-        }
-        running.withLock { running in
-            if let index = running.firstIndex(where: { $0 === transfer.mailbox }) { running.remove(at: index) }
-        }
+        observer.started(item.number, item.download)
+        let result = await transfer.result()
+        observer.ended(item.number, result)
         // The transfer holds its observer weakly.
         withExtendedLifetime(relay) {}
+        if case .success = result { return true } else { return false }
     }
 
     /// Ends every transfer soon, with everything kept; `run` returns when they have ended.
     package func stop() {
         isStopped.store(true, ordering: .relaxed)
-        for mailbox in running.withLock(\.self) { mailbox.post(.stop(.close)) }
+        for mailbox in roster.mailboxes { mailbox.post(.stop(.close)) }
     }
 }
 

@@ -27,6 +27,15 @@ final class BatchSlots: Sendable {
             slots.release { end(&$0, isShared) }
         }
 
+        /// There was nothing to fetch by itself: what it would have taken says nothing.
+        func unused() {
+            guard isFetching.exchange(false, ordering: .relaxed) else { return }
+            slots.release { state in
+                state.fetching -= 1
+                state.running -= 1
+            }
+        }
+
         /// It is over.
         func ended() {
             let wasFetching = isFetching.exchange(false, ordering: .relaxed)

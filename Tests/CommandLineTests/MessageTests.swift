@@ -188,17 +188,42 @@ struct MessageTests {
         await server.stop()
     }
 
-    @Test func theSameURLTwiceIsSaidPlainly() async throws {
-        let server = try await FaultServer.start(["/data.bin": file(rate: 2 << 20)])
+    /// The second waits for the first and finds the file; one that begins later finds it too.
+    @Test(arguments: ["fail", "overwrite"]) func theSameURLOnceMoreIsTheSameDownload(_ policy: String) async throws {
+        let server = try await FaultServer.start(["/data.bin": file(rate: 4 << 20), "/b": file()])
         let place = try TestDirectory()
         try FileManager.default.createDirectory(at: place.file("out"), withIntermediateDirectories: false)
-        let url = server.url("/data.bin")
-        let result = try await CommandRun.run(["get", "-d", "out//", "-x", "1", url, url], directory: place.url)
-        #expect(result.status == 9)
-        #expect(result.stderr.contains("was asked for twice: it is being downloaded here already"), "\(result.stderr)")
-        #expect(!result.stderr.contains("process"))
+        try Data("old".utf8).write(to: place.file("out/b"))
+        let (url, other) = (server.url("/data.bin"), server.url("/b"))
+        let result = try await CommandRun.run(
+            ["get", "-d", "out//", "-x", "1", "-j", "2", "--if-exists", policy, url, url, url, other],
+            directory: place.url)
+        // The one that was there is still the user's, unless it is to be overwritten.
+        #expect(result.status == (policy == "fail" ? 7 : 0), "\(result.stderr)")
+        #expect(result.stderr.components(separatedBy: "already whole; not fetched again").count == 3)
         #expect(!result.stderr.replacing("://", with: ":").contains("//"), "\(result.stderr)")
         #expect(try FaultContent(seed: 7).firstMismatch(inFile: place.path("out/data.bin"), length: 3 << 20) == nil)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: place.path("out")).sorted() == ["b", "data.bin"])
+        #expect(server.log.requests("/data.bin").count == 1)
+        await server.stop()
+    }
+
+    /// Where the first fails, each of the others tries; two URLs that want one name are still two.
+    @Test func theSameURLOnceMoreFailsByItself() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(rate: 2 << 20)])
+        let place = try TestDirectory()
+        let none = server.url("/none")
+        let failed = try await CommandRun.run(
+            ["get", "--max-tries", "1", "-j", "2", none, none], directory: place.url)
+        #expect(failed.status == 8)
+        #expect(failed.stderr.contains("0 done, 2 failed"), "\(failed.stderr)")
+        #expect(server.log.requests("/none").count == 2)
+
+        let list = "\(server.url("/data.bin?a"))\n  output=same\n\(server.url("/data.bin?b"))\n  output=same\n"
+        let refused = try await CommandRun.run(["get", "-x", "1", "-i", "-"], input: list, directory: place.url)
+        #expect(refused.status == 9)
+        #expect(refused.stderr.contains("was asked for twice: it is being downloaded here already"))
+        #expect(!refused.stderr.contains("process"))
         await server.stop()
     }
 
