@@ -2,6 +2,9 @@ package import TowlineCore
 
 /// What a user asks of one download.
 package struct DownloadOptions: Sendable {
+    /// So many mirrors at most.
+    package static let mostMirrors = 16
+
     /// Where to put the bytes.
     package enum Target: Hashable, Sendable {
         /// A file in `directory`; `name` is one path component, `nil` to take what the server or the URL says.
@@ -12,6 +15,9 @@ package struct DownloadOptions: Sendable {
 
     /// Where from.
     package var url: HTTPURL
+    /// Other URLs of the same file, asked for parts of it and where the first fails; they get no credentials and none of the
+    /// user's fields.
+    package var mirrors: [HTTPURL] = []
     /// Where to.
     package var target: Target
     /// Most connections for this download, 1 … 128; `nil`: as many as pay off, at most 16.

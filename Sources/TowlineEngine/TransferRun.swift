@@ -386,6 +386,7 @@ extension TransferTerms {
         maxRedirects = options.maxRedirects
         allowsDowngrade = options.allowsDowngrade
         unsafeResume = options.unsafeResume
+        mirrors = options.mirrors
         restartsChanged = options.restartsChanged
         checksum = options.checksum
         userFields = options.userFields

@@ -90,6 +90,8 @@ package struct AttemptPlan: Hashable, Sendable {
     package var isConfirmation: Bool
     /// Whether it races another for the same bytes.
     package var isRace: Bool
+    /// Who is asked.
+    package var source = SourceID.primary
     /// Whether it may be one of several streams of a connection. Then nothing but a small file may come of it.
     package var sharesConnection = false
 }

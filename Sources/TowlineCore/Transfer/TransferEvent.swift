@@ -86,8 +86,6 @@ package struct TransferContext: Sendable {
     package var mayConnect: Bool
     /// A random number in 0 ..< 1.
     package var jitter: Double
-    /// Connections that other transfers have to the host.
-    var otherConnections: Int { max(0, hostConnections - progress.count) }
 
     /// Makes one.
     package init(

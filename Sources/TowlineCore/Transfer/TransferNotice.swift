@@ -18,6 +18,8 @@ package struct TransferNotice: Hashable, Sendable {
         case retrying
         /// The server limits connections or rate.
         case limited
+        /// A URL of the file is asked no more.
+        case sourceLeftOut
         /// A redirect was followed.
         case redirected
         /// One stream only, because ranges do not work there.

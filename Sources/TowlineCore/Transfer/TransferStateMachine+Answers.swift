@@ -8,6 +8,9 @@ extension TransferStateMachine {
         attempts[index].lastProgressAt = context.now
         let trip = (context.now - attempts[index].startedAt).seconds
         roundTrip = min(roundTrip ?? trip, trip)
+        if case .mirror(let source) = attempts[index].plan.source {
+            return mirrorAnswered(attempts[index], source, verdict, context)
+        }
         switch verdict {
         case .partial(let range, let facts): return acceptPartial(id, range, facts, context)
         case .whole(let facts): return adoptWhole(id, facts)
@@ -31,7 +34,7 @@ extension TransferStateMachine {
         case .permanent(let error):
             // One bad answer among good ones is that connection's fault.
             if isConfirmed, error.code == .invalidResponse { return rangeRefused(id, error.message, context) }
-            return dismiss(id) + fail(error)
+            return dismiss(id) + primaryFailed(error)
         }
     }
 
@@ -61,6 +64,7 @@ extension TransferStateMachine {
             actions.append(learnAction())
         }
         isConfirmed = true
+        primary.failures = 0
         resolved = plan.url
         if !plan.joinsDirectly { actions.append(.proceed(id)) }
         return actions
@@ -151,7 +155,7 @@ extension TransferStateMachine {
         _ id: AttemptID, _ reason: String, _ context: TransferContext
     ) -> [TransferAction] {
         // While others bring ranges it is that connection's fault.
-        guard workingCount(context) == 0 else { return rangeRefused(id, reason, context) }
+        guard workingAtPrimary(context) == 0 else { return rangeRefused(id, reason, context) }
         ranges = .broken
         isSingle = true
         let actions = dismiss(id)
@@ -165,7 +169,7 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         tally.refusals += 1
         let actions = dismiss(id)
-        let others = workingCount(context)
+        let others = workingAtPrimary(context)
         guard others == 0 else { return actions + goOnWith(others, context) }
         guard tally.refusals >= 2 else { return actions }
         ranges = .broken
@@ -177,14 +181,14 @@ extension TransferStateMachine {
 
     /// Those that bring bytes go on; after a few refusals no other is tried beside them.
     mutating func goOnWith(_ others: Int, _ context: TransferContext) -> [TransferAction] {
-        budget.lower(to: others, now: context.now)
+        limitConnections(to: others, context)
         if tally.refusals >= 4 { isSingle = true }
         return []
     }
 
     // MARK: Elsewhere
 
-    private mutating func redirected(
+    mutating func redirected(
         _ id: AttemptID, _ location: String, _ context: TransferContext
     ) -> [TransferAction] {
         guard let plan = attempts[id]?.plan else { return [] }
@@ -193,9 +197,11 @@ extension TransferStateMachine {
             target = try plan.url.resolving(location)
         } catch {
             return dismiss(id)
-                + fail(TowlineError(.redirectRefused, "\(terms.source): redirected wrongly: \(error.message)"))
+                + refused(
+                    plan,
+                    TowlineError(.redirectRefused, "\(self[plan.source].url): redirected wrongly: \(error.message)"))
         }
-        if let refusal = refusedRedirect(plan, target) { return dismiss(id) + fail(refusal) }
+        if let refusal = refusedRedirect(plan, target) { return dismiss(id) + refused(plan, refusal) }
         // It may have been cut since it was asked for.
         let lease = ledger.lease(of: id) ?? plan.lease
         var actions = dismiss(id)
@@ -204,20 +210,27 @@ extension TransferStateMachine {
         if plan.url.origin != target.origin, !isConfirmed {
             actions.append(.notice(TransferNotice(.info, .redirected, "redirected to \(target)")))
         }
-        return actions + start(lease, isRace: plan.isRace, at: target, chain: plan.chain + [plan.url], context)
+        return actions
+            + start(
+                lease, isRace: plan.isRace, from: plan.source, at: target, chain: plan.chain + [plan.url], context)
+    }
+
+    private mutating func refused(_ plan: AttemptPlan, _ error: TowlineError) -> [TransferAction] {
+        if case .mirror(let index) = plan.source { return leaveOut(index, error.message) }
+        return primaryFailed(error)
     }
 
     private func refusedRedirect(_ plan: AttemptPlan, _ target: HTTPURL) -> TowlineError? {
         if plan.chain.count >= terms.maxRedirects {
-            return TowlineError(.redirectRefused, "\(terms.source): more than \(terms.maxRedirects) redirects")
+            return TowlineError(.redirectRefused, "\(self[plan.source].url): more than \(terms.maxRedirects) redirects")
         }
         if plan.chain.contains(target) || plan.url == target {
-            return TowlineError(.redirectRefused, "\(terms.source): redirects in a circle, at \(target)")
+            return TowlineError(.redirectRefused, "\(self[plan.source].url): redirects in a circle, at \(target)")
         }
         if plan.url.scheme == .https, target.scheme == .http, !terms.allowsDowngrade {
             return TowlineError(
                 .redirectRefused,
-                "\(terms.source): redirects from https to \(target); --allow-downgrade follows it")
+                "\(self[plan.source].url): redirects from https to \(target); --allow-downgrade follows it")
         }
         return nil
     }
@@ -227,18 +240,18 @@ extension TransferStateMachine {
         _ id: AttemptID, _ status: Int, _ error: TowlineError, _ context: TransferContext
     ) -> [TransferAction] {
         guard let plan = attempts[id]?.plan else { return [] }
-        let wasElsewhere = plan.url != terms.source
+        let wasElsewhere = plan.url != primary.url
         let actions = dismiss(id)
         // Of several that were asked at the old link, the first one's refusal has said so already.
         if plan.chain.isEmpty, plan.url != resolved { return actions }
-        let others = workingCount(context)
+        let others = workingAtPrimary(context)
         if others > 0 {
-            budget.lower(to: others, now: context.now)
+            limitConnections(to: others, context)
             return actions + [.report(.connections(others), of: plan.url.origin)]
         }
         tally.expirations += 1
-        guard wasElsewhere, tally.expirations <= 3 else { return actions + fail(error) }
-        resolved = terms.source
+        guard wasElsewhere, tally.expirations <= 3 else { return actions + primaryFailed(error) }
+        resolved = primary.url
         let text = "the link no longer works (\(status)); asking the first URL again"
         return actions + [.notice(TransferNotice(.info, .retrying, text))]
     }
@@ -252,10 +265,10 @@ extension TransferStateMachine {
         var actions = dismiss(id) + stopSharing(plan)
         let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
         if let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }
-        let others = workingCount(context)
+        let others = workingAtPrimary(context)
         if others > 0 {
             if overloaded {
-                budget.lower(to: others, now: context.now)
+                limitConnections(to: others, context)
                 actions.append(.report(.connections(others), of: origin))
                 let text = "\(reason); going on with \(others) connection\(others == 1 ? "" : "s")"
                 actions.append(.notice(TransferNotice(.info, .limited, text)))

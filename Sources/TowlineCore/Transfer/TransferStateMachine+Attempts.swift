@@ -59,8 +59,16 @@ extension TransferStateMachine {
     /// server's limits, nor do any once none has brought a new byte for a stall timeout, whatever heads and overlaps come.
     func workingCount(_ context: TransferContext, besides other: AttemptID? = nil) -> Int {
         guard !isBarren(context) else { return 0 }
-        return attempts.count {
-            !$0.isDismissed && $0.isAccepted && $0.id != other && context.now - $0.lastProgressAt < .seconds(3)
-        }
+        return attempts.count { isWorking($0, context) && $0.id != other }
+    }
+
+    /// The same of the primary's alone: what they bring says nothing of other servers, and theirs nothing of it.
+    func workingAtPrimary(_ context: TransferContext, besides other: AttemptID? = nil) -> Int {
+        guard !isBarren(context) else { return 0 }
+        return attempts.count { isWorking($0, context) && $0.id != other && $0.plan.source == .primary }
+    }
+
+    private func isWorking(_ attempt: Attempt, _ context: TransferContext) -> Bool {
+        !attempt.isDismissed && attempt.isAccepted && context.now - attempt.lastProgressAt < .seconds(3)
     }
 }

@@ -4,9 +4,18 @@ extension TransferStateMachine {
         guard let attempt = attempts.remove(id) else { return [] }
         ledger.release(id)
         if let rate = attempt.estimator.rate { typicalRate = max(rate, (typicalRate ?? 0) * 0.75) }
+        return noteSource(of: attempt) + follow(attempt, result, context)
+    }
+
+    private mutating func follow(
+        _ attempt: Attempt, _ result: AttemptResult, _ context: TransferContext
+    ) -> [TransferAction] {
         if case .sinkFailed(let error) = result { return fail(error) + drained() }
         if case .digestDiffers(let start) = result { return wrongContent(attempt, from: start) + drained() }
         if attempt.isDismissed || attempt.isDisbelieved { return drained() }
+        if case .mirror(let index) = attempt.plan.source {
+            return mirrorEnded(attempt, index, result, context) + drained()
+        }
         switch result {
         case .complete(let framing): return completed(attempt, framing, context) + drained()
         case .stopped:
@@ -73,17 +82,17 @@ extension TransferStateMachine {
             needsOwnConnection = true
             return []
         }
-        let working = workingCount(context)
+        let working = workingAtPrimary(context)
         if working > 0 {
             if [.closedBeforeHead, .connectFailed, .streamRefused, .connectTimedOut].contains(failure.kind) {
-                budget.lower(to: working, now: context.now)
+                limitConnections(to: working, context)
             }
             notBefore = context.now + terms.retry.backoff.delay(failures: 1, jitter: context.jitter)
             waitsForServer = false
             return []
         }
         switch RetryPolicy.classify(failure.kind) {
-        case .permanent(let code): return fail(TowlineError(code, "\(attempt.plan.url): \(reason)"))
+        case .permanent(let code): return primaryFailed(TowlineError(code, "\(attempt.plan.url): \(reason)"))
         case .transient(let limit):
             return failedAttempt(reason, nil, RetryPolicy.exhausted(failure.kind), limit: limit, context)
         }
@@ -107,17 +116,23 @@ extension TransferStateMachine {
         let limit = ledger.written.isEmpty ? limit : nil
         if terms.retry.isExhausted(failures: tally.failures, limit: limit) {
             let tries = tally.failures == 1 ? "1 try" : "\(tally.failures) tries"
-            return fail(TowlineError(code, "\(terms.source): \(reason); gave up after \(tries)"))
+            let error = TowlineError(code, "\(primary.url): \(reason); gave up after \(tries)")
+            // Before there is a byte, the others were asked in turn.
+            return beginsAnew ? fail(error) : primaryFailed(error)
         }
-        let delay = max(terms.retry.backoff.delay(failures: tally.failures, jitter: context.jitter), wait ?? .zero)
+        primary.failures += 1
+        // What mirrors bring makes up for a failure, but is no reason to ask the primary ever again at once.
+        let failures = mirrors.isEmpty ? tally.failures : max(tally.failures, primary.failures)
+        let delay = max(terms.retry.backoff.delay(failures: failures, jitter: context.jitter), wait ?? .zero)
         notBefore = context.now + delay
         waitReason = reason
         if let allowed = terms.retry.allowedTries(limit: limit) {
             waitReason += " (try \(tally.failures) of \(allowed))"
         }
         waitsForServer = wait != nil
+        if !mirrors.isEmpty, tally.failures < primary.failures { return [] }
         let text = "\(waitReason); next attempt in \(DurationText.format(delay))"
-        return [.notice(TransferNotice(.info, .retrying, text))]
+        return [.notice(TransferNotice(.info, .retrying, text))] + askAnother()
     }
 
     /// What failed on the old network says nothing of the new one: the next attempt starts at once, and the back-off
@@ -148,19 +163,24 @@ extension TransferStateMachine {
                     "\(terms.source): the content does not match its Content-Digest; it went to standard output already"
                 ))
         }
-        tally.digestFailures += 1
+        var actions: [TransferAction] = []
+        if case .mirror(let index) = attempt.plan.source {
+            actions = leaveOut(index, "the content does not match its Content-Digest")
+        } else {
+            tally.digestFailures += 1
+        }
         let wrong = ByteRange(start, max(start, attempt.position))
         if !ledger.written.intersection(wrong).isEmpty { contentGeneration += 1 }
         ledger.withdraw(wrong)
         guard tally.digestFailures <= 3 else {
-            return [.withdraw(wrong)]
+            return actions + [.withdraw(wrong)]
                 + fail(
                     TowlineError(
                         .checksumMismatch, "\(terms.source): the content does not match its Content-Digest, 4 times"))
         }
         let size = ByteCountText.format(wrong.count)
         let text = "\(size) did not match their Content-Digest; fetching them again"
-        return [.withdraw(wrong), .notice(TransferNotice(.warning, .retrying, text))]
+        return actions + [.withdraw(wrong), .notice(TransferNotice(.warning, .retrying, text))]
     }
 
     /// Linux may drop pages whose write-back failed: what was not durable is missing again.

@@ -21,12 +21,12 @@ extension TransferStateMachine {
     /// Starts what should run now. Idempotent.
     mutating func plan(_ context: TransferContext) -> [TransferAction] {
         if hasStorage, !replacesPart, ledger.isWhole { return awaitsDigests ? [] : drain(.finish) }
-        if let ceiling = context.hostCeiling, ceiling < budget.ceiling {
+        if let ceiling = context.hostCeiling, ceiling < budget.ceiling, mirrors.isEmpty {
             budget.lower(to: ceiling, now: context.now, recovery: nil)
         }
         let running = liveCount
-        let earliest = max(notBefore ?? .zero, context.hostNotBefore ?? .zero)
-        guard earliest <= context.now else {
+        let asksPrimary = mayAskPrimary(context)
+        guard asksPrimary || mayAskMirror(context) else {
             waitsForTurn = false
             if running == 0, let host = context.hostNotBefore, host > (notBefore ?? .zero) {
                 waitReason = "the server asked to wait"
@@ -40,18 +40,18 @@ extension TransferStateMachine {
             if terms.isStream, !attempts.isEmpty { return [] }
             // Many more may begin that share a connection than that have their own; and these may turn out to need one.
             waitsForTurn = !context.mayConnect && !shares(context)
-            notBefore = nil
+            if asksPrimary { notBefore = nil }
             guard !waitsForTurn else { return [] }
             return startSole(context)
         }
         guard isConfirmed, !isSingle, mayBeSegmented else { return [] }
         if tally.isConfirming, !live.contains(where: { $0.plan.isConfirmation }) {
-            guard let gap = ledger.missing.first else { return [] }
+            guard asksPrimary, let gap = ledger.missing.first else { return [] }
             return start(gap, context)
         }
         let served = dismissBeaten() + serveReaders(context) + shed() + tellFinding(context)
         // All downloads of a host share what one may have; each has one connection at least.
-        let room = budget.hostShare - context.otherConnections - liveCount
+        let room = budget.hostShare - otherConnections(context) - liveCount
         return served + grow(by: min(budget.target - liveCount, room), context)
     }
 
@@ -86,7 +86,9 @@ extension TransferStateMachine {
 
     /// What pays off is found by a download that has the host for itself.
     private mutating func tellFinding(_ context: TransferContext) -> [TransferAction] {
-        guard let finding = budget.finding, finding != toldFinding, context.otherConnections == 0 else { return [] }
+        guard let finding = budget.finding, finding != toldFinding, mirrors.isEmpty,
+            otherConnections(context) == 0
+        else { return [] }
         toldFinding = finding
         return [.report(.paysOff(finding), of: resolved.origin)]
     }
@@ -112,7 +114,7 @@ extension TransferStateMachine {
             case .start(var plan):
                 guard let lease = ledger.lease(of: plan.id), lease != plan.lease else { return action }
                 plan.lease = lease
-                plan.question = question(lease, overlap: plan.overlap, isFirst: false)
+                plan.question = question(lease, overlap: plan.overlap, isFirst: false, from: plan.source)
                 plan.fields = fields(plan.question, isOurs: plan.sendsCredentials)
                 attempts.change(plan.id) { $0.plan = plan }
                 return .start(plan)
@@ -123,19 +125,21 @@ extension TransferStateMachine {
 
     /// A gap nobody has; else half of what would end last; else a race for the slowest remainder.
     private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
-        if let gap = nextGap() { return start(atFront(gap), context) }
+        guard let source = nextSource(context) else { return [] }
+        if let gap = nextGap() { return start(atFront(gap), from: source, context) }
         var policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
         if !budget.isFixed { policy.minimumSegment = SplitPolicy.thriftySegment(at: typicalRate) }
         let runners = splittable(context)
         if let cut = frontCut(runners) ?? policy.cut(runners) {
             ledger.shrink(cut.victim, to: cut.segment.lowerBound)
-            return [.shrink(cut.victim, end: cut.segment.lowerBound)] + start(cut.segment, context)
+            return [.shrink(cut.victim, end: cut.segment.lowerBound)] + start(cut.segment, from: source, context)
         }
         guard !live.contains(where: { $0.plan.isRace }), live.count > 1 || budget.target > 1 else { return [] }
         let allowed = (ledger.completeLength ?? 0) / 100 - wastedInRaces
         guard let slowest = policy.race(runners, budget: max(0, allowed), typicalRate: typicalRate) else { return [] }
         wastedInRaces += slowest.remaining.count
-        return start(slowest.remaining, isRace: true, context)
+        let other = mirrors.isEmpty ? nil : nextSource(context, besides: attempts[slowest.id]?.plan.source)
+        return start(slowest.remaining, isRace: true, from: other ?? source, context)
     }
 
     /// None while a digest of each response is all that tells flipped bits: what is cut can no longer be checked.
@@ -184,7 +188,7 @@ extension TransferStateMachine {
     // MARK: Starting
 
     /// Nothing is held that another request would go on with.
-    private var beginsAnew: Bool { ledger.written.isEmpty || replacesPart || representation == nil }
+    var beginsAnew: Bool { ledger.written.isEmpty || replacesPart || representation == nil }
 
     /// Whether the next request shares its connection.
     private func shares(_ context: TransferContext) -> Bool {
@@ -204,6 +208,9 @@ extension TransferStateMachine {
             isConfirmed = isConfirmed && ranges == .works
             return start(ByteRange(0, .max), shares: shares, context)
         }
+        if let source = nextSource(context), source != .primary, let gap = ledger.missing.first {
+            return start(gap, from: source, context)
+        }
         guard joinRung != nil else {
             return startOver(
                 because: "the server gives nothing that proves what is there to be the same file"
@@ -215,37 +222,38 @@ extension TransferStateMachine {
 
     /// Builds and registers an attempt.
     mutating func start(
-        _ lease: ByteRange, isRace: Bool = false, at url: HTTPURL? = nil, chain: [HTTPURL] = [], shares: Bool = false,
-        _ context: TransferContext
+        _ lease: ByteRange, isRace: Bool = false, from source: SourceID = .primary, at url: HTTPURL? = nil,
+        chain: [HTTPURL] = [], shares: Bool = false, _ context: TransferContext
     ) -> [TransferAction] {
         let id = AttemptID(nextID)
         nextID += 1
         let isFirst = representation == nil
-        let overlap = isFirst ? 0 : overlap(before: lease.lowerBound)
-        let asked = question(lease, overlap: overlap, isFirst: isFirst, atMost: shares ? SharingPolicy.smallLimit : nil)
-        let target = url ?? resolved
+        let overlap = isFirst ? 0 : overlap(before: lease.lowerBound, from: source)
+        let asked = question(
+            lease, overlap: overlap, isFirst: isFirst, from: source, atMost: shares ? SharingPolicy.smallLimit : nil)
+        let target = url ?? (source == .primary ? resolved : self[source].resolved)
         let isOurs = target.origin == terms.source.origin
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart, chain: chain,
-            isConfirmation: tally.isConfirming, isRace: isRace, sharesConnection: shares)
+            isConfirmation: tally.isConfirming, isRace: isRace, source: source, sharesConnection: shares)
         attempts.append(
             Attempt(plan: plan, startedAt: context.now, position: lease.lowerBound, lastProgressAt: context.now))
         ledger.lease(lease, to: id, isRace: isRace)
         return [.start(plan)]
     }
 
-    private func overlap(before offset: Int64) -> Int64 {
+    private func overlap(before offset: Int64, from source: SourceID) -> Int64 {
         // Where the length is unknown, the end is found by asking for what follows it, and nothing else.
         if ledger.completeLength == nil, isConfirmed { return 0 }
-        let isWeak = (joinRung ?? .unsafe) > .repeatedValidator || isDoubtful
+        let isWeak = (rung(at: source) ?? .unsafe) > .repeatedValidator || isDoubtful
         // A server that gives so little at once would give nothing else.
         if givesOverlapAlone, !isWeak { return 0 }
         return min(ledger.writtenBefore(offset), isWeak ? Self.weakOverlap : Self.overlap)
     }
 
     private func question(
-        _ lease: ByteRange, overlap: Int64, isFirst: Bool, atMost: Int64? = nil
+        _ lease: ByteRange, overlap: Int64, isFirst: Bool, from source: SourceID, atMost: Int64? = nil
     ) -> ResponseQuestion {
         let lower = lease.lowerBound - overlap
         let asked: ResponseQuestion.Asked
@@ -257,7 +265,8 @@ extension TransferStateMachine {
             asked = lease.upperBound == .max ? .from(lower) : .range(ByteRange(lower, lease.upperBound))
         }
         return ResponseQuestion(
-            asked: asked, rung: isFirst ? .nothingToJoin : joinRung ?? .nothingToJoin, known: representation,
+            asked: asked, rung: isFirst ? .nothingToJoin : rung(at: source) ?? .nothingToJoin,
+            known: known(at: source),
             holdsAllBeforeAsked: ledger.written.contains(ByteRange(0, lease.lowerBound)),
             workedBefore: isConfirmed,
             expectsWebPage: representation?.mediaType == "text/html"

@@ -75,6 +75,7 @@ extension TransferStateMachine {
         let gap = ledger.missing.first { $0.contains(offset) }
         guard let gap else { return (actions, nil) }
         let id = AttemptID(nextID)
-        return (actions + start(ByteRange(offset, gap.upperBound), context), id)
+        guard let source = nextSource(context) else { return (actions, nil) }
+        return (actions + start(ByteRange(offset, gap.upperBound), from: source, context), id)
     }
 }

@@ -17,7 +17,9 @@ extension TransferStateMachine {
             // The others that share its connection wait for the same.
             actions += dismiss(id) + stopSharing(attempt.plan)
             let reason = "no byte for \(DurationText.format(terms.stallTimeout))"
-            if isFruitless(attempt, context) {
+            if case .mirror(let index) = attempt.plan.source {
+                actions += postpone(index, reason, nil, context)
+            } else if isFruitless(attempt, context) {
                 actions += failedAttempt(reason, nil, .transient, context)
             } else {
                 actions.append(.notice(TransferNotice(.info, .retrying, "\(reason); connecting anew")))
@@ -52,7 +54,7 @@ extension TransferStateMachine {
     private mutating func replaceSlowest(_ context: TransferContext) -> [TransferAction] {
         // Where ranges are not known to work, a new connection would begin at the first byte.
         guard ranges == .works || ranges == .claimed, joinRung != nil,
-            max(notBefore ?? .zero, context.hostNotBefore ?? .zero) <= context.now
+            mayAskPrimary(context) || mayAskMirror(context)
         else { return [] }
         let policy = ReplacementPolicy(stallTimeout: terms.stallTimeout, futile: weighReplacement(context))
         guard let slowest = overdue(policy, context) else { return [] }
@@ -60,7 +62,7 @@ extension TransferStateMachine {
         lastReplacement = Replacement(rate: slowest.estimator.rate ?? 0, time: context.now)
         let actions = dismiss(slowest.plan.id)
         let rate = ByteCountText.format(Int64(slowest.estimator.rate ?? 0))
-        guard isFruitless(slowest, context) else {
+        guard isFruitless(slowest, context), slowest.plan.source == .primary else {
             let text = "a connection brings only \(rate)/s; connecting anew"
             return actions + [.notice(TransferNotice(.info, .retrying, text))]
         }

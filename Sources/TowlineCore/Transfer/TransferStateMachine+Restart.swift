@@ -42,6 +42,7 @@ extension TransferStateMachine {
         giveUpContent()
         ledger = RangeLedger()
         forgetRepresentation()
+        for index in mirrors.indices { mirrors[index].brought = ByteRangeSet() }
         isConfirmed = false
         isDoubtful = false
         resumedBytes = 0
@@ -111,7 +112,7 @@ extension TransferStateMachine {
             dislikesIfRange = true
             return dismiss(id)
         }
-        let others = workingCount(context, besides: id)
+        let others = workingAtPrimary(context, besides: id)
         if others > 0 {
             tally.refusals += 1
             return dismiss(id) + goOnWith(others, context)

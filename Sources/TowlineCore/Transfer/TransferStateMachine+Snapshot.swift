@@ -20,7 +20,7 @@ extension TransferStateMachine {
             }
         }
         if case .waiting = snapshot.state {
-            let until = notBefore ?? now
+            let until = nextTry ?? now
             snapshot.wait = TransferSnapshot.Wait(remaining: max(.zero, until - now), reason: waitReason)
         }
         return snapshot
@@ -68,7 +68,7 @@ extension TransferStateMachine {
     /// When the machine wants to be woken by a `tick`, if before the next regular one.
     package var wakeAt: Duration? {
         guard phase == .running else { return nil }
-        return liveCount == 0 ? notBefore : budget.wakeAt
+        return liveCount == 0 ? nextTry : budget.wakeAt
     }
 }
 

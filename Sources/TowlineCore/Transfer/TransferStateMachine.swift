@@ -82,6 +82,10 @@ package struct TransferStateMachine: Sendable {
     /// The number of connections that the host's other downloads were told to begin with.
     var toldFinding: Int?
     package internal(set) var resolved: HTTPURL
+    /// Who says what the file is.
+    var primary: FileSource
+    /// Who else may have it.
+    var mirrors: [FileSource]
     var fileName = ""
     var nextID: UInt64
     /// Not before that time may a new attempt start, unless others run.
@@ -143,9 +147,12 @@ package struct TransferStateMachine: Sendable {
         self.terms = terms
         nextID = firstID
         resolved = terms.source
+        primary = FileSource(terms.source)
+        mirrors = terms.mirrors.map { FileSource($0) }
         isSingle = terms.sequential || terms.isStream
         budget = ConnectionBudget(
-            requested: isSingle ? 1 : terms.connections, hostCeiling: hostCeiling, usual: hostUsual)
+            requested: isSingle ? 1 : terms.connections, hostCeiling: terms.mirrors.isEmpty ? hostCeiling : nil,
+            usual: hostUsual)
         if let checksum = terms.checksum { checksums = [checksum] }
     }
 
@@ -337,6 +344,7 @@ package struct TransferStateMachine: Sendable {
             let names = checksums.map(\.algorithm.rawValue).joined(separator: ", ")
             return [.notice(TransferNotice(.info, .verified, "\(names) matches"))] + publish()
         }
+        if let actions = doubtMirrors() { return actions }
         if joinedWeakly, !terms.isStream, tally.restarts < 2 {
             // The bytes were joined on the strength of this checksum alone: it says no, so join nothing.
             isSingle = true

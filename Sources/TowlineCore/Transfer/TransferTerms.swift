@@ -22,6 +22,8 @@ package struct TransferTerms: Hashable, Sendable {
     package var restartsChanged = true
     /// What the user says the whole hashes to.
     package var checksum: Checksum?
+    /// Other URLs of the same file.
+    package var mirrors: [HTTPURL] = []
     /// The user's own fields; they go to the first origin only.
     package var userFields = HTTPFields()
 

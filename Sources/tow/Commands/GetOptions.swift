@@ -40,6 +40,13 @@ struct SpeedOptions: SettingOptions {
             "Connections for one file, 1 to 128. By default as many as pay off, at most 16.", valueName: "n"))
     var connections: String?
 
+    @Option(
+        name: .customLong("mirror"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Another URL of the same file; may be repeated. Parts come from each, and where one fails the others go on.",
+            valueName: "url"))
+    var mirrors: [String] = []
+
     @Option(help: ArgumentHelp("Bytes per second for each download, such as 500K or 10M.", valueName: "rate"))
     var limitRate: String?
 
@@ -50,7 +57,8 @@ struct SpeedOptions: SettingOptions {
     var sequential = false
 
     var given: [(Setting, String)] {
-        givenValues([.connections: connections, .limitRate: limitRate]) + givenFlags([.sequential: sequential])
+        mirrors.map { (.mirror, $0) } + givenValues([.connections: connections, .limitRate: limitRate])
+            + givenFlags([.sequential: sequential])
     }
 }
 

@@ -73,6 +73,9 @@ struct GetPlan {
         if settings.checksum != nil && !isSingle {
             throw ValidationError("--checksum is that of one file, so it needs exactly one URL.")
         }
+        if !settings.mirrors.isEmpty && !isSingle {
+            throw ValidationError("--mirror is another URL of one file, so it needs exactly one URL.")
+        }
         if settings.output == "-" && arguments.report.isJSON {
             throw ValidationError("-o - and --json both want standard output.")
         }

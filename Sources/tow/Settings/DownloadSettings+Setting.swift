@@ -14,6 +14,7 @@ extension DownloadSettings {
         case .ifExists: existing = try OptionValue.choice(value)
         case .ifChanged: restartsChanged = try OptionValue.choice(value) as ChangePolicy == .restart
         case .checksum: checksum = try Checksum(parsing: value)
+        case .mirror: try add(mirror: HTTPURL(parsing: value))
         case .connections: connections = try OptionValue.integer(value, in: 1...128)
         case .limitRate: rateLimit = try OptionValue.rate(value)
         case .stallTimeout: stallTimeout = try OptionValue.seconds(value)
@@ -22,6 +23,16 @@ extension DownloadSettings {
         case .maxRedirects: maxRedirects = try OptionValue.integer(value, in: 0...100)
         default: break
         }
+    }
+
+    private mutating func add(mirror: HTTPURL) throws(TowlineError) {
+        guard mirrors.count < DownloadOptions.mostMirrors else {
+            throw TowlineError(.unusableOption, "a file has at most \(DownloadOptions.mostMirrors) mirrors")
+        }
+        guard mirror.userInfo == nil else {
+            throw TowlineError(.unusableOption, "a mirror gets no credentials, so its URL must have none")
+        }
+        if !mirrors.contains(mirror) { mirrors.append(mirror) }
     }
 
     private mutating func apply(flag: Setting) {

@@ -11,6 +11,7 @@ struct DownloadSettings {
     var connections: Int?
     var rateLimit: Int64?
     var checksum: Checksum?
+    var mirrors: [HTTPURL] = []
     var userFields = HTTPFields()
     var connection = ConnectionOptions()
     var maxTries = 20
@@ -31,6 +32,7 @@ struct DownloadSettings {
         options.connections = connections
         options.rateLimit = rateLimit
         options.checksum = checksum
+        options.mirrors = mirrors.filter { $0 != url }
         options.userFields = userFields
         options.connection = connection
         if connection.user == nil, let user = url.userInfo {

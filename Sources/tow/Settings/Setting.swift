@@ -9,6 +9,7 @@ enum Setting: String, CaseIterable {
     case noPreallocate = "no-preallocate"
     case unsafeResume = "unsafe-resume"
     case checksum
+    case mirror
     case connections
     case limitRate = "limit-rate"
     case sequential

@@ -1,0 +1,34 @@
+/// Where an attempt asks: at the URL that says what the file is, or at a mirror of it.
+package enum SourceID: Hashable, Sendable {
+    /// The user's first URL; or the mirror that took its place because nothing ever came of that.
+    case primary
+    /// The mirror of that index.
+    case mirror(Int)
+}
+
+/// A place to get the file from, and what is known of it.
+struct FileSource: Sendable {
+    /// As the user named it.
+    let url: HTTPURL
+    /// Where it led.
+    var resolved: HTTPURL
+    /// It is not asked before; the primary's is the transfer's own.
+    var notBefore: Duration?
+    /// Times in a row that nothing came of it.
+    var failures = 0
+    /// Why it is asked no more.
+    var leftOut: TowlineError?
+    /// It has answered as it should.
+    var hasWorked = false
+    /// What a connection lately brought there, in bytes per second.
+    var rate: Double?
+    /// It allows no more connections.
+    var ceiling: Int?
+    /// What came from there and was written.
+    var brought = ByteRangeSet()
+
+    init(_ url: HTTPURL) {
+        self.url = url
+        resolved = url
+    }
+}

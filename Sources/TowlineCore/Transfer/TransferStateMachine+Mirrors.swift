@@ -1,0 +1,283 @@
+/// Several places for one file (RFC 5854 §4.2.14, RFC 6249 §4): they share its segments, and where one fails another goes on.
+///
+/// What the primary says is the file; a mirror's bytes are joined to it only with proof: a checksum of the whole, which is
+/// verified before publishing, or the same strong entity tag (RFC 6249 §6, coordinated between the servers). A mirror
+/// that has another file is left out, and what it brought is fetched anew where only the checksum shows it.
+extension TransferStateMachine {
+    subscript(source: SourceID) -> FileSource {
+        get {
+            switch source {
+            case .primary: primary
+            case .mirror(let index): mirrors[index]
+            }
+        }
+        set {
+            switch source {
+            case .primary: primary = newValue
+            case .mirror(let index): mirrors[index] = newValue
+            }
+        }
+    }
+
+    /// By which rung a mirror's bytes are joined; `nil`: by none. A date proves nothing between two servers, however strong.
+    private var mirrorRung: ResponseQuestion.Rung? {
+        guard hasStorage, !replacesPart, contentCoding == nil, !tally.isConfirming, ledger.completeLength != nil,
+            let representation
+        else { return nil }
+        if !checksums.isEmpty, !terms.isStream { return .checksum }
+        guard case .strong = representation.validator, representation.entityTag != nil else { return nil }
+        return .ifRange
+    }
+
+    /// By which rung the bytes of a source are joined.
+    func rung(at source: SourceID) -> ResponseQuestion.Rung? { source == .primary ? joinRung : mirrorRung }
+
+    /// What a source's answer has to agree with.
+    func known(at source: SourceID) -> Representation? {
+        guard source != .primary, mirrorRung == .checksum else { return representation }
+        return Representation(completeLength: ledger.completeLength, mediaType: representation?.mediaType)
+    }
+
+    /// Connections of other transfers to the primary's host.
+    func otherConnections(_ context: TransferContext) -> Int {
+        let elsewhere = mirrors.isEmpty ? 0 : attempts.count { $0.plan.source != .primary }
+        return max(0, context.hostConnections - (context.progress.count - elsewhere))
+    }
+
+    // MARK: Which one
+
+    /// Whether the primary may be asked now.
+    func mayAskPrimary(_ context: TransferContext) -> Bool {
+        primary.leftOut == nil && max(notBefore ?? .zero, context.hostNotBefore ?? .zero) <= context.now
+    }
+
+    /// Whether a mirror may be asked now for what is missing.
+    func mayAskMirror(_ context: TransferContext) -> Bool {
+        mirrorRung != nil && !ledger.written.isEmpty && mirrors.contains { mayAsk($0, context) }
+    }
+
+    private func mayAsk(_ mirror: FileSource, _ context: TransferContext) -> Bool {
+        mirror.leftOut == nil && mirror.notBefore ?? .zero <= context.now
+    }
+
+    /// Where the next request goes: to whom it is expected to bring most, were all of a source's connections equal; one that
+    /// is not known yet is tried first, by one connection. `nil`: to nobody.
+    func nextSource(_ context: TransferContext, besides avoided: SourceID? = nil) -> SourceID? {
+        let primaryIsFree = mayAskPrimary(context)
+        guard !mirrors.isEmpty else { return primaryIsFree ? .primary : nil }
+        var free: [SourceID] = primaryIsFree ? [.primary] : []
+        if mirrorRung != nil { free += mirrors.indices.filter { mayAsk(mirrors[$0], context) }.map { .mirror($0) } }
+        var best: (source: SourceID, share: Double, connections: Int)?
+        for source in free where source != avoided {
+            let own = live.filter { $0.plan.source == source }
+            let ceiling = source == .primary ? context.hostCeiling : nil
+            guard own.count < min(self[source].ceiling ?? .max, ceiling ?? .max) else { continue }
+            let current = own.compactMap { $0.isAccepted ? $0.recent.rate : nil }.max()
+            let rate = current ?? self[source].rate
+            if rate == nil, !self[source].hasWorked, !own.isEmpty, source != .primary { continue }
+            let share = (rate ?? .infinity) / Double(own.count + 1)
+            if let best, (best.share, -best.connections) >= (share, -own.count) { continue }
+            best = (source, share, own.count)
+        }
+        return best?.source
+    }
+
+    /// When one of the sources may be asked that have to be waited for now.
+    var nextTry: Duration? {
+        guard !mirrors.isEmpty else { return notBefore }
+        var times = mirrorRung == nil ? [] : mirrors.filter { $0.leftOut == nil }.compactMap(\.notBefore)
+        if primary.leftOut == nil, let notBefore { times.append(notBefore) }
+        return times.min()
+    }
+
+    /// A server showed how many connections it allows.
+    mutating func limitConnections(of source: SourceID = .primary, to count: Int, _ context: TransferContext) {
+        // Where there are others to ask, fewer here are no fewer in all.
+        guard !mirrors.isEmpty else { return budget.lower(to: count, now: context.now) }
+        self[source].ceiling = max(1, min(self[source].ceiling ?? count, count))
+    }
+
+    // MARK: The primary fails
+
+    /// The primary is of no use: a mirror says what the file is, or goes on with it.
+    mutating func primaryFailed(_ error: TowlineError) -> [TransferAction] {
+        guard primary.leftOut == nil else { return [] }
+        primary.leftOut = error
+        guard !mirrors.isEmpty else { return fail(error) }
+        tally.failures = 0
+        if beginsAnew, let next = mirrors.indices.first(where: { mirrors[$0].leftOut == nil }) {
+            return [leftOutNotice(primary.url, error.message)] + promote(next)
+        }
+        guard mirrorRung != nil, mirrors.contains(where: { $0.leftOut == nil }) else { return fail(error) }
+        notBefore = nil
+        return [leftOutNotice(primary.url, error.message)]
+    }
+
+    /// Nothing came of the primary for now, and nothing is held: another is asked what the file is.
+    mutating func askAnother() -> [TransferAction] {
+        guard beginsAnew else { return [] }
+        primary.notBefore = notBefore
+        let candidates = mirrors.indices.filter { mirrors[$0].leftOut == nil }
+        guard let next = candidates.min(by: { (mirrors[$0].notBefore ?? .zero) < (mirrors[$1].notBefore ?? .zero) }),
+            mirrors[next].notBefore ?? .zero < notBefore ?? .zero
+        else { return [] }
+        return promote(next)
+    }
+
+    private mutating func promote(_ index: Int) -> [TransferAction] {
+        swap(&primary, &mirrors[index])
+        resolved = primary.resolved
+        notBefore = primary.notBefore
+        return [.notice(TransferNotice(.info, .retrying, "asking \(primary.url) instead"))]
+    }
+
+    // MARK: What comes of a mirror
+
+    mutating func mirrorAnswered(
+        _ attempt: Attempt, _ index: Int, _ verdict: ResponseVerdict, _ context: TransferContext
+    ) -> [TransferAction] {
+        let (id, plan) = (attempt.id, attempt.plan)
+        switch verdict {
+        case .partial(let range, let facts):
+            guard facts.representation.completeLength == ledger.completeLength else {
+                return dismiss(id) + leaveOut(index, "it does not say how long the file is")
+            }
+            attempts.change(id) { $0.isAccepted = true }
+            if range.upperBound < plan.lease.upperBound { ledger.shrink(id, to: range.upperBound) }
+            mirrors[index].resolved = plan.url
+            mirrors[index].hasWorked = true
+            isConfirmed = true
+            if ranges == .unknown { ranges = .works }
+            return []
+        case .redirect(let location): return redirected(id, location, context)
+        case .transient(let reason, let retryAfter, let overloaded, _):
+            let others = attempts.count { !$0.isDismissed && $0.isAccepted && $0.plan.source == plan.source }
+            let actions = dismiss(id)
+            if overloaded, others > 0 { limitConnections(of: plan.source, to: others, context) }
+            return actions + postpone(index, reason, retryAfter, context)
+        case .linkExpired(let status, _) where plan.url != mirrors[index].url:
+            mirrors[index].resolved = mirrors[index].url
+            return dismiss(id) + postpone(index, "the link no longer works (\(status))", nil, context)
+        case .linkExpired(_, let error), .permanent(let error): return dismiss(id) + leaveOut(index, error.message)
+        case .changed(let reason, _): return dismiss(id) + leaveOut(index, "it has another file: \(reason)")
+        case .askWithoutRange(let reason), .rangeRefused(let reason), .webPage(let reason):
+            return dismiss(id) + leaveOut(index, reason)
+        case .whole, .empty, .complete, .rangeIgnored:
+            return dismiss(id) + leaveOut(index, "it does not give ranges of this file")
+        }
+    }
+
+    /// What an attempt that has ended says of whom it asked.
+    ///
+    /// - Returns: what to take back: it went on writing for a moment after its source was found to be wrong.
+    mutating func noteSource(of attempt: Attempt) -> [TransferAction] {
+        guard !mirrors.isEmpty else { return [] }
+        if let rate = attempt.estimator.rate { self[attempt.plan.source].rate = rate }
+        let lower = attempt.plan.lease.lowerBound
+        guard attempt.plan.source != .primary, attempt.isAccepted, attempt.position > lower else { return [] }
+        let range = ByteRange(lower, attempt.position)
+        guard attempt.isDisbelieved else {
+            self[attempt.plan.source].brought.insert(range)
+            return []
+        }
+        return ledger.written.gaps(in: range).map { .withdraw($0) }
+    }
+
+    mutating func mirrorEnded(
+        _ attempt: Attempt, _ index: Int, _ result: AttemptResult, _ context: TransferContext
+    ) -> [TransferAction] {
+        let hasBrought = attempt.isAccepted && attempt.position > attempt.plan.lease.lowerBound
+        if hasBrought { mirrors[index].failures = 0 }
+        switch result {
+        case .overlapDiffers:
+            return leaveOut(index, "its bytes are not those of the others") + withdrawAll(from: index)
+        case .failed(let failure):
+            let reason = TerminalSafeText.make(failure.message, width: 200)
+            if hasBrought { return [] }
+            guard case .transient(let limit) = RetryPolicy.classify(failure.kind) else {
+                return leaveOut(index, reason)
+            }
+            return postpone(index, reason, nil, limit: limit, context)
+        case .complete:
+            guard !hasBrought, attempt.isAccepted else { return [] }
+            return postpone(index, "the body ended early", nil, context)
+        case .stopped, .cancelled, .sinkFailed, .digestDiffers, .needsOwnConnection: return []
+        }
+    }
+
+    /// Nothing came of a mirror: it is asked again later, and after too many times not at all.
+    mutating func postpone(
+        _ index: Int, _ reason: String, _ wait: Duration?, limit: Int? = nil, _ context: TransferContext
+    ) -> [TransferAction] {
+        mirrors[index].failures += 1
+        let failures = mirrors[index].failures
+        if terms.retry.isExhausted(failures: failures, limit: limit) { return leaveOut(index, reason) }
+        let delay = max(
+            terms.retry.backoff.delay(failures: failures, jitter: context.jitter),
+            min(wait ?? .zero, terms.retry.retryAfterCap))
+        mirrors[index].notBefore = context.now + delay
+        if liveCount == 0 { waitReason = reason }
+        guard failures == 1 else { return [] }
+        return [.notice(TransferNotice(.info, .retrying, "\(mirrors[index].url): \(reason); going on with the others"))]
+    }
+
+    mutating func leaveOut(_ index: Int, _ reason: String) -> [TransferAction] {
+        guard mirrors[index].leftOut == nil else { return [] }
+        mirrors[index].leftOut = TowlineError(.transient, "\(mirrors[index].url): \(reason)")
+        var actions = [leftOutNotice(mirrors[index].url, reason)]
+        for attempt in live where attempt.plan.source == .mirror(index) && !attempt.isAccepted {
+            actions += dismiss(attempt.id)
+        }
+        guard let error = primary.leftOut, mirrors.allSatisfy({ $0.leftOut != nil }) else { return actions }
+        return actions + fail(error)
+    }
+
+    private func leftOutNotice(_ url: HTTPURL, _ reason: String) -> TransferAction {
+        let shown = reason.hasPrefix("\(url): ") ? reason : "\(url): \(reason)"
+        return .notice(TransferNotice(.warning, .sourceLeftOut, "\(shown); going on without it"))
+    }
+
+    /// What a mirror brought is not believed, and what it is bringing neither.
+    private mutating func withdrawAll(from index: Int) -> [TransferAction] {
+        var suspect = mirrors[index].brought
+        var actions: [TransferAction] = []
+        for attempt in attempts where attempt.plan.source == .mirror(index) {
+            let lower = attempt.plan.lease.lowerBound
+            if attempt.isAccepted, attempt.position > lower { suspect.insert(ByteRange(lower, attempt.position)) }
+            attempts.change(attempt.id) { $0.isDisbelieved = true }
+            actions += dismiss(attempt.id)
+        }
+        mirrors[index].brought = ByteRangeSet()
+        return actions + withdraw(suspect)
+    }
+
+    private mutating func withdraw(_ suspect: ByteRangeSet) -> [TransferAction] {
+        guard !suspect.isEmpty else { return [] }
+        contentGeneration += 1
+        for range in suspect.ranges { ledger.withdraw(range) }
+        let size = ByteCountText.format(suspect.count)
+        let text = "\(size) came from a mirror and are not of this file; fetching them again"
+        return suspect.ranges.map { .withdraw($0) } + [.notice(TransferNotice(.warning, .retrying, text))]
+    }
+
+    /// The checksum does not match, and some bytes came from mirrors: those are fetched from the primary.
+    ///
+    /// - Returns: `nil` if it must be something else.
+    mutating func doubtMirrors() -> [TransferAction]? {
+        guard !mirrors.isEmpty, !terms.isStream, primary.leftOut == nil else { return nil }
+        var suspect = ByteRangeSet()
+        for index in mirrors.indices {
+            suspect.formUnion(mirrors[index].brought)
+            mirrors[index].brought = ByteRangeSet()
+            let error = TowlineError(.checksumMismatch, "\(mirrors[index].url): the checksum does not match")
+            mirrors[index].leftOut = mirrors[index].leftOut ?? error
+        }
+        guard suspect.isEmpty else {
+            phase = .running
+            return withdraw(suspect)
+        }
+        // What an earlier run took from mirrors is not told apart any more.
+        guard resumedBytes > 0, tally.restarts == 0 else { return nil }
+        return startOver(because: "the checksum says that the bytes are not one file", isChange: false)
+    }
+}

@@ -1,0 +1,262 @@
+import Testing
+import TowlineCore
+
+@Suite("A transfer from several places")
+struct TransferMirrorTests {
+    private static let length: Int64 = 64 << 20
+    private static let mirrors = ["https://one.example/file.iso", "https://two.example/file.iso"]
+    private static let sum = "sha256:" + String(repeating: "ab", count: 32)
+
+    private func script(_ connections: Int, checksum: Bool = false, mirrors: Int = 2) throws -> TransferScript {
+        try TransferScript { terms in
+            terms.connections = connections
+            terms.mirrors = Self.mirrors.prefix(mirrors).compactMap { try? HTTPURL(parsing: $0) }
+            if checksum { terms.checksum = try? Checksum(parsing: Self.sum) }
+        }
+    }
+
+    /// The primary has answered, and every connection has been asked for.
+    private func begun(
+        _ connections: Int, checksum: Bool = false, mirrors: Int = 2, tag: String? = "\"a\""
+    ) throws -> TransferScript {
+        var script = try script(connections, checksum: checksum, mirrors: mirrors)
+        script.feed(.begin(nil))
+        answer(script.last, in: &script, tag: tag)
+        script.feed(.prepared)
+        return script
+    }
+
+    private func answer(
+        _ plan: AttemptPlan, in script: inout TransferScript, tag: String? = "\"a\"", length: Int64 = Self.length
+    ) {
+        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(min(plan.lease.upperBound, length) - 1)/\(length)"
+        script.answer(plan, 206, [("Content-Range", range)] + (tag.map { [("ETag", $0)] } ?? []))
+    }
+
+    private func hosts(_ script: TransferScript) -> [String] { script.plans.map(\.url.host) }
+
+    /// Ends every attempt with all of its segment written.
+    private func bringAll(_ script: inout TransferScript) {
+        for plan in script.plans {
+            guard let lease = script.machine.ledger.lease(of: plan.id) else { continue }
+            script.progress[plan.id] = AttemptProgress(
+                position: lease.upperBound, received: lease.upperBound - plan.lease.lowerBound)
+        }
+        for plan in script.plans where script.machine.ledger.lease(of: plan.id) != nil { script.end(plan, .stopped) }
+        script.endCancelled()
+    }
+
+    // MARK: Sharing
+
+    @Test("the first answer is the primary's, and the connections are shared out")
+    func sharesOut() throws {
+        var script = try begun(3)
+        #expect(hosts(script) == ["example.org", "one.example", "two.example"])
+        let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
+        #expect(ByteRangeSet(leases).ranges == [ByteRange(0, Self.length)])
+        for plan in script.plans.dropFirst() {
+            #expect(plan.field("If-Range") == "\"a\"")
+            #expect(!plan.sendsCredentials)
+            answer(plan, in: &script)
+        }
+        bringAll(&script)
+        #expect(script.actions.contains { if case .publish = $0 { true } else { false } })
+    }
+
+    @Test("a mirror that has not answered gets one connection, the others go where bytes come from")
+    func oneTry() throws {
+        let script = try begun(8)
+        #expect(hosts(script).count { $0 == "one.example" } == 1)
+        #expect(hosts(script).count { $0 == "two.example" } == 1)
+        #expect(hosts(script).count { $0 == "example.org" } == 6)
+    }
+
+    @Test(
+        "without a checksum or a strong tag nothing proves that a mirror has the same file",
+        arguments: [nil, "W/\"a\""])
+    func noProof(_ tag: String?) throws {
+        let script = try begun(4, tag: tag)
+        #expect(Set(hosts(script)) == ["example.org"])
+    }
+
+    @Test("with a checksum a mirror need not have the same tag, but the same length")
+    func checksum() throws {
+        var script = try begun(3, checksum: true)
+        #expect(hosts(script) == ["example.org", "one.example", "two.example"])
+        #expect(script.plans.dropFirst().allSatisfy { $0.field("If-Range") == nil })
+        answer(script.plans[1], in: &script, tag: "\"other\"")
+        #expect(script.notices(.sourceLeftOut).isEmpty)
+        answer(script.plans[2], in: &script, tag: nil, length: Self.length - 1)
+        #expect(script.notices(.sourceLeftOut).count == 1)
+        #expect(script.machine.ledger.lease(of: script.plans[2].id) == nil)
+    }
+
+    // MARK: Mirrors that are of no use
+
+    @Test(
+        "a mirror that has another file, or none, is left out, and its segment is another's",
+        arguments: [200, 404, 206])
+    func leftOut(_ status: Int) throws {
+        var script = try begun(2, mirrors: 1)
+        let mirror = script.plans[1]
+        if status == 206 {
+            answer(mirror, in: &script, tag: "\"b\"")
+        } else {
+            script.answer(mirror, status, [("ETag", "\"b\""), ("Content-Length", "5")])
+        }
+        script.endCancelled()
+        #expect(script.notices(.sourceLeftOut).count == 1)
+        #expect(hosts(script) == ["example.org", "one.example", "example.org"])
+        #expect(script.plans[2].lease == mirror.lease)
+        #expect(script.failure == nil)
+    }
+
+    @Test("a mirror that fails for now is asked again later, each time later than before")
+    func postponed() throws {
+        var script = try begun(2, mirrors: 1)
+        script.end(script.plans[1], cut(.connectFailed))
+        #expect(hosts(script) == ["example.org", "one.example", "example.org"])
+        answer(script.plans[2], in: &script)
+        var asked: [Duration] = []
+        for step in 1...2000 {
+            script.now = .milliseconds(10 * step)
+            // Both go on without end: only a place for another connection is wanted.
+            for plan in [script.plans[0], script.plans[2]] {
+                let lower = plan.lease.lowerBound
+                if script.machine.ledger.lease(of: plan.id) != nil {
+                    script.write(plan, to: lower + Int64(step) * 4096)
+                }
+            }
+            if step.isMultiple(of: 100) { script.end(script.plans[script.plans.count - 1], cut(.bodyCut)) }
+            for plan in script.started(in: script.fresh) {
+                if plan.url.host == "one.example" {
+                    asked.append(script.now)
+                    script.end(plan, cut(.connectFailed))
+                } else {
+                    answer(plan, in: &script)
+                }
+            }
+            script.feed(.tick)
+        }
+        #expect(asked.count >= 2 && asked.count <= 6, "\(asked)")
+        #expect(script.notices(.sourceLeftOut).isEmpty)
+    }
+
+    @Test("bytes before a seam that differ condemn a mirror, and what it brought is taken back")
+    func seam() throws {
+        var script = try begun(2, checksum: true, mirrors: 1)
+        let mirror = script.plans[1]
+        answer(mirror, in: &script)
+        let middle = mirror.lease.lowerBound + 1 << 20
+        script.write(mirror, to: middle)
+        script.end(mirror, cut())
+        let again = script.last
+        #expect(again.url.host == "one.example" && again.overlap == 64 << 10)
+        script.end(again, .overlapDiffers)
+        #expect(script.actions.contains(.withdraw(ByteRange(mirror.lease.lowerBound, middle))))
+        #expect(!script.machine.ledger.written.contains(ByteRange(mirror.lease.lowerBound, middle)))
+        #expect(script.last.url.host == "example.org")
+        #expect(script.failure == nil)
+    }
+
+    @Test("a checksum that does not match costs what came from mirrors, and no more")
+    func wrongSum() throws {
+        var script = try begun(2, checksum: true, mirrors: 1)
+        let sum = try Checksum(parsing: Self.sum)
+        bringToVerification(&script)
+        let theirs = ByteRangeSet(script.plans.filter { $0.url.host == "one.example" }.map(\.lease))
+        let plans = script.plans.count
+        script.feed(.verified(mismatches: [ChecksumMismatch(expected: sum, found: nil)]))
+        #expect(ByteRangeSet(script.machine.ledger.written.gaps(in: ByteRange(0, Self.length))) == theirs)
+        bringToVerification(&script)
+        #expect(hosts(script).dropFirst(plans).allSatisfy { $0 == "example.org" })
+        #expect(ByteRangeSet(script.plans.dropFirst(plans).map(\.lease)) == theirs)
+        script.feed(.verified(mismatches: [ChecksumMismatch(expected: sum, found: nil)]))
+        script.endCancelled()
+        #expect(script.failure?.code == .checksumMismatch, "nothing is left to doubt")
+    }
+
+    /// Answers and brings whatever is asked for until everything is there.
+    private func bringToVerification(_ script: inout TransferScript) {
+        var answered = script.plans.count { script.progress[$0.id]?.position != nil }
+        let begun = script.actions.count { if case .verify = $0 { true } else { false } }
+        for _ in 0..<50 where script.actions.count(where: { if case .verify = $0 { true } else { false } }) == begun {
+            answered = max(answered, 1)
+            for plan in script.plans.dropFirst(answered) where script.machine.ledger.lease(of: plan.id) != nil {
+                answer(plan, in: &script)
+            }
+            answered = script.plans.count
+            bringAll(&script)
+        }
+    }
+
+    // MARK: A primary that is of no use
+
+    @Test("a first URL that has no such file gives way to the next")
+    func promoted() throws {
+        var script = try script(2)
+        script.feed(.begin(nil))
+        script.answer(404)
+        script.endCancelled()
+        #expect(script.last.url.host == "one.example")
+        #expect(script.notices(.sourceLeftOut).count == 1)
+        answer(script.last, in: &script)
+        #expect(script.prepares.count == 1)
+        script.feed(.prepared)
+        #expect(script.last.url.host == "two.example", "the first is asked no more")
+        #expect(!script.plans.dropFirst().contains { $0.url.host == "example.org" })
+    }
+
+    @Test("a first URL that cannot be reached gives way at once, and all of them share the tries")
+    func unreachable() throws {
+        var script = try script(1)
+        script.feed(.begin(nil))
+        var asked = 0
+        while script.ending == nil, asked < 200 {
+            asked += 1
+            script.end(cut(.connectFailed))
+            if let wake = script.machine.wakeAt { script.now = max(script.now, wake) }
+            script.feed(.tick)
+        }
+        #expect(Array(hosts(script).prefix(3)) == ["example.org", "one.example", "two.example"])
+        #expect(script.plans.count == 20)
+        #expect(script.failure != nil)
+    }
+
+    @Test("a primary that dies in the midst is carried on without, and asked again later")
+    func primaryDies() throws {
+        var script = try begun(2, mirrors: 1)
+        let mirror = script.plans[1]
+        answer(mirror, in: &script)
+        script.write(script.plans[0], to: 1 << 20)
+        script.write(mirror, to: mirror.lease.lowerBound + 1 << 20)
+        script.end(script.plans[0], cut())
+        script.now += .milliseconds(50)
+        #expect(script.last.lease.lowerBound == 1 << 20, "the primary is asked once more at once")
+        if script.last.url.host == "example.org" { script.end(cut(.connectFailed)) }
+        #expect(script.last.url.host == "one.example")
+        #expect(script.last.lease.lowerBound == 1 << 20)
+        #expect(script.failure == nil)
+        let before = script.plans.count
+        script.now += .seconds(2)
+        script.write(mirror, to: mirror.lease.lowerBound + 2 << 20)
+        script.end(script.last, cut(.bodyCut))
+        script.feed(.tick)
+        #expect(script.plans.count > before)
+    }
+
+    @Test("what is held goes on from a mirror where the primary is gone", arguments: [404, 0])
+    func resumed(_ status: Int) throws {
+        var script = try script(1, mirrors: 1)
+        let held = HeldDownload(
+            representation: Representation(completeLength: Self.length, entityTag: EntityTag(fieldValue: "\"a\"")),
+            written: ByteRangeSet([ByteRange(0, 8 << 20)]))
+        script.feed(.begin(held))
+        if status == 0 { script.end(cut(.connectFailed)) } else { script.answer(status) }
+        script.endCancelled()
+        #expect(script.last.url.host == "one.example")
+        #expect(script.last.lease.lowerBound == 8 << 20)
+        answer(script.last, in: &script)
+        #expect(script.failure == nil)
+    }
+}
