@@ -3,6 +3,8 @@ extension Wire {
     package struct NewDownload: Hashable, Sendable, Codable {
         /// `http` or `https`.
         package var url: String
+        /// Other URLs of the same file.
+        package var mirrors: [String]?
         /// A directory: relative to the downloads directory, or absolute inside it.
         package var directory: String?
         /// The final name.
@@ -37,7 +39,8 @@ extension Wire {
         package var unsafeResume: Bool?
 
         private enum CodingKeys: String, CodingKey, CaseIterable {
-            case url, directory, name, headers, user, connections, rateLimit, checksum, priority, group, metadata
+            case url, mirrors, directory, name, headers, user, connections, rateLimit, checksum, priority, group,
+                metadata
             case existing, startsPaused, unpack, stallTimeout, maximumTries, unsafeResume
         }
 
@@ -48,6 +51,7 @@ extension Wire {
         package init(from decoder: any Decoder) throws {
             let members = try decoder.strictContainer(CodingKeys.self)
             url = try members.decode(String.self, forKey: .url)
+            mirrors = try members.decodeIfPresent([String].self, forKey: .mirrors)
             directory = try members.decodeIfPresent(String.self, forKey: .directory)
             name = try members.decodeIfPresent(String.self, forKey: .name)
             headers = try members.decodeIfPresent([Header].self, forKey: .headers)

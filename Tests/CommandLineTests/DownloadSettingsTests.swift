@@ -42,6 +42,18 @@ struct DownloadSettingsTests {
         #expect(throws: TowlineError.self) { try options([.output: output]) }
     }
 
+    @Test func mirrorsAreOtherURLsWithoutCredentials() throws {
+        var settings = DownloadSettings()
+        for url in ["http://b.test/f", "http://c.test/f", "http://b.test/f", "http://a.test/"] {
+            try settings.apply(.mirror, url)
+        }
+        let mirrors = try settings.options(for: HTTPURL(parsing: "http://a.test/")).mirrors
+        #expect(mirrors.map(\.requestText) == ["http://b.test/f", "http://c.test/f"])
+        #expect(throws: TowlineError.self) { try settings.apply(.mirror, "http://me:secret@d.test/f") }
+        for number in 0..<13 { try settings.apply(.mirror, "http://d.test/\(number)") }
+        #expect(throws: TowlineError.self) { try settings.apply(.mirror, "http://d.test/one-too-many") }
+    }
+
     @Test func everyFlagDoesWhatItSays() throws {
         #expect(try options([.noSync: ""]).durable == false)
         #expect(try options([.noPreallocate: ""]).reservesSpace == false)
@@ -79,7 +91,7 @@ struct DownloadSettingsTests {
             .checksum: "crc32c:00000000", .limitRate: "1", .header: "A: b", .user: "a:b", .userFile: "/proc/self/comm",
             .bearerFile: "/proc/self/comm", .netrcFile: "/dev/null", .cookies: "/dev/null", .proxy: "http://p",
             .cacert: "/dev/null", .connectTimeout: "1", .stallTimeout: "1", .maxTries: "1", .retryWait: "2",
-            .maxRedirects: "1",
+            .maxRedirects: "1", .mirror: "http://b.test/",
         ]
         for setting in Setting.allCases where setting != .userFile {
             var settings = DownloadSettings()

@@ -147,6 +147,18 @@ import TowlineWire
         try await site.stop()
     }
 
+    @Test func mirrorsBringWhatTheFirstURLDoesNotHave() async throws {
+        let site = try await ServiceSite(["/a": Resource(Self.version)])
+        let id = try await site.add("/none", ["mirrors": [site.server.url("/a")], "name": "a"])
+        try await site.wait(id, for: .finished)
+        let secret = ["url": site.server.url("/a"), "mirrors": ["http://me:secret@example.org/a"]] as [String: Any]
+        #expect(try await site.ask("POST", "/downloads", secret).status == 400)
+        let many =
+            ["url": site.server.url("/a"), "mirrors": (0..<17).map { "http://example.org/\($0)" }] as [String: Any]
+        #expect(try await site.ask("POST", "/downloads", many).status == 400)
+        try await site.stop()
+    }
+
     @Test func settingsAndTotalsAndHosts() async throws {
         let site = try await ServiceSite(["/a": Resource(Self.version)], rate: 200_000)
         let settings = try await site.ask(

@@ -205,6 +205,29 @@ import Towline
         await site.server.stop()
     }
 
+    /// The first URL is gone; also after a relaunch the registry knows the other.
+    @Test func mirrorsOutliveARelaunch() async throws {
+        let site = try await Site(["/file": Resource(Self.version)], rate: 6_000_000)
+        let dead = try #require(URL(string: "http://127.0.0.1:9/file"))
+        var downloader = try await site.downloader()
+        let mirror = try #require(URL(string: site.server.url("/file")))
+        let id = try await downloader.add(
+            try site.request("/file") {
+                $0.url = dead
+                $0.mirrors = [mirror]
+                $0.startsPaused = true
+            }
+        ).id
+        await downloader.close()
+        downloader = try await site.downloader()
+        let download = try #require(try await downloader.download(id))
+        try await download.resume()
+        _ = try await download.file
+        #expect(site.holds("file", Self.version))
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func requestsThatCannotWorkAreNotTakenIn() async throws {
         let site = try await Site([:])
         let downloader = try await site.downloader()
@@ -214,12 +237,16 @@ import Towline
             { $0.headers = [.init("X-A", "1\r\nHost: evil")] },
             { $0.connections = 0 },
             { $0.checksum = "md5:12" },
+            { $0.mirrors = [URL(string: "http://me:secret@example.org/file")!] },
             { $0.followUps = [.move(to: URL(string: "https://example.org/")!)] },
         ] as [@Sendable (inout DownloadRequest) -> Void] {
             let request = try site.request("/file", change)
             codes.append(await #expect(throws: TowlineError.self) { try await downloader.add(request) }?.code)
         }
-        #expect(codes == [.unusableURL, .unusableHeader, .unusableOption, .unusableOption, .unusableOption])
+        #expect(
+            codes == [
+                .unusableURL, .unusableHeader, .unusableOption, .unusableOption, .unusableOption, .unusableOption,
+            ])
         #expect(try await downloader.totals.counts.values.allSatisfy { $0 == 0 })
         await downloader.close()
         await site.server.stop()

@@ -50,6 +50,10 @@ extension DownloadRequest {
             throw TowlineError(.unusableOption, "connections: 1 to 128, not \(connections)")
         }
         options.rateLimit = rateLimit
+        guard mirrors.count <= DownloadOptions.mostMirrors else {
+            throw TowlineError(.unusableOption, "a file has at most \(DownloadOptions.mostMirrors) mirrors")
+        }
+        options.mirrors = try mirrors.map { url throws(TowlineError) in try HTTPURL(mirror: url.absoluteString) }
         if let checksum { options.checksum = try Checksum(parsing: checksum) }
         for header in headers {
             let field = try FieldValidation.parseUserHeader("\(header.name): \(header.value)")

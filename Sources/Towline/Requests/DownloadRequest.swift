@@ -87,6 +87,14 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     }
     private var isPublicOnly: Bool?
 
+    /// Other URLs of the same file, at most 16. They bring parts of it, and go on where the first fails; their bytes are
+    /// joined only with proof: a checksum of the whole, or the same strong entity tag. They get neither `headers` nor `user`.
+    public var mirrors: [URL] {
+        get { otherURLs ?? [] }
+        set { otherURLs = newValue.isEmpty ? nil : newValue }
+    }
+    private var otherURLs: [URL]?
+
     /// A request with the defaults.
     public init(from url: URL, to destination: Destination) {
         self.url = url

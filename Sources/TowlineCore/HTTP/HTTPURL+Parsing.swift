@@ -116,3 +116,13 @@ extension HTTPURL {
         TowlineError(.unusableURL, "\(problem): \(withoutSecrets(unparsed: text))")
     }
 }
+
+extension HTTPURL {
+    /// Reads the URL of a mirror, which gets no credentials and so must have none.
+    package init(mirror text: String) throws(TowlineError) {
+        try self.init(parsing: text)
+        guard userInfo == nil else {
+            throw TowlineError(.unusableOption, "a mirror gets no credentials, so its URL must have none")
+        }
+    }
+}

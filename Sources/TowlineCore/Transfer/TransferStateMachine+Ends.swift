@@ -131,7 +131,8 @@ extension TransferStateMachine {
         }
         waitsForServer = wait != nil
         if !mirrors.isEmpty, tally.failures < primary.failures { return [] }
-        let text = "\(waitReason); next attempt in \(DurationText.format(delay))"
+        let who = mirrors.isEmpty ? "" : "\(primary.url): "
+        let text = "\(who)\(waitReason); next attempt in \(DurationText.format(delay))"
         return [.notice(TransferNotice(.info, .retrying, text))] + askAnother()
     }
 

@@ -17,6 +17,10 @@ extension DownloadRequest {
     }
 
     private mutating func take(_ wire: Wire.NewDownload) throws(TowlineError) {
+        mirrors = try (wire.mirrors ?? []).map { text throws(TowlineError) in
+            _ = try HTTPURL(mirror: text)
+            return try Self.url(text)
+        }
         headers = (wire.headers ?? []).map { Header($0.name, $0.value) }
         user = wire.user
         connections = wire.connections

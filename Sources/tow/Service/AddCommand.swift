@@ -45,6 +45,12 @@ struct AddCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("For each download, in bytes per second, such as 2M.", valueName: "rate"))
     var limitRate: String?
 
+    @Option(
+        name: .customLong("mirror"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Another URL of the same file; may be repeated, and needs exactly one URL.", valueName: "url"))
+    var mirrors: [String] = []
+
     @Option(help: ArgumentHelp("What the file must hash to; needs exactly one URL.", valueName: "algorithm:hex"))
     var checksum: String?
 
@@ -115,8 +121,9 @@ struct AddCommand: AsyncParsableCommand {
         var urls = urls
         if let inputFile { urls += try Self.lines(inputFile) }
         guard !urls.isEmpty else { throw UsageProblem("Nothing to add: give a URL, or a list of them.", in: Self.self) }
-        if urls.count != 1, output != nil || checksum != nil {
-            throw UsageProblem("-o and --checksum are of one file, so they need exactly one URL.", in: Self.self)
+        if urls.count != 1, output != nil || checksum != nil || !mirrors.isEmpty {
+            throw UsageProblem(
+                "-o, --checksum and --mirror are of one file, so they need exactly one URL.", in: Self.self)
         }
         var model = Wire.NewDownload(url: "")
         model.directory = directory
@@ -133,6 +140,7 @@ struct AddCommand: AsyncParsableCommand {
             throw UsageProblem(error.message, in: Self.self)
         }
         model.checksum = checksum
+        if !mirrors.isEmpty { model.mirrors = mirrors }
         model.priority = priority
         model.group = group
         model.existing = ifExists

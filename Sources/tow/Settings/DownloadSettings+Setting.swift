@@ -14,7 +14,7 @@ extension DownloadSettings {
         case .ifExists: existing = try OptionValue.choice(value)
         case .ifChanged: restartsChanged = try OptionValue.choice(value) as ChangePolicy == .restart
         case .checksum: checksum = try Checksum(parsing: value)
-        case .mirror: try add(mirror: HTTPURL(parsing: value))
+        case .mirror: try add(mirror: HTTPURL(mirror: value))
         case .connections: connections = try OptionValue.integer(value, in: 1...128)
         case .limitRate: rateLimit = try OptionValue.rate(value)
         case .stallTimeout: stallTimeout = try OptionValue.seconds(value)
@@ -28,9 +28,6 @@ extension DownloadSettings {
     private mutating func add(mirror: HTTPURL) throws(TowlineError) {
         guard mirrors.count < DownloadOptions.mostMirrors else {
             throw TowlineError(.unusableOption, "a file has at most \(DownloadOptions.mostMirrors) mirrors")
-        }
-        guard mirror.userInfo == nil else {
-            throw TowlineError(.unusableOption, "a mirror gets no credentials, so its URL must have none")
         }
         if !mirrors.contains(mirror) { mirrors.append(mirror) }
     }
