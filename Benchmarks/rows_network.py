@@ -4,7 +4,7 @@ import pathlib
 
 from contest import Entry, Result, contest, ratio
 from peers import OneFile, aria2_best, wget2_best
-from shaping import Network
+from shaping import Mirrors, Network
 
 OUTPUT = pathlib.Path("downloaded")
 MEBIBYTE = 1 << 20
@@ -142,6 +142,40 @@ def resets(bench):
     return result
 
 
+def mirrors(bench):
+    """Three servers, each with a link of its own, one of which is gone after a third of the time."""
+    rate, gone, rest = 20_000_000, bench.pick(1, 3), bench.pick(2, 6)
+    size = (3 * gone + 2 * rest) * rate // MEBIBYTE * MEBIBYTE
+    file = bench.origin.file(size)
+    result = Result("mirror-dies", f"three servers of 20 MB/s, one gone after {gone} s, {size // MEBIBYTE} MiB")
+    places = Mirrors([Network(bench.proxy, bench.origin.plain, total_rate=rate) for _ in range(3)], gone)
+    do = OneFile(bench)
+
+    def tow(*options):
+        def command(base):
+            first, *others = places.urls(file)
+            return do.tow(first, OUTPUT, *options, *(word for url in others for word in ("--mirror", url)))
+        return command
+
+    entries = [Entry("tow", tow()), Entry("tow -x6", tow("-x6"))]
+    if "aria2c" in bench.peers:
+        entries.append(Entry("aria2 -x2 -s6 -k1M --max-tries=0", lambda base: [
+            *do.aria2(places.urls(file)[0], OUTPUT, "-x2", "-s6", "-k1M", "--max-tries=0", "--file-allocation=none"),
+            *places.urls(file)[1:]]))
+    if "axel" in bench.peers:
+        entries.append(Entry("axel -n6", lambda base: [*do.axel(places.urls(file)[0], OUTPUT, "-n6"),
+                                                       *places.urls(file)[1:]]))
+    contest(bench, result, entries, {str(OUTPUT): bench.origin.served / file}, rounds=bench.rounds(1, 3),
+            network=places, timeout=(gone + rest) * 5)
+    ideal = gone + (size - 3 * rate * gone) / (2 * rate)
+    result.figures["ideal: seconds, all links full"] = ideal
+    for entry in result.entries:
+        result.at_most(f"{entry.label}: wall / ideal", ratio(entry.median("wall"), ideal), 1.15, entry.label == "tow")
+    result.tails()
+    return result
+
+
 ROWS = {
     "throttled": throttled, "delay": delayed, "one-crawls": crawling, "one-stalls": stalled, "resets": resets,
+    "mirror-dies": mirrors,
 }

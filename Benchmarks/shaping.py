@@ -3,6 +3,7 @@
 import contextlib
 import json
 import subprocess
+import threading
 
 
 class Network:
@@ -20,6 +21,7 @@ class Network:
         """A proxy of its own for one run: connections are numbered anew. Gives its port."""
         proxy = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = proxy
         try:
             words = proxy.stdout.readline().split()
             if len(words) != 2:
@@ -37,6 +39,28 @@ class Network:
                 proxy.wait()
             proxy.stdout.close()
             proxy.stderr.close()
+
+
+class Mirrors:
+    """Servers of one file behind a network each. The last one is gone after some seconds."""
+
+    def __init__(self, networks, seconds):
+        self.networks, self.seconds, self.ports = networks, seconds, []
+
+    @contextlib.contextmanager
+    def between(self):
+        """Gives the first one's port; `ports` has all."""
+        with contextlib.ExitStack() as stack:
+            self.ports = [stack.enter_context(network.between()) for network in self.networks]
+            end = threading.Timer(self.seconds, self.networks[-1].process.kill)
+            end.start()
+            try:
+                yield self.ports[0]
+            finally:
+                end.cancel()
+
+    def urls(self, path):
+        return [f"http://127.0.0.1:{port}/{path}" for port in self.ports]
 
 
 @contextlib.contextmanager
