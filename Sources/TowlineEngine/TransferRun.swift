@@ -219,13 +219,21 @@ final class TransferRun {
         let host = services.board.standing(origin)
         let shares = host.sharesConnections && mayShareConnections
         let now = MonotonicClock.now
-        return TransferContext(
+        var context = TransferContext(
             now: now, progress: writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,
             hostCeiling: host.ceiling,
             // Those that share are not counted, but are among this transfer's own.
             hostConnections: host.connections + shared,
             sharesConnections: shares, mayConnect: mayConnect(to: origin, shares: shares),
             jitter: Backoff.jitter(at: now))
+        if !options.mirrors.isEmpty {
+            context.mirrors = machine.mirrorOrigins.map { origin in
+                let host = services.board.standing(origin)
+                return TransferContext.MirrorHost(
+                    notBefore: host.notBefore, ceiling: host.ceiling, connections: host.connections)
+            }
+        }
+        return context
     }
 
     private func checkPart() {

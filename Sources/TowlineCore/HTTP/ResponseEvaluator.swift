@@ -72,6 +72,9 @@ package enum ResponseEvaluator {
                 return .changed(reason: reason, whole: nil)
             }
             if let lack = missingProof(known, facts, question.rung) { return .rangeRefused(reason: lack) }
+            if question.asksMirror, !hasSameLength(known, facts.representation) {
+                return .rangeRefused(reason: "206 does not repeat the complete length")
+            }
         }
         if let reason = misplaced(range, complete, facts, question) { return .rangeRefused(reason: reason) }
         return .partial(range, facts)

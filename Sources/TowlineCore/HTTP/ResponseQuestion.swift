@@ -47,6 +47,8 @@ package struct ResponseQuestion: Hashable, Sendable {
     package var workedBefore: Bool
     /// Whether the download's bytes are a web page by its own account.
     package var expectsWebPage: Bool
+    /// Whether a mirror was asked, whose answer has to say how long the file is, whatever the rung.
+    package var asksMirror = false
     /// The download's first URL: it gives the name.
     package var source: HTTPURL
 

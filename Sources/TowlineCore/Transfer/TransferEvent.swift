@@ -86,6 +86,25 @@ package struct TransferContext: Sendable {
     package var mayConnect: Bool
     /// A random number in 0 ..< 1.
     package var jitter: Double
+    /// The hosts of the mirrors, in their order.
+    package var mirrors: [MirrorHost] = []
+
+    /// What is known of a mirror's host.
+    package struct MirrorHost: Sendable {
+        /// It asked to be left alone until then.
+        package var notBefore: Duration?
+        /// Connections that it is known to allow.
+        package var ceiling: Int?
+        /// Connections that this process has to it.
+        package var connections: Int
+
+        /// Makes one.
+        package init(notBefore: Duration?, ceiling: Int?, connections: Int) {
+            self.notBefore = notBefore
+            self.ceiling = ceiling
+            self.connections = connections
+        }
+    }
 
     /// Makes one.
     package init(

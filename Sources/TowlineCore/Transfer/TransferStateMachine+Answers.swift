@@ -11,6 +11,8 @@ extension TransferStateMachine {
         if case .mirror(let source) = attempts[index].plan.source {
             return mirrorAnswered(attempts[index], source, verdict, context)
         }
+        // Of one that is asked no more nothing counts but what fits.
+        if primary.leftOut != nil, case .partial = verdict {} else if primary.leftOut != nil { return dismiss(id) }
         switch verdict {
         case .partial(let range, let facts): return acceptPartial(id, range, facts, context)
         case .whole(let facts): return adoptWhole(id, facts)

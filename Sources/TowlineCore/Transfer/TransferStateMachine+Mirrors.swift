@@ -53,25 +53,37 @@ extension TransferStateMachine {
 
     /// Whether a mirror may be asked now for what is missing.
     func mayAskMirror(_ context: TransferContext) -> Bool {
-        mirrorRung != nil && !ledger.written.isEmpty && mirrors.contains { mayAsk($0, context) }
+        guard mirrorRung != nil, liveCount > 0 || !beginsAnew else { return false }
+        return mirrors.indices.contains { room(at: $0, context) > 0 }
     }
 
-    private func mayAsk(_ mirror: FileSource, _ context: TransferContext) -> Bool {
-        mirror.leftOut == nil && mirror.notBefore ?? .zero <= context.now
+    /// How many connections a mirror may have now: those of other downloads to its host count, as the primary's do.
+    private func room(at index: Int, _ context: TransferContext) -> Int {
+        let mirror = mirrors[index]
+        guard mirror.leftOut == nil, mirror.notBefore ?? .zero <= context.now else { return 0 }
+        guard context.mirrors.indices.contains(index) else { return mirror.ceiling ?? budget.hostShare }
+        let host = context.mirrors[index]
+        guard host.notBefore ?? .zero <= context.now else { return 0 }
+        let own = attempts.count { $0.plan.source == .mirror(index) }
+        let others = max(0, host.connections - own)
+        return min(mirror.ceiling ?? .max, host.ceiling ?? .max, max(1, budget.hostShare - others))
     }
+
+    /// The hosts of the mirrors, in their order.
+    package var mirrorOrigins: [HTTPURL.Origin] { mirrors.map(\.resolved.origin) }
 
     /// Where the next request goes: to whom it is expected to bring most, were all of a source's connections equal; one that
     /// is not known yet is tried first, by one connection. `nil`: to nobody.
     func nextSource(_ context: TransferContext, besides avoided: SourceID? = nil) -> SourceID? {
         let primaryIsFree = mayAskPrimary(context)
         guard !mirrors.isEmpty else { return primaryIsFree ? .primary : nil }
-        var free: [SourceID] = primaryIsFree ? [.primary] : []
-        if mirrorRung != nil { free += mirrors.indices.filter { mayAsk(mirrors[$0], context) }.map { .mirror($0) } }
+        var free: [(source: SourceID, room: Int)] = []
+        if primaryIsFree { free.append((.primary, min(primary.ceiling ?? .max, context.hostCeiling ?? .max))) }
+        if mirrorRung != nil { free += mirrors.indices.map { (.mirror($0), room(at: $0, context)) } }
         var best: (source: SourceID, share: Double, connections: Int)?
-        for source in free where source != avoided {
+        for (source, room) in free where source != avoided {
             let own = live.filter { $0.plan.source == source }
-            let ceiling = source == .primary ? context.hostCeiling : nil
-            guard own.count < min(self[source].ceiling ?? .max, ceiling ?? .max) else { continue }
+            guard own.count < room else { continue }
             let current = own.compactMap { $0.isAccepted ? $0.recent.rate : nil }.max()
             let rate = current ?? self[source].rate
             if rate == nil, !self[source].hasWorked, !own.isEmpty, source != .primary { continue }
@@ -104,18 +116,24 @@ extension TransferStateMachine {
         guard primary.leftOut == nil else { return [] }
         primary.leftOut = error
         guard !mirrors.isEmpty else { return fail(error) }
-        tally.failures = 0
-        if beginsAnew, let next = mirrors.indices.first(where: { mirrors[$0].leftOut == nil }) {
-            return [leftOutNotice(primary.url, error.message)] + promote(next)
+        guard beginsAnew || mirrorRung != nil, mirrors.contains(where: { $0.leftOut == nil }) else {
+            return fail(error)
         }
-        guard mirrorRung != nil, mirrors.contains(where: { $0.leftOut == nil }) else { return fail(error) }
+        tally.failures = 0
         notBefore = nil
         return [leftOutNotice(primary.url, error.message)]
     }
 
+    /// Nothing is held, and the primary is asked no more: a mirror takes its place, once none is known by its old one.
+    mutating func replacePrimary() -> [TransferAction] {
+        guard attempts.allSatisfy({ $0.plan.source == .primary }) else { return [] }
+        if let next = mirrors.indices.first(where: { mirrors[$0].leftOut == nil }) { return promote(next) }
+        return primary.leftOut.map { fail($0) } ?? []
+    }
+
     /// Nothing came of the primary for now, and nothing is held: another is asked what the file is.
     mutating func askAnother() -> [TransferAction] {
-        guard beginsAnew else { return [] }
+        guard beginsAnew, attempts.allSatisfy({ $0.plan.source == .primary }) else { return [] }
         primary.notBefore = notBefore
         let candidates = mirrors.indices.filter { mirrors[$0].leftOut == nil }
         guard let next = candidates.min(by: { (mirrors[$0].notBefore ?? .zero) < (mirrors[$1].notBefore ?? .zero) }),
@@ -138,10 +156,7 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         let (id, plan) = (attempt.id, attempt.plan)
         switch verdict {
-        case .partial(let range, let facts):
-            guard facts.representation.completeLength == ledger.completeLength else {
-                return dismiss(id) + leaveOut(index, "it does not say how long the file is")
-            }
+        case .partial(let range, _):
             attempts.change(id) { $0.isAccepted = true }
             if range.upperBound < plan.lease.upperBound { ledger.shrink(id, to: range.upperBound) }
             mirrors[index].resolved = plan.url
@@ -149,12 +164,17 @@ extension TransferStateMachine {
             isConfirmed = true
             if ranges == .unknown { ranges = .works }
             return []
-        case .redirect(let location): return redirected(id, location, context)
+        case .redirect(let location): return mirrorRung == nil ? dismiss(id) : redirected(id, location, context)
         case .transient(let reason, let retryAfter, let overloaded, _):
             let others = attempts.count { !$0.isDismissed && $0.isAccepted && $0.plan.source == plan.source }
-            let actions = dismiss(id)
-            if overloaded, others > 0 { limitConnections(of: plan.source, to: others, context) }
-            return actions + postpone(index, reason, retryAfter, context)
+            var actions = dismiss(id)
+            let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
+            if let wait { actions.append(.report(.leaveAlone(wait), of: plan.url.origin)) }
+            if overloaded, others > 0 {
+                limitConnections(of: plan.source, to: others, context)
+                actions.append(.report(.connections(others), of: plan.url.origin))
+            }
+            return actions + postpone(index, reason, wait, context)
         case .linkExpired(let status, _) where plan.url != mirrors[index].url:
             mirrors[index].resolved = mirrors[index].url
             return dismiss(id) + postpone(index, "the link no longer works (\(status))", nil, context)
@@ -212,9 +232,7 @@ extension TransferStateMachine {
         mirrors[index].failures += 1
         let failures = mirrors[index].failures
         if terms.retry.isExhausted(failures: failures, limit: limit) { return leaveOut(index, reason) }
-        let delay = max(
-            terms.retry.backoff.delay(failures: failures, jitter: context.jitter),
-            min(wait ?? .zero, terms.retry.retryAfterCap))
+        let delay = max(terms.retry.backoff.delay(failures: failures, jitter: context.jitter), wait ?? .zero)
         mirrors[index].notBefore = context.now + delay
         if liveCount == 0 { waitReason = reason }
         guard failures == 1 else { return [] }

@@ -25,6 +25,7 @@ extension TransferStateMachine {
             budget.lower(to: ceiling, now: context.now, recovery: nil)
         }
         let running = liveCount
+        if running == 0, beginsAnew, primary.leftOut != nil { return replacePrimary() }
         let asksPrimary = mayAskPrimary(context)
         guard asksPrimary || mayAskMirror(context) else {
             waitsForTurn = false
@@ -264,7 +265,7 @@ extension TransferStateMachine {
         } else {
             asked = lease.upperBound == .max ? .from(lower) : .range(ByteRange(lower, lease.upperBound))
         }
-        return ResponseQuestion(
+        var question = ResponseQuestion(
             asked: asked, rung: isFirst ? .nothingToJoin : rung(at: source) ?? .nothingToJoin,
             known: known(at: source),
             holdsAllBeforeAsked: ledger.written.contains(ByteRange(0, lease.lowerBound)),
@@ -272,6 +273,8 @@ extension TransferStateMachine {
             expectsWebPage: representation?.mediaType == "text/html"
                 || representation?.mediaType == "application/xhtml+xml",
             source: terms.source)
+        question.asksMirror = source != .primary
+        return question
     }
 
     private func fields(_ question: ResponseQuestion, isOurs: Bool) -> HTTPFields {

@@ -93,6 +93,16 @@ struct TransferMirrorTests {
 
     // MARK: Mirrors that are of no use
 
+    @Test("a mirror whose range does not say how long the file is brings nothing")
+    func noLength() throws {
+        let script = try begun(2, checksum: true, mirrors: 1)
+        let plan = script.plans[1]
+        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(plan.lease.upperBound - 1)/*"
+        let head = ResponseHead(status: 206, fields: HTTPFields([("Content-Range", range)]))
+        let verdict = ResponseEvaluator.verdict(on: head, to: plan.question)
+        if case .rangeRefused = verdict {} else { Issue.record("\(verdict), judged before a byte is written") }
+    }
+
     @Test(
         "a mirror that has another file, or none, is left out, and its segment is another's",
         arguments: [200, 404, 206])
@@ -243,6 +253,43 @@ struct TransferMirrorTests {
         script.end(script.last, cut(.bodyCut))
         script.feed(.tick)
         #expect(script.plans.count > before)
+    }
+
+    @Test("a primary that is gone before a byte was written gives way once nothing runs at the mirrors")
+    func goneBeforeAByte() throws {
+        var script = try begun(2, mirrors: 1)
+        let mirror = script.plans[1]
+        answer(mirror, in: &script)
+        script.end(script.plans[0], cut(.certificateRefused))
+        #expect(script.notices(.sourceLeftOut).count == 1)
+        #expect(script.failure == nil)
+        let before = script.plans.count
+        for plan in script.plans where script.machine.ledger.lease(of: plan.id) != nil { script.end(plan, cut()) }
+        script.now += .seconds(2)
+        script.feed(.tick)
+        #expect(script.plans.count > before)
+        #expect(script.last.url.host == "one.example" && script.last.source == .primary)
+        #expect(script.last.field("Range") == "bytes=0-")
+        script.end(cut(.certificateRefused))
+        #expect(script.failure?.code == .untrustedServer, "nobody is left")
+    }
+
+    @Test("other downloads' connections to a mirror's host count, and so does what it asked for")
+    func mirrorHosts() throws {
+        var script = try script(8, mirrors: 2)
+        script.mirrorHosts = [
+            .init(notBefore: .seconds(5), ceiling: nil, connections: 0),
+            .init(notBefore: nil, ceiling: 2, connections: 0),
+        ]
+        script.feed(.begin(nil))
+        answer(script.last, in: &script)
+        script.feed(.prepared)
+        answer(try #require(script.plans.first { $0.url.host == "two.example" }), in: &script)
+        #expect(!hosts(script).contains("one.example"))
+        #expect(hosts(script).count { $0 == "two.example" } <= 2)
+        script.now = .seconds(6)
+        script.end(script.last, cut())
+        #expect(hosts(script).contains("one.example"))
     }
 
     @Test("what is held goes on from a mirror where the primary is gone", arguments: [404, 0])

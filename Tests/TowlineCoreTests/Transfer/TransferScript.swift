@@ -13,6 +13,8 @@ struct TransferScript {
     var sharesConnections = false
     /// Whether it may have a connection of its own.
     var mayConnect = true
+    /// What is known of the mirrors' hosts.
+    var mirrorHosts: [TransferContext.MirrorHost] = []
     /// Attempts that were started, in order.
     var plans: [AttemptPlan] = []
     /// Everything the machine ever said.
@@ -30,12 +32,12 @@ struct TransferScript {
     /// Feeds an event; parts that the runner does at once (preparing) are done by hand in the tests.
     @discardableResult
     mutating func feed(_ event: TransferEvent) -> [TransferAction] {
-        fresh = machine.handle(
-            event,
-            TransferContext(
-                now: now, progress: progress.map { ($0.key, $0.value) },
-                hostConnections: progress.count + otherConnections,
-                sharesConnections: sharesConnections, mayConnect: mayConnect))
+        var context = TransferContext(
+            now: now, progress: progress.map { ($0.key, $0.value) },
+            hostConnections: progress.count + otherConnections,
+            sharesConnections: sharesConnections, mayConnect: mayConnect)
+        context.mirrors = mirrorHosts
+        fresh = machine.handle(event, context)
         actions += fresh
         for case .start(let plan) in fresh {
             plans.append(plan)
