@@ -1,0 +1,27 @@
+internal import TowlineCore
+
+extension TransferRun {
+    /// What the world looks like now.
+    func context() -> TransferContext {
+        let shared = writers.count { $0.plan.sharesConnection }
+        let origin = machine.resolved.origin
+        let host = services.board.standing(origin)
+        let shares = host.sharesConnections && mayShareConnections
+        let now = MonotonicClock.now
+        var context = TransferContext(
+            now: now, progress: writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,
+            hostCeiling: host.ceiling,
+            // Those that share are not counted, but are among this transfer's own.
+            hostConnections: host.connections + shared,
+            sharesConnections: shares, mayConnect: mayConnect(to: origin, shares: shares),
+            jitter: Backoff.jitter(at: now))
+        if !options.mirrors.isEmpty {
+            context.mirrors = machine.mirrorOrigins.map { origin in
+                let host = services.board.standing(origin)
+                return TransferContext.MirrorHost(
+                    notBefore: host.notBefore, ceiling: host.ceiling, connections: host.connections)
+            }
+        }
+        return context
+    }
+}
