@@ -7,7 +7,9 @@ final class BatchRoster: Sendable {
     /// An entry of the list, in its turn.
     struct Item: Sendable {
         let number: Int
-        var download: DownloadOptions
+        let download: DownloadOptions
+        /// Its place in the batch, if it keeps that while it waits.
+        var slot: BatchSlots.Slot?
     }
 
     private struct Running: Sendable {
@@ -18,13 +20,17 @@ final class BatchRoster: Sendable {
         var repeats: [Item] = []
     }
 
+    /// So many that wait for one have given up their places; the list is read no faster than it is worked off.
+    private static let mostWaiting = 1000
+
     /// In the order in which they began; few, and never worth a table.
     private let running = Mutex<[Running]>([])
 
     /// Takes an entry whose turn has come.
     ///
-    /// - Returns: `false` if the same download is being run: whoever runs it gets this one by `next`.
-    func begin(_ item: Item) -> Bool {
+    /// - Returns: `false` if the same download is being run: whoever runs it gets this one by `next`, with its slot where
+    ///   many wait already.
+    func begin(_ item: Item, _ slot: BatchSlots.Slot) -> Bool {
         let hash = item.download.url.pathAndQuery.hashValue
         return running.withLock { running in
             let same = running.firstIndex {
@@ -35,6 +41,8 @@ final class BatchRoster: Sendable {
                 running.append(Running(hash: hash, item: item))
                 return true
             }
+            var item = item
+            if running[same].repeats.count >= Self.mostWaiting { item.slot = slot } else { slot.unused() }
             running[same].repeats.append(item)
             return false
         }

@@ -56,10 +56,7 @@ package final class BatchRunner: Sendable {
                     slot.ended()
                 case .success(let download):
                     let item = BatchRoster.Item(number: number, download: download)
-                    guard roster.begin(item) else {
-                        slot.unused()
-                        continue
-                    }
+                    guard roster.begin(item, slot) else { continue }
                     group.addTask {
                         await self.runAndRepeat(item, slot)
                         slot.ended()
@@ -71,19 +68,34 @@ package final class BatchRunner: Sendable {
 
     /// Runs an entry, and after it whatever asked for the same meanwhile.
     private nonisolated(nonsending) func runAndRepeat(_ item: BatchRoster.Item, _ slot: BatchSlots.Slot) async {
-        var isThere = await transfer(item, slot, of: item.number)
-        while var next = roster.next(after: item.number) {
-            if isStopped.load(ordering: .relaxed) { continue }
-            // Not even who overwrites wants the same twice.
-            if isThere { next.download.existing = .skip }
-            isThere = await transfer(next, slot, of: item.number)
+        var result = await transfer(item, slot, of: item.number)
+        while let next = roster.next(after: item.number) {
+            if let same = Self.repeated(result, for: next.download) {
+                observer.started(next.number, next.download)
+                observer.ended(next.number, .success(same))
+            } else {
+                result = await transfer(next, slot, of: item.number)
+            }
+            next.slot?.ended()
         }
     }
 
-    /// - Returns: whether the file is there now.
+    /// What a download comes to that has just come to that; `nil`: it has to be looked at. Not even who overwrites wants
+    /// the same twice, and a URL without its secrets does not tell whose file is there.
+    private static func repeated(
+        _ result: Result<CompletedTransfer, TowlineError>, for download: DownloadOptions
+    ) -> CompletedTransfer? {
+        guard case .success(let completed) = result, download.checksum == nil else { return nil }
+        switch completed.outcome {
+        case .published(let file), .alreadyThere(let file):
+            return CompletedTransfer(outcome: .alreadyThere(file), receivedBytes: 0)
+        case .skipped, .streamed: return nil
+        }
+    }
+
     private nonisolated(nonsending) func transfer(
         _ item: BatchRoster.Item, _ slot: BatchSlots.Slot, of entry: Int
-    ) async -> Bool {
+    ) async -> Result<CompletedTransfer, TowlineError> {
         let relay = BatchRelay(number: item.number, observer: observer, slot: slot)
         let transfer = TransferRun(options: item.download, services: services, observer: relay)
         roster.reach(entry, by: transfer.mailbox)
@@ -93,7 +105,7 @@ package final class BatchRunner: Sendable {
         observer.ended(item.number, result)
         // The transfer holds its observer weakly.
         withExtendedLifetime(relay) {}
-        if case .success = result { return true } else { return false }
+        return result
     }
 
     /// Ends every transfer soon, with everything kept; `run` returns when they have ended.

@@ -22,13 +22,25 @@ struct FileSource: Sendable {
     var hasWorked = false
     /// What a connection lately brought there, in bytes per second.
     var rate: Double?
-    /// It allows no more connections.
+    /// It allows no more connections, for a while.
     var ceiling: Int?
+    var ceilingEnd = Duration.zero
     /// What came from there and was written.
     var brought = ByteRangeSet()
 
     init(_ url: HTTPURL) {
         self.url = url
         resolved = url
+    }
+
+    /// A refusal may have been a passing one.
+    static let ceilingLife = Duration.seconds(60)
+
+    /// The connections that it allows; `nil`: nothing is known.
+    func ceiling(at now: Duration) -> Int? { ceilingEnd > now ? ceiling : nil }
+
+    mutating func limit(to count: Int, now: Duration) {
+        ceiling = max(1, min(ceiling(at: now) ?? count, count))
+        ceilingEnd = now + Self.ceilingLife
     }
 }

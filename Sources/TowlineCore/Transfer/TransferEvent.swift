@@ -95,14 +95,14 @@ package struct TransferContext: Sendable {
         package var notBefore: Duration?
         /// Connections that it is known to allow.
         package var ceiling: Int?
-        /// Connections that this process has to it.
-        package var connections: Int
+        /// Connections that other transfers have to it.
+        package var otherConnections: Int
 
         /// Makes one.
-        package init(notBefore: Duration?, ceiling: Int?, connections: Int) {
+        package init(notBefore: Duration?, ceiling: Int?, otherConnections: Int) {
             self.notBefore = notBefore
             self.ceiling = ceiling
-            self.connections = connections
+            self.otherConnections = otherConnections
         }
     }
 

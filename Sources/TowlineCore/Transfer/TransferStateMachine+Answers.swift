@@ -131,6 +131,7 @@ extension TransferStateMachine {
         }
         lastAdopted = facts.representation
         representation = facts.representation
+        primary.failures = 0
         contentCoding = facts.contentCoding
         carriesDigests = carriesDigests || !facts.contentDigests.isEmpty
         fileName = facts.fileName
@@ -158,6 +159,7 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         // While others bring ranges it is that connection's fault.
         guard workingAtPrimary(context) == 0 else { return rangeRefused(id, reason, context) }
+        if mirrorsGoOn { return dismiss(id) + primaryFailed(unusable(reason)) }
         ranges = .broken
         isSingle = true
         let actions = dismiss(id)
@@ -174,6 +176,7 @@ extension TransferStateMachine {
         let others = workingAtPrimary(context)
         guard others == 0 else { return actions + goOnWith(others, context) }
         guard tally.refusals >= 2 else { return actions }
+        if mirrorsGoOn { return actions + primaryFailed(unusable(reason)) }
         ranges = .broken
         isSingle = true
         tally.announcements += 1
@@ -184,7 +187,7 @@ extension TransferStateMachine {
     /// Those that bring bytes go on; after a few refusals no other is tried beside them.
     mutating func goOnWith(_ others: Int, _ context: TransferContext) -> [TransferAction] {
         limitConnections(to: others, context)
-        if tally.refusals >= 4 { isSingle = true }
+        if tally.refusals >= 4, mirrors.isEmpty { isSingle = true }
         return []
     }
 
@@ -254,6 +257,8 @@ extension TransferStateMachine {
         tally.expirations += 1
         guard wasElsewhere, tally.expirations <= 3 else { return actions + primaryFailed(error) }
         resolved = primary.url
+        // Bytes of mirrors are no reason to ask for ever again at once.
+        if !mirrors.isEmpty { waitForPrimary(context) }
         let text = "the link no longer works (\(status)); asking the first URL again"
         return actions + [.notice(TransferNotice(.info, .retrying, text))]
     }

@@ -22,7 +22,7 @@ extension TransferStateMachine {
             tally.failures = 0
             return drained()
         case .failed(let failure): return failed(attempt, failure, context) + drained()
-        case .overlapDiffers: return seamDiffers() + drained()
+        case .overlapDiffers: return seamDiffers(attempt) + drained()
         case .needsOwnConnection:
             needsOwnConnection = true
             return drained()
@@ -114,13 +114,17 @@ extension TransferStateMachine {
         tally.failures += 1
         lastFailureAt = context.now
         let limit = ledger.written.isEmpty ? limit : nil
-        if terms.retry.isExhausted(failures: tally.failures, limit: limit) {
+        primary.failures += 1
+        if let limit, !mirrors.isEmpty, primary.failures >= limit {
+            return primaryFailed(TowlineError(code, "\(primary.url): \(reason)"))
+        }
+        if terms.retry.isExhausted(failures: tally.failures, limit: mirrors.isEmpty ? limit : nil) {
             let tries = tally.failures == 1 ? "1 try" : "\(tally.failures) tries"
             let error = TowlineError(code, "\(primary.url): \(reason); gave up after \(tries)")
             // Before there is a byte, the others were asked in turn.
-            return beginsAnew ? fail(error) : primaryFailed(error)
+            let isLast = beginsAnew && !mirrors.contains { $0.leftOut == nil && $0.failures == 0 }
+            return isLast ? fail(error) : primaryFailed(error)
         }
-        primary.failures += 1
         // What mirrors bring makes up for a failure, but is no reason to ask the primary ever again at once.
         let failures = mirrors.isEmpty ? tally.failures : max(tally.failures, primary.failures)
         let delay = max(terms.retry.backoff.delay(failures: failures, jitter: context.jitter), wait ?? .zero)
@@ -130,10 +134,10 @@ extension TransferStateMachine {
             waitReason += " (try \(tally.failures) of \(allowed))"
         }
         waitsForServer = wait != nil
-        if !mirrors.isEmpty, tally.failures < primary.failures { return [] }
+        if !mirrors.isEmpty, tally.failures < primary.failures, !beginsAnew { return [] }
         let who = mirrors.isEmpty ? "" : "\(primary.url): "
         let text = "\(who)\(waitReason); next attempt in \(DurationText.format(delay))"
-        return [.notice(TransferNotice(.info, .retrying, text))] + askAnother()
+        return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
     /// What failed on the old network says nothing of the new one: the next attempt starts at once, and the back-off
@@ -142,11 +146,17 @@ extension TransferStateMachine {
         guard phase == .running, liveCount == 0, notBefore != nil, !waitsForServer else { return [] }
         tally.failures = 0
         notBefore = nil
+        primary.failures = 0
+        for index in mirrors.indices { (mirrors[index].failures, mirrors[index].notBefore) = (0, nil) }
         return [.notice(TransferNotice(.info, .retrying, "the network changed; connecting anew"))]
     }
 
     /// What we hold and what the server sends for the same offsets are different bytes.
-    private mutating func seamDiffers() -> [TransferAction] {
+    private mutating func seamDiffers(_ attempt: Attempt) -> [TransferAction] {
+        let seam = ByteRange(attempt.plan.lease.lowerBound - attempt.plan.overlap, attempt.plan.lease.lowerBound)
+        if let index = mirrors.indices.first(where: { bytes(from: $0).intersection(seam).isEmpty == false }) {
+            return condemn(index)
+        }
         if tally.restarts > 0 {
             ranges = .broken
             isSingle = true

@@ -40,8 +40,11 @@ extension TransferStateMachine {
 
     /// Connections of other transfers to the primary's host.
     func otherConnections(_ context: TransferContext) -> Int {
-        let elsewhere = mirrors.isEmpty ? 0 : attempts.count { $0.plan.source != .primary }
-        return max(0, context.hostConnections - (context.progress.count - elsewhere))
+        var own = context.progress.count
+        if !mirrors.isEmpty {
+            own = context.progress.count { attempts[$0.id]?.plan.url.origin ?? resolved.origin == resolved.origin }
+        }
+        return max(0, context.hostConnections - own)
     }
 
     // MARK: Which one
@@ -61,13 +64,19 @@ extension TransferStateMachine {
     private func room(at index: Int, _ context: TransferContext) -> Int {
         let mirror = mirrors[index]
         guard mirror.leftOut == nil, mirror.notBefore ?? .zero <= context.now else { return 0 }
-        guard context.mirrors.indices.contains(index) else { return mirror.ceiling ?? budget.hostShare }
+        let ceiling = mirror.ceiling(at: context.now) ?? budget.hostShare
+        guard context.mirrors.indices.contains(index) else { return ceiling }
         let host = context.mirrors[index]
         guard host.notBefore ?? .zero <= context.now else { return 0 }
-        let own = attempts.count { $0.plan.source == .mirror(index) }
-        let others = max(0, host.connections - own)
-        return min(mirror.ceiling ?? .max, host.ceiling ?? .max, max(1, budget.hostShare - others))
+        return min(ceiling, host.ceiling ?? .max, max(1, budget.hostShare - host.otherConnections))
     }
+
+    /// What is held can go on without the primary, at a mirror that has shown so.
+    var mirrorsGoOn: Bool {
+        !ledger.written.isEmpty && mirrorRung != nil && mirrors.contains { $0.leftOut == nil && $0.hasWorked }
+    }
+
+    func unusable(_ reason: String) -> TowlineError { TowlineError(.invalidResponse, "\(primary.url): \(reason)") }
 
     /// The hosts of the mirrors, in their order.
     package var mirrorOrigins: [HTTPURL.Origin] { mirrors.map(\.resolved.origin) }
@@ -78,12 +87,15 @@ extension TransferStateMachine {
         let primaryIsFree = mayAskPrimary(context)
         guard !mirrors.isEmpty else { return primaryIsFree ? .primary : nil }
         var free: [(source: SourceID, room: Int)] = []
-        if primaryIsFree { free.append((.primary, min(primary.ceiling ?? .max, context.hostCeiling ?? .max))) }
+        if primaryIsFree {
+            free.append((.primary, min(primary.ceiling(at: context.now) ?? .max, context.hostCeiling ?? .max)))
+        }
         if mirrorRung != nil { free += mirrors.indices.map { (.mirror($0), room(at: $0, context)) } }
         var best: (source: SourceID, share: Double, connections: Int)?
         for (source, room) in free where source != avoided {
             let own = live.filter { $0.plan.source == source }
-            guard own.count < room else { continue }
+            let origin = source == .primary ? resolved.origin : self[source].resolved.origin
+            guard live.count(where: { $0.plan.url.origin == origin }) < room else { continue }
             let current = own.compactMap { $0.isAccepted ? $0.recent.rate : nil }.max()
             let rate = current ?? self[source].rate
             if rate == nil, !self[source].hasWorked, !own.isEmpty, source != .primary { continue }
@@ -106,7 +118,26 @@ extension TransferStateMachine {
     mutating func limitConnections(of source: SourceID = .primary, to count: Int, _ context: TransferContext) {
         // Where there are others to ask, fewer here are no fewer in all.
         guard !mirrors.isEmpty else { return budget.lower(to: count, now: context.now) }
-        self[source].ceiling = max(1, min(self[source].ceiling ?? count, count))
+        self[source].limit(to: count, now: context.now)
+    }
+
+    /// A race for the last bytes, at another source where there is one.
+    ///
+    /// Where only a checksum will tell whose bytes are right, two sources never write the same ones: what was hashed could
+    /// be overwritten with wrong ones that nobody hashes. A mirror that is slow then is not raced, but relieved.
+    mutating func race(
+        _ slowest: SplitPolicy.Runner, _ free: SourceID, _ context: TransferContext
+    ) -> [TransferAction] {
+        let slow = attempts[slowest.id]?.plan.source ?? .primary
+        let other = mirrors.isEmpty ? free : nextSource(context, besides: slow) ?? free
+        guard mirrorRung == .checksum, slow != .primary || other != .primary else {
+            return start(slowest.remaining, isRace: true, from: other, context)
+        }
+        if slow != .primary, other != slow {
+            return dismiss(slowest.id) + start(slowest.remaining, from: other, context)
+        }
+        guard slow == .primary, free == .primary else { return [] }
+        return start(slowest.remaining, isRace: true, context)
     }
 
     // MARK: The primary fails
@@ -116,6 +147,8 @@ extension TransferStateMachine {
         guard primary.leftOut == nil else { return [] }
         primary.leftOut = error
         guard !mirrors.isEmpty else { return fail(error) }
+        // What the primary claimed of a change it cannot say any more.
+        if !ledger.written.isEmpty { tally.isConfirming = false }
         guard beginsAnew || mirrorRung != nil, mirrors.contains(where: { $0.leftOut == nil }) else {
             return fail(error)
         }
@@ -124,22 +157,26 @@ extension TransferStateMachine {
         return [leftOutNotice(primary.url, error.message)]
     }
 
-    /// Nothing is held, and the primary is asked no more: a mirror takes its place, once none is known by its old one.
-    mutating func replacePrimary() -> [TransferAction] {
+    /// Nothing runs, nothing is held, and the primary is asked no more, or later: a mirror that may be asked earlier takes
+    /// its place, once none is known by its old one.
+    mutating func askAnother(_ context: TransferContext) -> [TransferAction] {
         guard attempts.allSatisfy({ $0.plan.source == .primary }) else { return [] }
-        if let next = mirrors.indices.first(where: { mirrors[$0].leftOut == nil }) { return promote(next) }
-        return primary.leftOut.map { fail($0) } ?? []
+        primary.notBefore = max(notBefore ?? .zero, context.hostNotBefore ?? .zero)
+        let candidates = mirrors.indices.filter { mirrors[$0].leftOut == nil }
+        func order(_ index: Int) -> (Duration, Int) {
+            (max(context.now, mirrors[index].notBefore ?? .zero), mirrors[index].failures)
+        }
+        guard let next = candidates.min(by: { order($0) < order($1) }) else {
+            return primary.leftOut.map { fail($0) } ?? []
+        }
+        let isEarlier = mirrors[next].notBefore ?? .zero < primary.notBefore ?? .zero
+        return isEarlier || primary.leftOut != nil ? promote(next) : []
     }
 
-    /// Nothing came of the primary for now, and nothing is held: another is asked what the file is.
-    mutating func askAnother() -> [TransferAction] {
-        guard beginsAnew, attempts.allSatisfy({ $0.plan.source == .primary }) else { return [] }
-        primary.notBefore = notBefore
-        let candidates = mirrors.indices.filter { mirrors[$0].leftOut == nil }
-        guard let next = candidates.min(by: { (mirrors[$0].notBefore ?? .zero) < (mirrors[$1].notBefore ?? .zero) }),
-            mirrors[next].notBefore ?? .zero < notBefore ?? .zero
-        else { return [] }
-        return promote(next)
+    /// The primary is left alone for a while, the longer the more often nothing came of it.
+    mutating func waitForPrimary(_ context: TransferContext) {
+        primary.failures += 1
+        notBefore = context.now + terms.retry.backoff.delay(failures: primary.failures, jitter: context.jitter)
     }
 
     private mutating func promote(_ index: Int) -> [TransferAction] {
@@ -194,9 +231,9 @@ extension TransferStateMachine {
         guard !mirrors.isEmpty else { return [] }
         if let rate = attempt.estimator.rate { self[attempt.plan.source].rate = rate }
         let lower = attempt.plan.lease.lowerBound
-        guard attempt.plan.source != .primary, attempt.isAccepted, attempt.position > lower else { return [] }
+        guard attempt.plan.source != .primary, attempt.position > lower else { return [] }
         let range = ByteRange(lower, attempt.position)
-        guard attempt.isDisbelieved else {
+        guard attempt.isDisbelieved || !attempt.isAccepted else {
             self[attempt.plan.source].brought.insert(range)
             return []
         }
@@ -209,8 +246,7 @@ extension TransferStateMachine {
         let hasBrought = attempt.isAccepted && attempt.position > attempt.plan.lease.lowerBound
         if hasBrought { mirrors[index].failures = 0 }
         switch result {
-        case .overlapDiffers:
-            return leaveOut(index, "its bytes are not those of the others") + withdrawAll(from: index)
+        case .overlapDiffers: return condemn(index)
         case .failed(let failure):
             let reason = TerminalSafeText.make(failure.message, width: 200)
             if hasBrought { return [] }
@@ -229,9 +265,14 @@ extension TransferStateMachine {
     mutating func postpone(
         _ index: Int, _ reason: String, _ wait: Duration?, limit: Int? = nil, _ context: TransferContext
     ) -> [TransferAction] {
+        // All its connections fail within moments: that is one failure, not one for each.
+        if let until = mirrors[index].notBefore, until > context.now {
+            if let wait { mirrors[index].notBefore = max(until, context.now + wait) }
+            return []
+        }
         mirrors[index].failures += 1
         let failures = mirrors[index].failures
-        if terms.retry.isExhausted(failures: failures, limit: limit) { return leaveOut(index, reason) }
+        if terms.retry.isExhausted(failures: failures, limit: limit) { return leaveOut(index, reason, .transient) }
         let delay = max(terms.retry.backoff.delay(failures: failures, jitter: context.jitter), wait ?? .zero)
         mirrors[index].notBefore = context.now + delay
         if liveCount == 0 { waitReason = reason }
@@ -239,15 +280,24 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.info, .retrying, "\(mirrors[index].url): \(reason); going on with the others"))]
     }
 
-    mutating func leaveOut(_ index: Int, _ reason: String) -> [TransferAction] {
+    mutating func leaveOut(
+        _ index: Int, _ reason: String, _ code: TowlineError.Code = .invalidResponse
+    ) -> [TransferAction] {
         guard mirrors[index].leftOut == nil else { return [] }
-        mirrors[index].leftOut = TowlineError(.transient, "\(mirrors[index].url): \(reason)")
+        mirrors[index].leftOut = TowlineError(code, "\(mirrors[index].url): \(reason)")
         var actions = [leftOutNotice(mirrors[index].url, reason)]
         for attempt in live where attempt.plan.source == .mirror(index) && !attempt.isAccepted {
             actions += dismiss(attempt.id)
         }
-        guard let error = primary.leftOut, mirrors.allSatisfy({ $0.leftOut != nil }) else { return actions }
-        return actions + fail(error)
+        guard mirrors.allSatisfy({ $0.leftOut != nil }) else { return actions }
+        guard let error = primary.leftOut else {
+            // The primary alone has the budget to itself again.
+            if let ceiling = primary.ceiling { budget.lower(to: ceiling, now: primary.ceilingEnd) }
+            primary.ceiling = nil
+            return actions
+        }
+        // What was only away is worth another run.
+        return actions + fail(mirrors.compactMap(\.leftOut).first { $0.code == .transient } ?? error)
     }
 
     private func leftOutNotice(_ url: HTTPURL, _ reason: String) -> TransferAction {
@@ -255,13 +305,31 @@ extension TransferStateMachine {
         return .notice(TransferNotice(.warning, .sourceLeftOut, "\(shown); going on without it"))
     }
 
+    /// A mirror's bytes are not those of the others.
+    mutating func condemn(_ index: Int) -> [TransferAction] {
+        if terms.isStream, !mirrors[index].brought.isEmpty {
+            return fail(
+                TowlineError(
+                    .invalidResponse,
+                    "\(mirrors[index].url): its bytes are not those of the others, and went to standard output already"))
+        }
+        return leaveOut(index, "its bytes are not those of the others") + withdrawAll(from: index)
+    }
+
+    /// What a mirror brought, and what it is bringing, so far.
+    func bytes(from index: Int) -> ByteRangeSet {
+        var bytes = mirrors[index].brought
+        for attempt in attempts where attempt.plan.source == .mirror(index) && attempt.isAccepted {
+            bytes.insert(ByteRange(attempt.plan.lease.lowerBound, max(attempt.plan.lease.lowerBound, attempt.position)))
+        }
+        return bytes
+    }
+
     /// What a mirror brought is not believed, and what it is bringing neither.
     private mutating func withdrawAll(from index: Int) -> [TransferAction] {
-        var suspect = mirrors[index].brought
+        let suspect = bytes(from: index)
         var actions: [TransferAction] = []
         for attempt in attempts where attempt.plan.source == .mirror(index) {
-            let lower = attempt.plan.lease.lowerBound
-            if attempt.isAccepted, attempt.position > lower { suspect.insert(ByteRange(lower, attempt.position)) }
             attempts.change(attempt.id) { $0.isDisbelieved = true }
             actions += dismiss(attempt.id)
         }

@@ -25,8 +25,11 @@ extension TransferStateMachine {
             budget.lower(to: ceiling, now: context.now, recovery: nil)
         }
         let running = liveCount
-        if running == 0, beginsAnew, primary.leftOut != nil { return replacePrimary() }
         let asksPrimary = mayAskPrimary(context)
+        if running == 0, beginsAnew, !asksPrimary {
+            let another = askAnother(context)
+            if !another.isEmpty || primary.leftOut != nil { return another }
+        }
         guard asksPrimary || mayAskMirror(context) else {
             waitsForTurn = false
             if running == 0, let host = context.hostNotBefore, host > (notBefore ?? .zero) {
@@ -139,8 +142,7 @@ extension TransferStateMachine {
         let allowed = (ledger.completeLength ?? 0) / 100 - wastedInRaces
         guard let slowest = policy.race(runners, budget: max(0, allowed), typicalRate: typicalRate) else { return [] }
         wastedInRaces += slowest.remaining.count
-        let other = mirrors.isEmpty ? nil : nextSource(context, besides: attempts[slowest.id]?.plan.source)
-        return start(slowest.remaining, isRace: true, from: other ?? source, context)
+        return race(slowest, source, context)
     }
 
     /// None while a digest of each response is all that tells flipped bits: what is cut can no longer be checked.
@@ -213,6 +215,7 @@ extension TransferStateMachine {
             return start(gap, from: source, context)
         }
         guard joinRung != nil else {
+            if mirrorsGoOn { return [] }
             return startOver(
                 because: "the server gives nothing that proves what is there to be the same file"
                     + " (--checksum or --unsafe-resume would allow to go on)", isChange: false)
@@ -233,7 +236,8 @@ extension TransferStateMachine {
         let asked = question(
             lease, overlap: overlap, isFirst: isFirst, from: source, atMost: shares ? SharingPolicy.smallLimit : nil)
         let target = url ?? (source == .primary ? resolved : self[source].resolved)
-        let isOurs = target.origin == terms.source.origin
+        // What is for the first origin goes nowhere that another source leads to.
+        let isOurs = target.origin == terms.source.origin && self[source].url.origin == terms.source.origin
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart, chain: chain,

@@ -18,6 +18,7 @@ extension TransferStateMachine {
             actions += dismiss(id) + stopSharing(attempt.plan)
             let reason = "no byte for \(DurationText.format(terms.stallTimeout))"
             if case .mirror(let index) = attempt.plan.source {
+                if attempt.position > attempt.plan.lease.lowerBound { mirrors[index].failures = 0 }
                 actions += postpone(index, reason, nil, context)
             } else if isFruitless(attempt, context) {
                 actions += failedAttempt(reason, nil, .transient, context)

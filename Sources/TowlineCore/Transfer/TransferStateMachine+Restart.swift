@@ -117,6 +117,7 @@ extension TransferStateMachine {
             tally.refusals += 1
             return dismiss(id) + goOnWith(others, context)
         }
+        if mirrorsGoOn { return dismiss(id) + primaryFailed(unusable("the server does not give ranges of this file")) }
         ranges = .broken
         isSingle = true
         keptAnswer = facts

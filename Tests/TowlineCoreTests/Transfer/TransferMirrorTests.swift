@@ -278,8 +278,8 @@ struct TransferMirrorTests {
     func mirrorHosts() throws {
         var script = try script(8, mirrors: 2)
         script.mirrorHosts = [
-            .init(notBefore: .seconds(5), ceiling: nil, connections: 0),
-            .init(notBefore: nil, ceiling: 2, connections: 0),
+            .init(notBefore: .seconds(5), ceiling: nil, otherConnections: 0),
+            .init(notBefore: nil, ceiling: 2, otherConnections: 0),
         ]
         script.feed(.begin(nil))
         answer(script.last, in: &script)
