@@ -311,7 +311,8 @@ extension TransferStateMachine {
             return fail(
                 TowlineError(
                     .invalidResponse,
-                    "\(mirrors[index].url): its bytes are not those of the others, and went to standard output already"))
+                    "\(mirrors[index].url): its bytes are not those of the others, and went to standard output already")
+            )
         }
         return leaveOut(index, "its bytes are not those of the others") + withdrawAll(from: index)
     }

@@ -1,0 +1,195 @@
+import Testing
+import TowlineCore
+
+/// Sequences in which one source fails and another must go on.
+@Suite("Sources that fail")
+struct TransferMirrorFailureTests {
+    private static let length: Int64 = 64 << 20
+    private static let sum = "sha256:" + String(repeating: "ab", count: 32)
+
+    private func begun(
+        _ connections: Int, checksum: Bool = false, mirrors: Int = 1, tries: Int = 20
+    ) throws -> TransferScript {
+        var script = try TransferScript { terms in
+            terms.connections = connections
+            terms.retry = RetryPolicy(maxTries: tries)
+            terms.mirrors = (1...mirrors).compactMap { try? HTTPURL(parsing: "https://m\($0).example/file.iso") }
+            if checksum { terms.checksum = try? Checksum(parsing: Self.sum) }
+        }
+        script.feed(.begin(nil))
+        answer(script.last, in: &script)
+        script.feed(.prepared)
+        return script
+    }
+
+    private func answer(_ plan: AttemptPlan, in script: inout TransferScript, tag: String = "\"a\"") {
+        let upper = min(plan.lease.upperBound, Self.length) - 1
+        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(upper)/\(Self.length)"
+        script.answer(plan, 206, [("Content-Range", range), ("ETag", tag)])
+    }
+
+    private func lease(_ plan: AttemptPlan, _ script: TransferScript) -> ByteRange? {
+        script.machine.ledger.lease(of: plan.id)
+    }
+
+    @Test("where only a checksum will tell, no two sources write the same bytes", arguments: [true, false])
+    func noRaceOfUnproven(slowIsMirror: Bool) throws {
+        var script = try begun(2, checksum: true)
+        answer(script.plans[1], in: &script)
+        // Segments come from the front: until the last two are under way.
+        var slow = script.plans[slowIsMirror ? 1 : 0]
+        for _ in 0..<200 {
+            script.now += .milliseconds(100)
+            let running = script.plans.filter { lease($0, script)?.isEmpty == false }
+            slow = running.last { ($0.url.host == "m1.example") == slowIsMirror } ?? slow
+            for plan in running {
+                guard let range = lease(plan, script) else { continue }
+                let step = Int64(plan.id == slow.id && script.machine.ledger.missing.isEmpty ? 4 << 10 : 1 << 20)
+                script.write(plan, to: min(range.upperBound, range.lowerBound + step))
+            }
+            script.feed(.tick)
+            for plan in running where lease(plan, script)?.isEmpty == true { script.end(plan, .stopped) }
+            for plan in script.plans where script.progress[plan.id]?.position == nil && lease(plan, script) != nil {
+                answer(plan, in: &script)
+            }
+            let ranges = script.machine.ledger.leases.filter { !$0.range.isEmpty }
+            for one in ranges {
+                let source = script.plans.first { $0.id == one.id }?.source
+                for other in ranges where other.id != one.id && other.range.intersection(one.range) != nil {
+                    let theirs = script.plans.first { $0.id == other.id }?.source
+                    #expect(source == .primary && theirs == .primary, "\(one.range) \(other.range)")
+                }
+            }
+            script.endCancelled()
+        }
+        for case .cancel(let id) in script.actions { script.feed(.ended(id, .cancelled)) }
+        #expect(script.actions.contains { if case .verify = $0 { true } else { false } }, "it comes to its end")
+    }
+
+    @Test("a seam that differs is the mirror's fault where the mirror brought what comes before it")
+    func seamOfAMirror() throws {
+        var script = try begun(2, checksum: true)
+        let mirror = script.plans[1]
+        answer(mirror, in: &script)
+        let middle = mirror.lease.lowerBound + 1 << 20
+        script.write(script.plans[0], to: 1 << 20)
+        script.write(mirror, to: middle)
+        script.end(mirror, cut())
+        // Its own next attempt fails at once: the primary takes the rest over.
+        if script.last.url.host == "m1.example" { script.end(cut(.connectFailed)) }
+        let rest = script.last
+        #expect(rest.url.host == "example.org" && rest.lease.lowerBound == middle && rest.overlap > 0)
+        script.end(rest, .overlapDiffers)
+        #expect(script.notices(.restarted).isEmpty)
+        #expect(script.notices(.sourceLeftOut).count == 1)
+        #expect(script.machine.ledger.written.ranges == [ByteRange(0, 1 << 20)], "what the primary brought stays")
+    }
+
+    @Test("a primary that stops giving ranges is left out while a mirror gives them", arguments: [200, 206, 400])
+    func noMoreRanges(_ status: Int) throws {
+        var script = try begun(2)
+        let mirror = script.plans[1]
+        answer(mirror, in: &script)
+        script.write(script.plans[0], to: 1 << 20)
+        script.write(mirror, to: mirror.lease.lowerBound + 1 << 20)
+        script.end(script.plans[0], cut())
+        for _ in 0..<4 where script.last.url.host == "example.org" {
+            script.answer(status, [("ETag", "\"a\""), ("Content-Length", "\(Self.length)")])
+            script.endCancelled()
+        }
+        #expect(script.notices(.restarted).isEmpty)
+        #expect(script.last.url.host == "m1.example")
+        #expect(script.machine.ledger.written.count == 2 << 20)
+        #expect(lease(mirror, script) != nil, "it goes on")
+    }
+
+    @Test("each of many dead URLs is asked before the tries are used up")
+    func everyoneIsAsked() throws {
+        var script = try TransferScript { terms in
+            terms.retry = RetryPolicy(maxTries: 3)
+            terms.mirrors = (1...6).compactMap { try? HTTPURL(parsing: "https://m\($0).example/file.iso") }
+        }
+        script.feed(.begin(nil))
+        for _ in 0..<100 where script.ending == nil && script.last.url.host != "m6.example" {
+            script.end(cut(.connectFailed))
+            if let wake = script.machine.wakeAt { script.now = max(script.now, wake) }
+            script.feed(.tick)
+        }
+        #expect(script.last.url.host == "m6.example")
+        answer(script.last, in: &script)
+        #expect(script.prepares.count == 1)
+    }
+
+    @Test("a mirror that loses all its connections at once has failed once")
+    func oneFailure() throws {
+        var script = try begun(9, tries: 4)
+        for _ in 0..<20 {
+            for plan in script.plans where script.progress[plan.id]?.position == nil && lease(plan, script) != nil {
+                answer(plan, in: &script)
+            }
+            for plan in script.plans where lease(plan, script) != nil {
+                script.write(plan, to: max(script.progress[plan.id]?.position ?? 0, plan.lease.lowerBound + 4096))
+            }
+            script.now += .milliseconds(50)
+            script.feed(.tick)
+        }
+        let count = script.plans.count
+        for plan in script.plans.prefix(count) where plan.url.host == "m1.example" {
+            script.end(plan, cut())
+            while script.last.url.host == "m1.example", lease(script.last, script) != nil {
+                let last = script.last
+                script.end(last, cut(.connectFailed))
+            }
+        }
+        #expect(script.notices(.sourceLeftOut).isEmpty)
+        #expect(script.failure == nil)
+    }
+
+    @Test("a claim that the file changed is nothing to mirrors once the primary is gone")
+    func claimOfOneThatIsGone() throws {
+        var script = try begun(2)
+        let mirror = script.plans[1]
+        answer(mirror, in: &script)
+        script.write(script.plans[0], to: 1 << 20)
+        script.write(mirror, to: mirror.lease.lowerBound + 1 << 20)
+        script.end(script.plans[0], cut())
+        #expect(script.last.url.host == "example.org")
+        answer(script.last, in: &script, tag: "\"b\"")
+        script.endCancelled()
+        #expect(script.last.isConfirmation)
+        script.answer(404)
+        script.endCancelled()
+        #expect(script.failure == nil)
+        #expect(script.notices(.sourceLeftOut).count == 1)
+        #expect(script.last.url.host == "m1.example")
+    }
+
+    @Test("a link of the primary's that runs out again and again is asked for less and less often")
+    func expiringLink() throws {
+        var script = try begun(2)
+        let mirror = script.plans[1]
+        answer(mirror, in: &script)
+        script.write(script.plans[0], to: 1 << 20)
+        script.end(script.plans[0], cut())
+        var asked = 0
+        for step in 1...600 {
+            script.now += .milliseconds(100)
+            script.write(mirror, to: mirror.lease.lowerBound + Int64(step) * 8192)
+            script.feed(.tick)
+            while let plan = script.plans.last(where: { lease($0, script) != nil && $0.id != mirror.id }) {
+                if plan.url.host == "m1.example" {
+                    script.end(plan, cut(.connectFailed))
+                } else if plan.url.host == "cdn.example" {
+                    asked += 1
+                    script.answer(plan, 403)
+                } else {
+                    script.answer(plan, 302, [("Location", "https://cdn.example/signed?\(asked)")])
+                }
+                script.endCancelled()
+            }
+            if script.ending != nil { break }
+        }
+        #expect(asked <= 12, "\(asked) times in a minute")
+        #expect(script.failure == nil)
+    }
+}
