@@ -8,6 +8,8 @@ extension TransferStateMachine {
         var isAccepted = false
         /// Cancelled by us, or its answer refused: what it still brings does not count as failure.
         var isDismissed = false
+        /// How far it was then: it may go on writing until it hears of that.
+        var dismissedAt: Int64?
         /// What it wrote must not be believed.
         var isDisbelieved = false
         var position: Int64

@@ -87,7 +87,8 @@ extension TransferStateMachine {
         let primaryIsFree = mayAskPrimary(context)
         guard !mirrors.isEmpty else { return primaryIsFree ? .primary : nil }
         var free: [(source: SourceID, room: Int)] = []
-        if primaryIsFree {
+        // Where nothing joins its bytes to those held it would have to begin anew.
+        if primaryIsFree, joinRung != nil || beginsAnew {
             free.append((.primary, min(primary.ceiling(at: context.now) ?? .max, context.hostCeiling ?? .max)))
         }
         if mirrorRung != nil { free += mirrors.indices.map { (.mirror($0), room(at: $0, context)) } }
@@ -182,6 +183,10 @@ extension TransferStateMachine {
     private mutating func promote(_ index: Int) -> [TransferAction] {
         swap(&primary, &mirrors[index])
         resolved = primary.resolved
+        // What was found of ranges was of the other server.
+        (ranges, dislikesIfRange, givesOverlapAlone) = (.unknown, false, false)
+        isSingle = terms.sequential || terms.isStream
+        tally.refusals = 0
         notBefore = primary.notBefore
         return [.notice(TransferNotice(.info, .retrying, "asking \(primary.url) instead"))]
     }
@@ -226,18 +231,29 @@ extension TransferStateMachine {
 
     /// What an attempt that has ended says of whom it asked.
     ///
-    /// - Returns: what to take back: it went on writing for a moment after its source was found to be wrong.
+    /// - Returns: what to take back: what it wrote before it heard that it was given up may lie over bytes that others
+    ///   had brought by then, and that were hashed.
     mutating func noteSource(of attempt: Attempt) -> [TransferAction] {
         guard !mirrors.isEmpty else { return [] }
         if let rate = attempt.estimator.rate { self[attempt.plan.source].rate = rate }
         let lower = attempt.plan.lease.lowerBound
         guard attempt.plan.source != .primary, attempt.position > lower else { return [] }
-        let range = ByteRange(lower, attempt.position)
-        guard attempt.isDisbelieved || !attempt.isAccepted else {
-            self[attempt.plan.source].brought.insert(range)
-            return []
+        let trusted = attempt.isAccepted ? min(attempt.position, attempt.dismissedAt ?? .max) : lower
+        if trusted > lower, !attempt.isDisbelieved {
+            self[attempt.plan.source].brought.insert(ByteRange(lower, trusted))
         }
-        return ledger.written.gaps(in: range).map { .withdraw($0) }
+        guard attempt.isDisbelieved || !attempt.isAccepted || attempt.plan.question.rung == .checksum else { return [] }
+        var actions: [TransferAction] = []
+        if trusted < attempt.position {
+            let late = ledger.written.intersection(ByteRange(trusted, attempt.position))
+            for range in late.ranges {
+                ledger.withdraw(range)
+                actions.append(.withdraw(range))
+            }
+            if !late.isEmpty { contentGeneration += 1 }
+        }
+        guard attempt.isDisbelieved || !attempt.isAccepted else { return actions }
+        return actions + ledger.written.gaps(in: ByteRange(lower, attempt.position)).map { .withdraw($0) }
     }
 
     mutating func mirrorEnded(
@@ -301,7 +317,10 @@ extension TransferStateMachine {
     }
 
     private func leftOutNotice(_ url: HTTPURL, _ reason: String) -> TransferAction {
-        let shown = reason.hasPrefix("\(url): ") ? reason : "\(url): \(reason)"
+        // What an answer was judged to be names the first URL, whoever gave it.
+        let names = ["\(url): ", "\(terms.source): "]
+        let plain = names.first { reason.hasPrefix($0) }.map { String(reason.dropFirst($0.count)) } ?? reason
+        let shown = "\(url): \(plain)"
         return .notice(TransferNotice(.warning, .sourceLeftOut, "\(shown); going on without it"))
     }
 

@@ -131,6 +131,7 @@ extension TransferStateMachine {
     mutating func dismiss(_ id: AttemptID) -> [TransferAction] {
         guard let index = attempts.firstIndex(where: { $0.id == id }), !attempts[index].isDismissed else { return [] }
         attempts[index].isDismissed = true
+        attempts[index].dismissedAt = attempts[index].position
         if !terms.isStream { ledger.release(id) }
         return [.cancel(id)]
     }
