@@ -46,6 +46,11 @@ static inline CURLcode ccurl_set_socket_callback(CURL *_Nonnull handle,
     return curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, callback);
 }
 
+static inline CURLcode ccurl_set_close_socket_callback(CURL *_Nonnull handle,
+                                                       int (*_Nonnull callback)(void *_Nullable, curl_socket_t)) {
+    return curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, callback);
+}
+
 static inline CURLcode ccurl_set_open_socket_callback(CURL *_Nonnull handle,
                                                       curl_socket_t (*_Nonnull callback)(void *_Nullable, curlsocktype,
                                                                                          struct curl_sockaddr *_Nullable)) {
@@ -145,12 +150,13 @@ static inline void ccurl_name_thread(const char *_Nonnull name) { prctl(PR_SET_N
 static inline int ccurl_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 static inline int ccurl_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
-/// Watches `descriptor` for the given events, whether it was watched before or not; 0 events: no more.
-static inline int ccurl_epoll_watch(int poll, int descriptor, uint32_t events, uint64_t tag) {
+/// Watches `descriptor` for the given events, whether it was watched before or not, which `is_new` takes a guess at; 0
+/// events: no more.
+static inline int ccurl_epoll_watch(int poll, int descriptor, uint32_t events, uint64_t tag, _Bool is_new) {
     struct epoll_event event = {.events = events};
     event.data.u64 = tag;
     if (events == 0) return epoll_ctl(poll, EPOLL_CTL_DEL, descriptor, &event);
-    if (epoll_ctl(poll, EPOLL_CTL_MOD, descriptor, &event) == 0) return 0;
-    return epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event);
+    if (epoll_ctl(poll, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) == 0) return 0;
+    return epoll_ctl(poll, is_new ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event);
 }
 #endif

@@ -7,6 +7,7 @@ internal import TowlineEngine
 /// Created, used and dropped on that thread; nothing here is locked.
 final class AttemptLoop {
     private let poll: EventPoll
+    private let watch: SocketWatch
     private let bufferSize: Int
     private let attemptDidEnd: () -> Void
 
@@ -24,6 +25,7 @@ final class AttemptLoop {
 
     init(poll: EventPoll, bufferSize: Int, attemptDidEnd: @escaping () -> Void) {
         self.poll = poll
+        watch = SocketWatch(poll: poll)
         self.bufferSize = bufferSize
         self.attemptDidEnd = attemptDidEnd
     }
@@ -33,6 +35,7 @@ final class AttemptLoop {
     /// - Returns: whether the thread was woken up for commands.
     func turn() -> Bool {
         let woken = poll.wait(milliseconds: timeToWait()) { event in
+            guard watch.isWanted(event.descriptor) else { return }
             // A pool that was closed a moment ago may have left an event behind.
             guard let pool = pools.first(where: { $0.tag == event.tag }) else { return poll.forget(event.descriptor) }
             act(on: pool) { pool throws(TransportFailure) in
@@ -132,7 +135,7 @@ final class AttemptLoop {
         if let known { return known }
         lastTag &+= 1
         if lastTag == EventPoll.alarmTag { lastTag = 1 }
-        let pool = try ConnectionPool(options: options, isShared: isShared, tag: lastTag, poll: poll)
+        let pool = try ConnectionPool(options: options, isShared: isShared, tag: lastTag, watch: watch)
         pools.append(pool)
         return pool
     }

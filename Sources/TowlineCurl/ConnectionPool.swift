@@ -26,7 +26,7 @@ final class ConnectionPool {
     /// Since when no attempt runs.
     private(set) var idleSince = MonotonicTime.now
 
-    private let poll: EventPoll
+    private let watch: SocketWatch
     private let share: UnsafeMutableRawPointer
     private var idleHandles: [EasyHandle] = []
     private var connectionLimit = 128
@@ -35,7 +35,7 @@ final class ConnectionPool {
     private static let maximumIdleHandles = 64
 
     /// Throws `local` if a file named in the options cannot be read, or memory ran out.
-    init(options: ConnectionOptions, isShared: Bool, tag: UInt32, poll: EventPoll) throws(TransportFailure) {
+    init(options: ConnectionOptions, isShared: Bool, tag: UInt32, watch: SocketWatch) throws(TransportFailure) {
         try Self.check(options)
         guard CurlLibrary.initialisation == CURLE_OK, let multi = curl_multi_init() else {
             throw TransportFailure(.local, "libcurl cannot be initialised")
@@ -47,7 +47,7 @@ final class ConnectionPool {
         self.options = options
         self.isShared = isShared
         self.tag = tag
-        self.poll = poll
+        self.watch = watch
         self.multi = multi
         self.share = share
         setUp()
@@ -101,6 +101,7 @@ final class ConnectionPool {
         if let handle = idleHandles.popLast() { return handle }
         guard let handle = EasyHandle() else { return nil }
         _ = ccurl_set_pointer(handle.pointer, CURLOPT_SHARE, share)
+        handle.tellSockets(to: watch)
         options.apply(to: handle)
         // The first connection is waited for, rather than one more opened beside it.
         if isShared { handle.set(CURLOPT_PIPEWAIT, 1) }
@@ -181,10 +182,10 @@ final class ConnectionPool {
             case CURL_POLL_OUT: interest = .write
             case CURL_POLL_INOUT: interest = [.read, .write]
             default:
-                pool.poll.forget(socket)
+                pool.watch.dismiss(socket)
                 return 0
             }
-            return pool.poll.watch(socket, for: interest, tag: pool.tag) ? 0 : -1
+            return pool.watch.want(interest, of: socket, tag: pool.tag) ? 0 : -1
         }
 
     private static let timerChanged: @convention(c) (UnsafeMutableRawPointer?, Int, UnsafeMutableRawPointer?) -> Int32 =

@@ -6,9 +6,24 @@ extension EasyHandle {
     /// A new socket must not leak into processes that the application starts: this libcurl opens it without
     /// `SOCK_CLOEXEC`.
     static let socketMade: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t, curlsocktype) -> Int32 = {
-        _, socket, _ in
+        context, socket, _ in
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
+        if let context { Unmanaged<SocketWatch>.fromOpaque(context).takeUnretainedValue().opened(socket) }
         return Int32(CURL_SOCKOPT_OK)
+    }
+
+    private static let socketCloses: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t) -> Int32 = {
+        context, socket in
+        if let context { Unmanaged<SocketWatch>.fromOpaque(context).takeUnretainedValue().closed(socket) }
+        return Glibc.close(socket)
+    }
+
+    /// Tells of every socket that is made for a connection, and of its end. `watch` must outlive the connections.
+    func tellSockets(to watch: SocketWatch) {
+        let context = Unmanaged.passUnretained(watch).toOpaque()
+        _ = ccurl_set_pointer(pointer, CURLOPT_SOCKOPTDATA, context)
+        _ = ccurl_set_pointer(pointer, CURLOPT_CLOSESOCKETDATA, context)
+        _ = ccurl_set_close_socket_callback(pointer, Self.socketCloses)
     }
 
     /// Opens no socket for an address that is not public. What a name leads to is known here and not before: looking it up

@@ -36,7 +36,7 @@
             poll = ccurl_epoll_create()
             guard poll >= 0 else { return nil }
             alarm = ccurl_eventfd()
-            guard alarm >= 0, ccurl_epoll_watch(poll, alarm, EPOLLIN.rawValue, Self.data(alarm, Self.alarmTag)) == 0
+            guard alarm >= 0, ccurl_epoll_watch(poll, alarm, EPOLLIN.rawValue, Self.data(alarm, Self.alarmTag), true) == 0
             else {
                 Glibc.close(poll)
                 if alarm >= 0 { Glibc.close(alarm) }
@@ -47,13 +47,14 @@
 
         /// Watches `descriptor`, in place of what it was watched for before.
         ///
+        /// - Parameter isNew: whether it was not; a wrong guess costs a system call.
         /// - Returns: `false` if the kernel refuses, which it does for lack of memory alone.
-        func watch(_ descriptor: Int32, for interest: Interest, tag: UInt32) -> Bool {
-            ccurl_epoll_watch(poll, descriptor, interest.rawValue, Self.data(descriptor, tag)) == 0
+        func watch(_ descriptor: Int32, for interest: Interest, tag: UInt32, isNew: Bool) -> Bool {
+            ccurl_epoll_watch(poll, descriptor, interest.rawValue, Self.data(descriptor, tag), isNew) == 0
         }
 
         /// Watches `descriptor` no more. One that was closed is forgotten by the kernel already.
-        func forget(_ descriptor: Int32) { _ = ccurl_epoll_watch(poll, descriptor, 0, 0) }
+        func forget(_ descriptor: Int32) { _ = ccurl_epoll_watch(poll, descriptor, 0, 0, false) }
 
         /// Waits for events up to `milliseconds` (-1: without limit) and hands each to `body`.
         ///

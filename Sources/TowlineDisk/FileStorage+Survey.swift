@@ -230,7 +230,7 @@ extension FileStorage {
         }
         let sink = PartFile(
             file: part, folder: scene.folder, names: scene.names, journal: journal, queue: queue,
-            source: contents.metadata.record.source, boot: boot)
+            index: index(of: scene.folder), source: contents.metadata.record.source, boot: boot)
         return OpenPart(
             sink: sink, journal: journal, claims: journal.written, isDoubtful: isDoubtful, notices: scene.notices)
     }

@@ -81,7 +81,10 @@ package final class FileStorage: Storage {
     package func seemsVacant(_ place: Place) -> Bool {
         do throws(TowlineError) {
             let (folder, names) = try enter(place)
-            guard !index(of: folder).mayHoldLeftover(of: names.final) else { return false }
+            let index = index(of: folder)
+            guard !index.mayHoldLeftover(of: names.final) else { return false }
+            // What another process has given that name a moment ago is found when this one creates its file.
+            guard index.mayHold(names.final) else { return true }
             return try folder.status(of: names.final) == nil
         } catch {
             return false
@@ -91,8 +94,9 @@ package final class FileStorage: Storage {
     private func listing(of folder: Folder) -> JournalIndex.Listing? {
         guard let names = try? folder.names() else { return nil }
         let suffixes = PlaceNames(final: "")
-        var listing = JournalIndex.Listing()
+        var listing = JournalIndex.Listing(taken: NameFilter(expecting: names.count))
         for name in names {
+            listing.taken.insert(name)
             for suffix in [suffixes.part, suffixes.journal, suffixes.nextPart, suffixes.newJournal]
             where name.hasSuffix(suffix) { listing.leftovers.insert(String(name.dropLast(suffix.count))) }
             guard name.hasSuffix(suffixes.journal), let source = source(of: name, in: folder) else { continue }
@@ -101,7 +105,7 @@ package final class FileStorage: Storage {
         return listing
     }
 
-    private func index(of folder: Folder) -> JournalIndex {
+    func index(of folder: Folder) -> JournalIndex {
         indices.withLock { indices in
             if let known = indices.first(where: { $0.folder == folder.identity }) { return known.index }
             if indices.count >= 64 { indices = [] }
@@ -223,10 +227,11 @@ package final class FileStorage: Storage {
         if terms.reservesSpace, let length = record.representation.completeLength {
             try Preallocation.reserve(length, for: file, in: folder)
         }
-        if journal != nil { index(of: folder).add(record.source, names.final) }
+        let index = index(of: folder)
+        if journal != nil { index.add(record.source, names.final) }
         let part = PartFile(
-            file: file, folder: folder, names: names, journal: journal, queue: queue, source: record.source,
-            boot: boot, isNamed: isNamed)
+            file: file, folder: folder, names: names, journal: journal, queue: queue, index: index,
+            source: record.source, boot: boot, isNamed: isNamed)
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet())
     }
 

@@ -1,7 +1,7 @@
 import Synchronization
 internal import TowlineCore
 
-/// Which unfinished downloads lie in a directory, by where they came from.
+/// Which unfinished downloads lie in a directory, by where they came from, and which names something has there.
 ///
 /// A batch of a million files asks for each of them; reading the directory each time would cost more than everything
 /// else. What this process begins is entered at once; what others began is seen at the next reading, which comes after
@@ -13,12 +13,16 @@ final class JournalIndex: Sendable {
         var journals: [(source: String, name: String)] = []
         /// The final names of all files of which anything unfinished is there.
         var leftovers: Set<String> = []
+        /// Every name.
+        var taken: NameFilter
     }
 
     private struct State {
         var names: [String: Set<String>] = [:]
         /// `nil`: the directory could not be read.
         var leftovers: Set<String>?
+        /// `nil`: it could not be read.
+        var taken: NameFilter?
         var readAt: ContinuousClock.Instant?
         var cost = Duration.zero
     }
@@ -42,6 +46,7 @@ final class JournalIndex: Sendable {
                 let listing = read()
                 for (source, name) in listing?.journals ?? [] { state.names[source, default: []].insert(name) }
                 state.leftovers = listing?.leftovers
+                state.taken = listing?.taken
                 state.readAt = now
                 state.cost = ContinuousClock.now - now
             }
@@ -51,6 +56,14 @@ final class JournalIndex: Sendable {
 
     /// Whether something unfinished of the file may have been there at the last reading.
     func mayHoldLeftover(of name: String) -> Bool { state.withLock { $0.leftovers?.contains(name) ?? true } }
+
+    /// Whether something may have had that name at the last reading, or was given it by this process since then.
+    func mayHold(_ name: String) -> Bool { state.withLock { $0.taken?.mayContain(name) ?? true } }
+
+    /// This process gave a file that name.
+    func gave(_ name: String) {
+        state.withLock { $0.taken?.insert(name) }
+    }
 
     /// This process began a download.
     func add(_ source: String, _ name: String) {

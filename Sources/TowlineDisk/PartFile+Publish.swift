@@ -15,11 +15,10 @@ extension PartFile {
         }
         // What takes another file's place is to be durable with a name before it does.
         if terms.existing == .overwrite { try appear() }
-        let status = try intactStatus()
-        try settle(terms, status)
-        if let journal, !journal.part.isSameFile(as: status.identity) {
+        try settle(terms, try intactLength())
+        if let journal, case let identity = try file.identity(), !journal.part.isSameFile(as: identity) {
             // A part file that was copied: the next run finds it under its final name only by what is recorded.
-            try journal.adopt(status.identity)
+            try journal.adopt(identity)
         }
         let isQueued = terms.durable && !(journal == nil && folder.isInMemory)
         let given = isQueued ? try await nameDurably(terms.existing) : try rename(terms.existing)
@@ -28,6 +27,7 @@ extension PartFile {
             discard()
             return PublishedFile(path: folder.path(of: names.final), length: present?.size ?? 0, isForeign: true)
         }
+        index.gave(name)
         try await journal?.retireWaiting(as: .void)
         close()
         return PublishedFile(path: folder.path(of: name), length: terms.length)
@@ -63,11 +63,11 @@ extension PartFile {
     }
 
     /// Brings length, date and mark to what they are to be.
-    private func settle(_ terms: PublishTerms, _ status: FileStatus) throws(TowlineError) {
-        guard status.size >= terms.length, !mayLackBytes(upTo: terms.length) else {
+    private func settle(_ terms: PublishTerms, _ length: Int64) throws(TowlineError) {
+        guard length >= terms.length, !mayLackBytes(upTo: terms.length) else {
             throw TowlineError(.diskFailure, "\(file.path) is not whole; run again to fetch what is missing")
         }
-        if status.size > terms.length { try file.truncate(to: terms.length) }
+        if length > terms.length { try file.truncate(to: terms.length) }
         if let modified = terms.modified {
             let syscall = file.syscall
             let code = try file.call { syscall.setModified($0, modified) }

@@ -28,6 +28,8 @@ package final class PartFile: Sink {
     let names: PlaceNames
     let journal: JournalFile?
     let queue: SyncQueue
+    /// Hears of the final name.
+    let index: JournalIndex
     /// What the finished file is marked with: where it came from.
     let source: String
     /// The run of the machine.
@@ -35,16 +37,19 @@ package final class PartFile: Sink {
     private let hasher: PrefixHasher
     /// `false` until it gets its first name.
     private let isNamed: Atomic<Bool>
+    /// Where the bytes end that were written before.
+    private let unnamedEnd = Atomic<Int64>(0)
 
     init(
-        file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue, source: String,
-        boot: BootIdentity, isNamed: Bool = true
+        file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue,
+        index: JournalIndex, source: String, boot: BootIdentity, isNamed: Bool = true
     ) {
         self.file = file
         self.folder = folder
         self.names = names
         self.journal = journal
         self.queue = queue
+        self.index = index
         self.source = source
         self.boot = boot
         hasher = PrefixHasher(file: file)
@@ -53,6 +58,7 @@ package final class PartFile: Sink {
 
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
         try file.write(bytes, at: offset)
+        if !hasName { unnamedEnd.max(offset + Int64(bytes.count), ordering: .relaxed) }
     }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int {
@@ -75,6 +81,13 @@ package final class PartFile: Sink {
         guard file.failedSyncs.load(ordering: .acquiring) > 0 else { return false }
         guard let journal else { return true }
         return !journal.written.contains(ByteRange(0, length))
+    }
+
+    /// The length of what is to be published, if that is still its own file.
+    ///
+    /// Nobody else comes to a file without a name: what was written to it is there.
+    func intactLength() throws(TowlineError) -> Int64 {
+        hasName ? try intactStatus().size : unnamedEnd.load(ordering: .relaxed)
     }
 
     package func checkIntact() throws(TowlineError) { _ = try intactStatus() }

@@ -13,8 +13,8 @@ package protocol Storage: AnyObject, Sendable {
     /// An unfinished download in `directory` whose journal names `source`, when its name is not known beforehand.
     func find(source: String, inDirectory directory: String) -> Place?
 
-    /// Whether nothing is at a place, neither a file nor anything unfinished of one, as far as the last reading of the directory tells:
-    /// `create` finds what came meanwhile. Cheaper than `survey` after `find` in the same directory.
+    /// Whether nothing is at a place, neither a file nor anything unfinished of one, as far as the last reading of the
+    /// directory tells and what this storage has published since: `create` finds what came meanwhile. Cheaper than `survey` after `find` in the same directory.
     func seemsVacant(_ place: Place) -> Bool
 
     /// Creates part file and, unless `terms.journaled` is off, journal; takes the lock; reserves the space.
