@@ -43,7 +43,7 @@ extension TransferRun {
 
     private func start(_ plan: AttemptPlan) {
         var slot: (any JournalSlot)?
-        if plan.joinsDirectly {
+        if plan.joinsDirectly, !plan.isComparison {
             storing { () throws(TowlineError) in slot = try part?.journal?.claimSlot(at: plan.lease.lowerBound) }
         }
         if let slot { slots.append((plan.id, slot)) }

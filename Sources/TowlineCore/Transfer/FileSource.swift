@@ -25,8 +25,22 @@ struct FileSource: Sendable {
     /// It allows no more connections, for a while.
     var ceiling: Int?
     var ceilingEnd = Duration.zero
+    /// Whether it has the primary's bytes, as far as a sample tells.
+    var sample = Sample.open
+    /// All of its bytes came, and no others, and the user's checksum does not match them.
+    var isRefuted = false
     /// What came from there and was written.
     var brought = ByteRangeSet()
+
+    /// What came of asking a mirror for bytes that are there.
+    enum Sample: Sendable {
+        /// Nobody asked yet.
+        case open
+        case same
+        case differs
+        /// It gives no sample.
+        case unknown
+    }
 
     init(_ url: HTTPURL) {
         self.url = url

@@ -94,4 +94,7 @@ package struct AttemptPlan: Hashable, Sendable {
     package var source = SourceID.primary
     /// Whether it may be one of several streams of a connection. Then nothing but a small file may come of it.
     package var sharesConnection = false
+
+    /// Whether it brings nothing, and only compares what comes with what is there.
+    package var isComparison: Bool { lease.isEmpty }
 }

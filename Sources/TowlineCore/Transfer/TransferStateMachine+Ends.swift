@@ -3,7 +3,9 @@ extension TransferStateMachine {
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
         guard let attempt = attempts.remove(id) else { return [] }
         ledger.release(id)
-        if let rate = attempt.estimator.rate { typicalRate = max(rate, (typicalRate ?? 0) * 0.75) }
+        if !attempt.plan.isComparison, let rate = attempt.estimator.rate {
+            typicalRate = max(rate, (typicalRate ?? 0) * 0.75)
+        }
         return noteSource(of: attempt) + follow(attempt, result, context)
     }
 

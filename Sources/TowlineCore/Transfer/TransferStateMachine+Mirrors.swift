@@ -20,7 +20,7 @@ extension TransferStateMachine {
     }
 
     /// By which rung a mirror's bytes are joined; `nil`: by none. A date proves nothing between two servers, however strong.
-    private var mirrorRung: ResponseQuestion.Rung? {
+    var mirrorRung: ResponseQuestion.Rung? {
         guard hasStorage, !replacesPart, contentCoding == nil, !tally.isConfirming, ledger.completeLength != nil,
             let representation
         else { return nil }
@@ -61,7 +61,7 @@ extension TransferStateMachine {
     }
 
     /// How many connections a mirror may have now: those of other downloads to its host count, as the primary's do.
-    private func room(at index: Int, _ context: TransferContext) -> Int {
+    func room(at index: Int, _ context: TransferContext) -> Int {
         let mirror = mirrors[index]
         guard mirror.leftOut == nil, mirror.notBefore ?? .zero <= context.now else { return 0 }
         let ceiling = mirror.ceiling(at: context.now) ?? budget.hostShare
@@ -180,7 +180,7 @@ extension TransferStateMachine {
         notBefore = context.now + terms.retry.backoff.delay(failures: primary.failures, jitter: context.jitter)
     }
 
-    private mutating func promote(_ index: Int) -> [TransferAction] {
+    mutating func promote(_ index: Int) -> [TransferAction] {
         swap(&primary, &mirrors[index])
         resolved = primary.resolved
         // What was found of ranges was of the other server.
@@ -235,7 +235,7 @@ extension TransferStateMachine {
     ///   had brought by then, and that were hashed.
     mutating func noteSource(of attempt: Attempt) -> [TransferAction] {
         guard !mirrors.isEmpty else { return [] }
-        if let rate = attempt.estimator.rate { self[attempt.plan.source].rate = rate }
+        if !attempt.plan.isComparison, let rate = attempt.estimator.rate { self[attempt.plan.source].rate = rate }
         let lower = attempt.plan.lease.lowerBound
         guard attempt.plan.source != .primary, attempt.position > lower else { return [] }
         let trusted = attempt.isAccepted ? min(attempt.position, attempt.dismissedAt ?? .max) : lower
@@ -261,6 +261,7 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         let hasBrought = attempt.isAccepted && attempt.position > attempt.plan.lease.lowerBound
         if hasBrought { mirrors[index].failures = 0 }
+        if attempt.plan.isComparison, case .complete = result { return compared(attempt, index) }
         switch result {
         case .overlapDiffers: return condemn(index)
         case .failed(let failure):
@@ -322,68 +323,5 @@ extension TransferStateMachine {
         let plain = names.first { reason.hasPrefix($0) }.map { String(reason.dropFirst($0.count)) } ?? reason
         let shown = "\(url): \(plain)"
         return .notice(TransferNotice(.warning, .sourceLeftOut, "\(shown); going on without it"))
-    }
-
-    /// A mirror's bytes are not those of the others.
-    mutating func condemn(_ index: Int) -> [TransferAction] {
-        if terms.isStream, !mirrors[index].brought.isEmpty {
-            return fail(
-                TowlineError(
-                    .invalidResponse,
-                    "\(mirrors[index].url): its bytes are not those of the others, and went to standard output already")
-            )
-        }
-        return leaveOut(index, "its bytes are not those of the others") + withdrawAll(from: index)
-    }
-
-    /// What a mirror brought, and what it is bringing, so far.
-    func bytes(from index: Int) -> ByteRangeSet {
-        var bytes = mirrors[index].brought
-        for attempt in attempts where attempt.plan.source == .mirror(index) && attempt.isAccepted {
-            bytes.insert(ByteRange(attempt.plan.lease.lowerBound, max(attempt.plan.lease.lowerBound, attempt.position)))
-        }
-        return bytes
-    }
-
-    /// What a mirror brought is not believed, and what it is bringing neither.
-    private mutating func withdrawAll(from index: Int) -> [TransferAction] {
-        let suspect = bytes(from: index)
-        var actions: [TransferAction] = []
-        for attempt in attempts where attempt.plan.source == .mirror(index) {
-            attempts.change(attempt.id) { $0.isDisbelieved = true }
-            actions += dismiss(attempt.id)
-        }
-        mirrors[index].brought = ByteRangeSet()
-        return actions + withdraw(suspect)
-    }
-
-    private mutating func withdraw(_ suspect: ByteRangeSet) -> [TransferAction] {
-        guard !suspect.isEmpty else { return [] }
-        contentGeneration += 1
-        for range in suspect.ranges { ledger.withdraw(range) }
-        let size = ByteCountText.format(suspect.count)
-        let text = "\(size) came from a mirror and are not of this file; fetching them again"
-        return suspect.ranges.map { .withdraw($0) } + [.notice(TransferNotice(.warning, .retrying, text))]
-    }
-
-    /// The checksum does not match, and some bytes came from mirrors: those are fetched from the primary.
-    ///
-    /// - Returns: `nil` if it must be something else.
-    mutating func doubtMirrors() -> [TransferAction]? {
-        guard !mirrors.isEmpty, !terms.isStream, primary.leftOut == nil else { return nil }
-        var suspect = ByteRangeSet()
-        for index in mirrors.indices {
-            suspect.formUnion(mirrors[index].brought)
-            mirrors[index].brought = ByteRangeSet()
-            let error = TowlineError(.checksumMismatch, "\(mirrors[index].url): the checksum does not match")
-            mirrors[index].leftOut = mirrors[index].leftOut ?? error
-        }
-        guard suspect.isEmpty else {
-            phase = .running
-            return withdraw(suspect)
-        }
-        // What an earlier run took from mirrors is not told apart any more.
-        guard resumedBytes > 0, tally.restarts == 0 else { return nil }
-        return startOver(because: "the checksum says that the bytes are not one file", isChange: false)
     }
 }

@@ -53,7 +53,7 @@ extension TransferStateMachine {
             guard asksPrimary, let gap = ledger.missing.first else { return [] }
             return start(gap, context)
         }
-        let served = dismissBeaten() + serveReaders(context) + shed() + tellFinding(context)
+        let served = dismissBeaten() + compareMirrors(context) + serveReaders(context) + shed() + tellFinding(context)
         // All downloads of a host share what one may have; each has one connection at least.
         let room = budget.hostShare - otherConnections(context) - liveCount
         return served + grow(by: min(budget.target - liveCount, room), context)

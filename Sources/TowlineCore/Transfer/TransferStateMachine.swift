@@ -352,6 +352,7 @@ package struct TransferStateMachine: Sendable {
             return startOver(because: "the checksum says that the joined bytes are not one file", isChange: false)
         }
         let mine = mismatches.contains { $0.expected == terms.checksum }
+        if mine, let actions = replacePrimary() { return actions }
         let whose = mine ? "the checksum" : "the server's own checksum"
         let values = mismatches.map(\.description).joined(separator: "; ")
         let error = TowlineError(

@@ -34,6 +34,8 @@ private struct Behaviour {
     var ignoresRanges = false
 
     var isWell: Bool { isRight && hasTag && !isDead && !isMissing && !ignoresRanges }
+    /// It needs no patience either.
+    var isSteady: Bool { isWell && failing == 0 && breaking == 0 }
 }
 
 /// One download and everything around it.
@@ -66,7 +68,7 @@ private struct World {
             var behaviour = Behaviour()
             behaviour.failing = [0, 0, 20, 60][random.below(4)]
             behaviour.breaking = [0, 10, 40][random.below(3)]
-            switch random.below(number == 0 ? 7 : 8) {
+            switch random.below(number == 0 && !hasChecksum ? 7 : 8) {
             case 0: behaviour.isDead = true
             case 1: behaviour.isMissing = true
             case 6: behaviour.ignoresRanges = true
@@ -85,10 +87,10 @@ private struct World {
         let firstWorks = !first.isDead && !first.isMissing
         let othersAreRight = others.allSatisfy { $0.isRight && !$0.ignoresRanges }
         // One that fails before its first byte lets another say what the file is.
-        let isSteady = first.failing == 0 && first.breaking == 0
         mustSucceed =
             firstWorks
-            ? first.isWell && (isSteady || othersAreRight) : others.contains(where: \.isWell) && othersAreRight
+            ? first.isWell && (first.isSteady || othersAreRight) || hasChecksum && others.contains(where: \.isSteady)
+            : others.contains(where: \.isWell) && (othersAreRight || hasChecksum && others.contains(where: \.isSteady))
         let (connections, checksum) = (1 + random.below(6), hasChecksum)
         script = try TransferScript { terms in
             if let url = try? HTTPURL(parsing: "https://s0.example/f") { terms.source = url }
@@ -243,7 +245,10 @@ private struct World {
         guard plan.joinsDirectly, answered.contains(plan.id), plan.overlap > 0 else { return }
         let seam = ByteRange(plan.lease.lowerBound - plan.overlap, plan.lease.lowerBound)
         let isEqual = source.isRight ? wrong.intersection(seam).isEmpty : wrong.contains(seam)
-        if !isEqual, !cancelled.contains(plan.id) { end(plan: plan.id, .overlapDiffers) }
+        if !isEqual, !cancelled.contains(plan.id) { return end(plan: plan.id, .overlapDiffers) }
+        if plan.isComparison {
+            script.progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: plan.overlap)
+        }
     }
 
     private mutating func write(_ plan: AttemptPlan, atMost count: Int64, respectingLease: Bool) {

@@ -51,6 +51,9 @@ struct TransferMirrorFailureTests {
             for plan in running where lease(plan, script)?.isEmpty == true { script.end(plan, .stopped) }
             for plan in script.plans where script.progress[plan.id]?.position == nil && lease(plan, script) != nil {
                 answer(plan, in: &script)
+                guard plan.isComparison else { continue }
+                script.progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: plan.overlap)
+                script.end(plan, .complete(.delimited))
             }
             let ranges = script.machine.ledger.leases.filter { !$0.range.isEmpty }
             for one in ranges {

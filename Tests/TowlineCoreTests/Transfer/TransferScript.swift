@@ -19,6 +19,8 @@ struct TransferScript {
     var plans: [AttemptPlan] = []
     /// Everything the machine ever said.
     var actions: [TransferAction] = []
+    /// How many times a part file was prepared.
+    var prepared = 0
     /// What the last event led to.
     var fresh: [TransferAction] = []
 
@@ -44,6 +46,7 @@ struct TransferScript {
             progress[plan.id] = AttemptProgress(position: nil, received: 0)
         }
         if case .ended(let id, _) = event { progress[id] = nil }
+        if case .prepared = event { prepared += 1 }
         return fresh
     }
 

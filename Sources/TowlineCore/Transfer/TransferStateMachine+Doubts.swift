@@ -1,0 +1,134 @@
+/// Whose bytes are right, where several sources give some: what tells, and what follows.
+///
+/// Before the checksum of the whole speaks at the end, and where only a tag does, a sample is compared: each mirror is
+/// asked once for some bytes that the primary has just brought. One that has others is left out before it has brought
+/// much, and is there if it turns out that the primary was wrong.
+extension TransferStateMachine {
+    // MARK: The sample
+
+    /// Asks each mirror that works, and was not asked yet, for bytes that the primary has brought.
+    mutating func compareMirrors(_ context: TransferContext) -> [TransferAction] {
+        guard !mirrors.isEmpty, mirrorRung != nil, let end = sampleEnd else { return [] }
+        var actions: [TransferAction] = []
+        for index in mirrors.indices where mirrors[index].sample == .open && mirrors[index].hasWorked {
+            let isUnderWay = live.contains { $0.plan.source == .mirror(index) && $0.plan.isComparison }
+            let origin = mirrors[index].resolved.origin
+            guard !isUnderWay, live.count(where: { $0.plan.url.origin == origin }) < room(at: index, context) else {
+                continue
+            }
+            actions += start(ByteRange(end, end), from: .mirror(index), context)
+        }
+        return actions
+    }
+
+    /// Where the bytes end that the primary brought last.
+    private var sampleEnd: Int64? {
+        let ends = live.filter { attempt in
+            attempt.plan.source == .primary && attempt.isAccepted && !attempt.isDisbelieved
+                && attempt.position - attempt.plan.lease.lowerBound >= Self.weakOverlap
+        }
+        return ends.map(\.position).filter { ledger.writtenBefore($0) >= Self.weakOverlap }.max()
+    }
+
+    /// A mirror has given its sample, and no byte of it differed.
+    mutating func compared(_ attempt: Attempt, _ index: Int) -> [TransferAction] {
+        // One that answers with less than it was asked for is not asked for ever.
+        mirrors[index].sample = attempt.received >= attempt.plan.overlap ? .same : .unknown
+        return []
+    }
+
+    // MARK: Doubts
+
+    /// A mirror's bytes are not those of the others.
+    mutating func condemn(_ index: Int) -> [TransferAction] {
+        if terms.isStream, !mirrors[index].brought.isEmpty {
+            return fail(
+                TowlineError(
+                    .invalidResponse,
+                    "\(mirrors[index].url): its bytes are not those of the others, and went to standard output already")
+            )
+        }
+        mirrors[index].sample = .differs
+        return leaveOut(index, "its bytes are not those of the others") + withdrawAll(from: index)
+    }
+
+    /// What a mirror brought, and what it is bringing, so far.
+    func bytes(from index: Int) -> ByteRangeSet {
+        var bytes = mirrors[index].brought
+        for attempt in attempts where attempt.plan.source == .mirror(index) && attempt.isAccepted {
+            bytes.insert(ByteRange(attempt.plan.lease.lowerBound, max(attempt.plan.lease.lowerBound, attempt.position)))
+        }
+        return bytes
+    }
+
+    /// What a mirror brought is not believed, and what it is bringing neither.
+    private mutating func withdrawAll(from index: Int) -> [TransferAction] {
+        let suspect = bytes(from: index)
+        var actions: [TransferAction] = []
+        for attempt in attempts where attempt.plan.source == .mirror(index) {
+            attempts.change(attempt.id) { $0.isDisbelieved = true }
+            actions += dismiss(attempt.id)
+        }
+        mirrors[index].brought = ByteRangeSet()
+        return actions + withdraw(suspect, "came from it and are fetched again")
+    }
+
+    private mutating func withdraw(_ suspect: ByteRangeSet, _ what: String) -> [TransferAction] {
+        guard !suspect.isEmpty else { return [] }
+        contentGeneration += 1
+        for range in suspect.ranges { ledger.withdraw(range) }
+        let size = ByteCountText.format(suspect.count)
+        let notice = TransferNotice(.warning, .retrying, "\(size) \(what)")
+        return suspect.ranges.map { .withdraw($0) } + [.notice(notice)]
+    }
+
+    /// The checksum does not match, and some bytes came from mirrors: those are fetched from the primary.
+    ///
+    /// - Returns: `nil` if it must be something else.
+    mutating func doubtMirrors() -> [TransferAction]? {
+        guard !mirrors.isEmpty, !terms.isStream, primary.leftOut == nil else { return nil }
+        var suspect = ByteRangeSet()
+        for index in mirrors.indices {
+            suspect.formUnion(mirrors[index].brought)
+            mirrors[index].brought = ByteRangeSet()
+            let error = TowlineError(.checksumMismatch, "\(mirrors[index].url): the checksum does not match")
+            mirrors[index].leftOut = mirrors[index].leftOut ?? error
+        }
+        guard suspect.isEmpty else {
+            phase = .running
+            return withdraw(
+                suspect, "came from mirrors, and the checksum does not match; fetching them from \(primary.url)")
+        }
+        // What an earlier run took from mirrors is not told apart any more.
+        guard resumedBytes > 0, tally.restarts == 0 else { return nil }
+        return startOver(because: "the checksum says that the bytes are not one file", isChange: false)
+    }
+
+    /// The primary's bytes alone do not match the user's checksum: a mirror that may have others takes its place.
+    ///
+    /// Not one whose sample was the same: the checksum itself is wrong then, or both are, and a whole download would tell
+    /// nobody.
+    ///
+    /// - Returns: `nil` if there is none.
+    mutating func replacePrimary() -> [TransferAction]? {
+        guard !terms.isStream, tally.restarts < Self.restartLimit else { return nil }
+        let error = TowlineError(.checksumMismatch, "\(primary.url): the checksum does not match")
+        let next = mirrors.indices.first { index in
+            let mirror = mirrors[index]
+            guard mirror.sample != .same, !mirror.isRefuted else { return false }
+            let isReachable = mirror.hasWorked || mirror.failures == 0
+            return mirror.leftOut.map { mirror.sample == .differs || $0.code == .checksumMismatch && isReachable }
+                ?? isReachable
+        }
+        guard let next, primary.leftOut == nil else { return nil }
+        (primary.leftOut, primary.isRefuted) = (error, true)
+        for index in mirrors.indices where !mirrors[index].isRefuted {
+            if mirrors[index].sample == .differs || mirrors[index].leftOut?.code == .checksumMismatch {
+                mirrors[index].leftOut = nil
+            }
+            mirrors[index].sample = .open
+        }
+        let wrong = primary.url
+        return promote(next) + startOver(because: "the bytes from \(wrong) do not match the checksum", isChange: false)
+    }
+}
