@@ -58,8 +58,8 @@ struct MirrorTests {
         }
     }
 
-    /// Row 57, where the tag lies or another proof was asked for: the checksum finds it, and what came from there is
-    /// fetched from the primary.
+    /// Row 57, where the tag lies or another proof was asked for: a sample finds it, and what came from there is fetched
+    /// from the primary.
     @Test(arguments: ["2-8000000", "1-8000000"]) func row57OtherBytes(_ tag: String) async throws {
         let wrong = Resource(Version(seed: 2, length: Self.length, etag: .strong(tag)), rate: 8_000_000)
         try await with(wrong) { site, other, terms in
@@ -69,8 +69,34 @@ struct MirrorTests {
                 $0.checksum = sum
             }
             try site.expectFile(outcome, Version(length: Self.length))
-            #expect(served(other) > 0)
+            #expect(served(other) > 0 && served(other) < 2_000_000)
             #expect(site.served < Self.length + 1_000_000, "what the primary brought is kept")
+        }
+    }
+
+    /// Row 57 where nothing but the tag is there to tell, and it lies.
+    @Test func row57OtherBytesUnderOneTag() async throws {
+        let wrong = Resource(Version(seed: 2, length: Self.length, etag: .strong("1-8000000")), rate: 8_000_000)
+        try await with(wrong) { site, other, terms in
+            let outcome = try await site.download { terms(&$0) }
+            try site.expectFile(outcome, Version(length: Self.length))
+            #expect(leftOut(outcome) == 1)
+            #expect(served(other) > 0 && served(other) < 2_000_000)
+        }
+    }
+
+    /// The checksum is the mirror's: the primary's bytes go, all of them, and the mirror's are published.
+    @Test(arguments: [length, 1000]) func theFirstURLIsWrong(_ primaryLength: Int64) async throws {
+        let wrong = Resource(Version(seed: 2, length: primaryLength), rate: 8_000_000)
+        try await with(Resource(length: Self.length, rate: 8_000_000), primary: wrong) { site, other, terms in
+            let sum = try checksum()
+            let outcome = try await site.download {
+                terms(&$0)
+                $0.checksum = sum
+            }
+            try site.expectFile(outcome, Version(length: Self.length))
+            #expect(outcome.notices.count { $0.kind == .restarted } == 1)
+            #expect(site.served < Self.length + 1_000_000)
         }
     }
 

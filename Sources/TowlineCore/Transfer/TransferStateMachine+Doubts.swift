@@ -123,6 +123,11 @@ extension TransferStateMachine {
         guard let next, primary.leftOut == nil else { return nil }
         (primary.leftOut, primary.isRefuted) = (error, true)
         for index in mirrors.indices where !mirrors[index].isRefuted {
+            if mirrors[index].sample == .same {
+                mirrors[index].isRefuted = true
+                mirrors[index].leftOut = mirrors[index].leftOut ?? error
+                continue
+            }
             if mirrors[index].sample == .differs || mirrors[index].leftOut?.code == .checksumMismatch {
                 mirrors[index].leftOut = nil
             }

@@ -357,7 +357,7 @@ package struct TransferStateMachine: Sendable {
         let values = mismatches.map(\.description).joined(separator: "; ")
         let error = TowlineError(
             .checksumMismatch,
-            "\(terms.source): the bytes do not match \(whose): \(values); "
+            "\(primary.url): the bytes do not match \(whose): \(values); "
                 + (terms.isStream ? "they went to standard output already" : "they are not published"))
         phase = .draining(.end(.failed(error)))
         return (terms.isStream ? [] : [.setAside]) + drained()
