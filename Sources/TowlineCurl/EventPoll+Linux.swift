@@ -36,7 +36,8 @@
             poll = ccurl_epoll_create()
             guard poll >= 0 else { return nil }
             alarm = ccurl_eventfd()
-            guard alarm >= 0, ccurl_epoll_watch(poll, alarm, EPOLLIN.rawValue, Self.data(alarm, Self.alarmTag), true) == 0
+            guard alarm >= 0,
+                ccurl_epoll_watch(poll, alarm, EPOLLIN.rawValue, Self.data(alarm, Self.alarmTag), true) == 0
             else {
                 Glibc.close(poll)
                 if alarm >= 0 { Glibc.close(alarm) }

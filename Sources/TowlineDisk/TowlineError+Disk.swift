@@ -66,6 +66,13 @@ extension TowlineError {
     }
 
     /// Something else is under the final name.
+    static func unusable(_ path: String) -> TowlineError {
+        TowlineError(
+            .unusableDestination,
+            "\(path) is no regular file: choose another name, or '-' for the standard output, which a shell leads anywhere"
+        )
+    }
+
     package static func occupied(_ path: String) -> TowlineError {
         TowlineError(
             .destinationExists,

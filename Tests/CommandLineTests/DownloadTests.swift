@@ -42,6 +42,33 @@ struct DownloadTests {
         await server.stop()
     }
 
+    /// Nothing is there to go on with, and nothing of the kind is said.
+    @Test func anInterruptedStandardOutputPromisesNothing() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(rate: 4 << 20)])
+        let run = try CommandRun(["get", "-o", "-", server.url("/data.bin")])
+        await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte / 2 }
+        run.signal(SIGINT)
+        let result = try await run.finish()
+        #expect(result.status == 130)
+        #expect(result.stderr.contains("standard output keeps nothing, so that the same command starts over"))
+        for promise in ["kept", "go on"] { #expect(!result.stderr.contains(promise), "\(result.stderr)") }
+        await server.stop()
+    }
+
+    /// A pipe or a device is what others write to or read from: no file may take its place.
+    @Test(arguments: ["fail", "skip", "overwrite", "rename"]) func aPipeStaysAPipe(_ policy: String) async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let place = try TestDirectory()
+        #expect(mkfifo(place.path("pipe"), 0o600) == 0)
+        let result = try await CommandRun.run(
+            ["get", "--if-exists", policy, "-o", "pipe", server.url("/data.bin")], directory: place.url)
+        #expect(result.status == 6)
+        #expect(result.stderr.contains("pipe is no regular file"), "\(result.stderr)")
+        #expect(place.names == ["pipe"])
+        #expect(server.log.requests.isEmpty)
+        await server.stop()
+    }
+
     @Test func jsonIsALinePerEvent() async throws {
         let server = try await FaultServer.start(["/data.bin": file(), "/none": file()])
         server.set(.always(.status(404)), for: "/none")

@@ -34,7 +34,9 @@ extension ResponseEvaluator {
     private static func refusal(_ status: Int, _ question: ResponseQuestion) -> TowlineError {
         let source = question.source
         switch status {
-        case 401: return TowlineError(.refusedByServer, "\(source): needs a user and a password (401)", status: 401)
+        case 401:
+            let what = question.sendsUser ? "refuses this user and password" : "needs a user and a password"
+            return TowlineError(.refusedByServer, "\(source): \(what) (401)", status: 401)
         case 403: return TowlineError(.refusedByServer, "\(source): access is forbidden (403)", status: 403)
         case 404: return TowlineError(.notFound, "\(source): no such file on the server (404)", status: 404)
         case 407:

@@ -221,7 +221,13 @@ extension TransferStateMachine {
             mirrors[index].resolved = mirrors[index].url
             return dismiss(id) + postpone(index, "the link no longer works (\(status))", nil, context)
         case .linkExpired(_, let error), .permanent(let error): return dismiss(id) + leaveOut(index, error.message)
-        case .changed(let reason, _): return dismiss(id) + leaveOut(index, "it has another file: \(reason)")
+        case .changed(let reason, let facts):
+            let length = facts?.representation.completeLength
+            guard mirrorRung == .ifRange, length == nil || length == ledger.completeLength else {
+                return dismiss(id) + leaveOut(index, "it has another file: \(reason)")
+            }
+            let text = "its ETag is another, so nothing proves that it has the same file (--checksum would)"
+            return dismiss(id) + leaveOut(index, text)
         case .askWithoutRange(let reason), .rangeRefused(let reason), .webPage(let reason):
             return dismiss(id) + leaveOut(index, reason)
         case .whole, .empty, .complete, .rangeIgnored:

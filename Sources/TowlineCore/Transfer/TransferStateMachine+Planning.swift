@@ -118,7 +118,8 @@ extension TransferStateMachine {
             case .start(var plan):
                 guard let lease = ledger.lease(of: plan.id), lease != plan.lease else { return action }
                 plan.lease = lease
-                plan.question = question(lease, overlap: plan.overlap, isFirst: false, from: plan.source)
+                plan.question = question(
+                    lease, overlap: plan.overlap, isFirst: false, from: plan.source, isOurs: plan.sendsCredentials)
                 plan.fields = fields(plan.question, isOurs: plan.sendsCredentials)
                 attempts.change(plan.id) { $0.plan = plan }
                 return .start(plan)
@@ -217,8 +218,10 @@ extension TransferStateMachine {
         guard joinRung != nil else {
             if mirrorsGoOn { return [] }
             return startOver(
-                because: "the server gives nothing that proves what is there to be the same file"
-                    + " (--checksum or --unsafe-resume would allow to go on)", isChange: false)
+                because: lacksRanges
+                    ? "the server does not offer ranges"
+                    : "the server gives nothing that proves what is there to be the same file"
+                        + " (--checksum or --unsafe-resume would allow to go on)", isChange: false)
         }
         guard let gap = ledger.missing.first else { return [] }
         return start(gap, context)
@@ -233,11 +236,12 @@ extension TransferStateMachine {
         nextID += 1
         let isFirst = representation == nil
         let overlap = isFirst ? 0 : overlap(before: lease.lowerBound, from: source)
-        let asked = question(
-            lease, overlap: overlap, isFirst: isFirst, from: source, atMost: shares ? SharingPolicy.smallLimit : nil)
         let target = url ?? (source == .primary ? resolved : self[source].resolved)
         // What is for the first origin goes nowhere that another source leads to.
         let isOurs = target.origin == terms.source.origin && self[source].url.origin == terms.source.origin
+        let asked = question(
+            lease, overlap: overlap, isFirst: isFirst, from: source, isOurs: isOurs,
+            atMost: shares ? SharingPolicy.smallLimit : nil)
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart, chain: chain,
@@ -258,7 +262,7 @@ extension TransferStateMachine {
     }
 
     private func question(
-        _ lease: ByteRange, overlap: Int64, isFirst: Bool, from source: SourceID, atMost: Int64? = nil
+        _ lease: ByteRange, overlap: Int64, isFirst: Bool, from source: SourceID, isOurs: Bool, atMost: Int64? = nil
     ) -> ResponseQuestion {
         let lower = lease.lowerBound - overlap
         let asked: ResponseQuestion.Asked
@@ -278,6 +282,7 @@ extension TransferStateMachine {
                 || representation?.mediaType == "application/xhtml+xml",
             source: terms.source)
         question.asksMirror = source != .primary
+        question.sendsUser = terms.hasUser && isOurs
         return question
     }
 

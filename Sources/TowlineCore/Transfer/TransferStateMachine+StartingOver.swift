@@ -15,6 +15,7 @@ extension TransferStateMachine {
 
     /// Why another transfer could not go on with what is held, in words.
     var startsOverBecause: String? {
+        if terms.isStream { return "standard output keeps nothing" }
         if contentCoding != nil { return "the server sends it coded" }
         if lacksRanges { return "the server does not offer ranges" }
         guard let representation, representation.validator == .none, checksums.isEmpty, !terms.unsafeResume else {

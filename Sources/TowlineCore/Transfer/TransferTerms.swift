@@ -26,6 +26,8 @@ package struct TransferTerms: Hashable, Sendable {
     package var mirrors: [HTTPURL] = []
     /// The user's own fields; they go to the first origin only.
     package var userFields = HTTPFields()
+    /// Whether a user and a password go to the first origin.
+    package var hasUser = false
 
     /// Defaults for a URL.
     package init(source: HTTPURL) { self.source = source }

@@ -41,7 +41,17 @@ struct PauseCommand: AsyncParsableCommand {
 
     @OptionGroup var downloads: NamedDownloads
 
-    func run() async throws { try await downloads.each { try await $0.act("pause", on: $1) } }
+    func run() async throws {
+        try await downloads.each { client, id in
+            var download = try await client.act("pause", on: id)
+            // What is under way comes to rest within moments; then it is told as it is.
+            for _ in 0..<40 where !download.state.isOver && download.state != Wire.State.paused {
+                try await Task.sleep(for: .milliseconds(50))
+                download = try await client.download(id)
+            }
+            return download
+        }
+    }
 }
 
 /// `tow resume`.

@@ -93,6 +93,17 @@ struct TransferMirrorTests {
 
     // MARK: Mirrors that are of no use
 
+    @Test("another tag is no other file, and it is said what would help")
+    func anotherTag() throws {
+        var script = try begun(2, mirrors: 1)
+        script.answer(script.plans[1], 200, [("Content-Length", "\(Self.length)"), ("ETag", "\"b\"")])
+        let notice = try #require(script.notices(.sourceLeftOut).first)
+        #expect(notice.message.contains("so nothing proves that it has the same file (--checksum would)"))
+        var other = try begun(2, mirrors: 1)
+        other.answer(other.plans[1], 200, [("Content-Length", "5"), ("ETag", "\"b\"")])
+        #expect(other.notices(.sourceLeftOut).first?.message.contains("it has another file") == true)
+    }
+
     @Test("a mirror whose range does not say how long the file is brings nothing")
     func noLength() throws {
         let script = try begun(2, checksum: true, mirrors: 1)
