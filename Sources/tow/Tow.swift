@@ -72,7 +72,9 @@ enum Tow {
         let code = TowCommand.exitCode(for: error)
         let text = TowCommand.fullMessage(for: error)
         guard code.isSuccess else {
-            leave(text, code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue)
+            leave(
+                Habit.answer(text, to: CommandLine.arguments.dropFirst()),
+                code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue)
         }
         var output = OutputDescriptor(STDOUT_FILENO)
         output.write(text + "\n")

@@ -25,6 +25,20 @@ struct MessageTests {
         #expect(!result.stderr.contains("URL does not"))
     }
 
+    /// Hands that know curl, wget or aria2.
+    @Test(arguments: [
+        (["get", "-c"], "Unknown option '-c': tow always goes on with what is there."),
+        (["get", "--retry=3"], "Unknown option '--retry': that is --max-tries."),
+        (["get", "-q", "-O"], "'-O': the server's name is what a file gets unless -o says another."),
+        ([], "'tow get http://a.test/' downloads it."), (["gett"], "'tow get http://a.test/' downloads it."),
+    ])
+    func aHabitIsAnsweredWithWhatDoesItHere(_ words: [String], _ expected: String) async throws {
+        let result = try await CommandRun.run(words + ["http://a.test/"])
+        #expect(result.status == 2)
+        #expect(result.stderr.contains(expected), "\(result.stderr)")
+        #expect(!result.stderr.contains("Did you mean"))
+    }
+
     @Test(arguments: [
         ("http://[::1/x", "the URL's IPv6 address has no ] at its end"),
         ("http://[::1", "the URL's IPv6 address has no ] at its end"),

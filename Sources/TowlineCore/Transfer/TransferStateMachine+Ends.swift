@@ -138,7 +138,9 @@ extension TransferStateMachine {
         waitsForServer = wait != nil
         if !mirrors.isEmpty, tally.failures < primary.failures, !beginsAnew { return [] }
         let who = mirrors.isEmpty ? "" : "\(primary.url): "
-        let text = "\(who)\(waitReason); next attempt in \(DurationText.format(delay))"
+        // Who is asked next, and when, is another matter where there are others.
+        let asksAnother = beginsAnew && mirrors.contains { $0.leftOut == nil }
+        let text = "\(who)\(waitReason)" + (asksAnother ? "" : "; next attempt in \(DurationText.format(delay))")
         return [.notice(TransferNotice(.info, .retrying, text))]
     }
 

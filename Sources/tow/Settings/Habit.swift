@@ -1,0 +1,38 @@
+import TowlineCore
+
+/// What people who come from curl, wget or aria2 type, and what does it here.
+enum Habit {
+    private static let words: [(habits: [String], here: String)] = [
+        (["-c", "--continue", "-C", "--continue-at"], "tow always goes on with what is there"),
+        (["-O", "--remote-name", "--remote-header-name"], "the server's name is what a file gets unless -o says another"),
+        (["-L", "--location"], "tow always follows redirects"),
+        (["-k", "--no-check-certificate"], "that is --insecure"),
+        (["-u", "--http-user"], "that is --user NAME:PASSWORD"),
+        (["-P", "--dir", "--directory-prefix", "--output-dir"], "that is -d"),
+        (["-s", "--split", "--max-connection-per-server", "-n", "--num-connections"], "that is -x"),
+        (["--silent", "--no-verbose"], "that is -q"),
+        (["--retry", "--tries", "-t", "-m"], "that is --max-tries"),
+        (["--max-concurrent-downloads", "--parallel-max", "-Z", "--parallel"], "that is -j, and several URLs are enough"),
+        (["--max-download-limit", "--max-overall-download-limit"], "that is --limit-rate"),
+    ]
+
+    /// What the parser says of a command line that it refused, with what does here what was meant, where that is known.
+    static func answer(_ text: String, to words: some Collection<String>) -> String {
+        if text.contains("nexpected argument"), words.first != GetShortcut.name,
+            let url = words.first(where: { $0.contains("://") })
+        {
+            return text + "\n'tow get \(TerminalSafeText.make(url))' downloads it."
+        }
+        for word in words.dropFirst() where words.first == GetShortcut.name {
+            let name = word.hasPrefix("--") ? String(word.prefix { $0 != "=" }) : word
+            let complaint = "Unknown option '\(name)'"
+            guard let known = Self.words.first(where: { $0.habits.contains(name) }),
+                let place = text.firstRange(of: complaint)
+            else { continue }
+            // What is only spelled alike is no help.
+            let rest = text[place.upperBound...].drop { $0 != "\n" }
+            return text[..<place.upperBound] + ": \(known.here)." + rest
+        }
+        return text
+    }
+}
