@@ -50,7 +50,8 @@ final class DownloadQueue: Sendable {
     private func apply(_ line: BatchEntry.Line, to settings: inout DownloadSettings) throws(TowlineError) {
         guard let setting = Setting(rawValue: line.name) else {
             let name = TerminalSafeText.make(line.name, width: 40)
-            throw problem(line.number, "there is no option '\(name)' for a single URL")
+            let here = Habit.setting(line.name).map { ": that is \($0.rawValue)" } ?? ""
+            throw problem(line.number, "there is no option '\(name)' for a single URL\(here)")
         }
         guard setting.isFlag == line.value.isEmpty else {
             throw problem(

@@ -4,7 +4,10 @@ import TowlineCore
 enum Habit {
     private static let words: [(habits: [String], here: String)] = [
         (["-c", "--continue", "-C", "--continue-at"], "tow always goes on with what is there"),
-        (["-O", "--remote-name", "--remote-header-name"], "the server's name is what a file gets unless -o says another"),
+        (
+            ["-O", "--remote-name", "--remote-header-name"],
+            "the server's name is what a file gets unless -o says another"
+        ),
         (["-L", "--location"], "tow always follows redirects"),
         (["-k", "--no-check-certificate"], "that is --insecure"),
         (["-u", "--http-user"], "that is --user NAME:PASSWORD"),
@@ -12,9 +15,23 @@ enum Habit {
         (["-s", "--split", "--max-connection-per-server", "-n", "--num-connections"], "that is -x"),
         (["--silent", "--no-verbose"], "that is -q"),
         (["--retry", "--tries", "-t", "-m"], "that is --max-tries"),
-        (["--max-concurrent-downloads", "--parallel-max", "-Z", "--parallel"], "that is -j, and several URLs are enough"),
+        (
+            ["--max-concurrent-downloads", "--parallel-max", "-Z", "--parallel"],
+            "that is -j, and several URLs are enough"
+        ),
         (["--max-download-limit", "--max-overall-download-limit"], "that is --limit-rate"),
     ]
+
+    /// What an option of aria2's lists (`aria2c -i`) is called here.
+    static func setting(_ name: String) -> Setting? {
+        switch name {
+        case "out": .output
+        case "dir": .directory
+        case "split", "max-connection-per-server": .connections
+        case "max-download-limit": .limitRate
+        default: nil
+        }
+    }
 
     /// What the parser says of a command line that it refused, with what does here what was meant, where that is known.
     static func answer(_ text: String, to words: some Collection<String>) -> String {
