@@ -12,18 +12,26 @@ final class BatchRoster: Sendable {
         var slot: BatchSlots.Slot?
     }
 
-    private struct Running: Sendable {
+    /// An entry that runs. What is asked of all of them stands in front: options take half a KiB.
+    private struct Running {
+        let number: Int
         let hash: Int
-        let item: Item
+        let entry: Entry
+    }
+
+    private final class Entry {
+        let download: DownloadOptions
         var mailbox: TransferMailbox?
         /// The same once more, in the list's order.
         var repeats: [Item] = []
+
+        init(_ download: DownloadOptions) { self.download = download }
     }
 
     /// So many that wait for one have given up their places; the list is read no faster than it is worked off.
     private static let mostWaiting = 1000
 
-    /// In the order in which they began; few, and never worth a table.
+    /// Few, and never worth a table.
     private let running = Mutex<[Running]>([])
 
     /// Takes an entry whose turn has come.
@@ -34,16 +42,16 @@ final class BatchRoster: Sendable {
         let hash = item.download.url.pathAndQuery.hashValue
         return running.withLock { running in
             let same = running.firstIndex {
-                $0.hash == hash && $0.item.download.url == item.download.url
-                    && $0.item.download.target == item.download.target
+                $0.hash == hash && $0.entry.download.url == item.download.url
+                    && $0.entry.download.target == item.download.target
             }
-            guard let same else {
-                running.append(Running(hash: hash, item: item))
+            guard let same = same.map({ running[$0].entry }) else {
+                running.append(Running(number: item.number, hash: hash, entry: Entry(item.download)))
                 return true
             }
             var item = item
-            if running[same].repeats.count >= Self.mostWaiting { item.slot = slot } else { slot.unused() }
-            running[same].repeats.append(item)
+            if same.repeats.count >= Self.mostWaiting { item.slot = slot } else { slot.unused() }
+            same.repeats.append(item)
             return false
         }
     }
@@ -51,8 +59,7 @@ final class BatchRoster: Sendable {
     /// Where to reach the transfer that runs for an entry that began.
     func reach(_ number: Int, by mailbox: TransferMailbox) {
         running.withLock { running in
-            guard let index = running.firstIndex(where: { $0.item.number == number }) else { return }
-            running[index].mailbox = mailbox
+            running.first { $0.number == number }?.entry.mailbox = mailbox
         }
     }
 
@@ -61,13 +68,15 @@ final class BatchRoster: Sendable {
     /// - Returns: what asked for the same meanwhile; `nil`: nothing, and the entry is gone.
     func next(after number: Int) -> Item? {
         running.withLock { running in
-            guard let index = running.firstIndex(where: { $0.item.number == number }) else { return nil }
-            guard running[index].repeats.isEmpty else { return running[index].repeats.removeFirst() }
-            running.remove(at: index)
+            guard let index = running.firstIndex(where: { $0.number == number }) else { return nil }
+            let entry = running[index].entry
+            guard entry.repeats.isEmpty else { return entry.repeats.removeFirst() }
+            running.swapAt(index, running.count - 1)
+            running.removeLast()
             return nil
         }
     }
 
     /// Every transfer that runs.
-    var mailboxes: [TransferMailbox] { running.withLock { $0.compactMap(\.mailbox) } }
+    var mailboxes: [TransferMailbox] { running.withLock { $0.compactMap(\.entry.mailbox) } }
 }

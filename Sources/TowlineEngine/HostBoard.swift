@@ -67,9 +67,6 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// The connections that paid off at the host; `nil` if no download has found out yet.
-    func usual(_ origin: HTTPURL.Origin) -> Int? { entries.withLock { $0[origin]?.usual } }
-
     /// A transfer wants connections of its own, which no more than `limit` may have at one time. If it may, `left` follows.
     func admit(_ origin: HTTPURL.Origin, limit: Int) -> Bool {
         entries.withLock { entries in
@@ -115,7 +112,7 @@ package final class HostBoard: Sendable {
         guard let entry = entries.withLock({ $0[origin] }) else { return Standing() }
         let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
         return Standing(
-            notBefore: entry.notBefore, ceiling: ceiling, connections: entry.connections,
+            notBefore: entry.notBefore, ceiling: ceiling, usual: entry.usual, connections: entry.connections,
             sharesConnections: entry.sharing.shares)
     }
 
@@ -123,6 +120,8 @@ package final class HostBoard: Sendable {
     struct Standing {
         var notBefore: Duration?
         var ceiling: Int?
+        /// The connections that paid off; `nil` if no download has found out yet.
+        var usual: Int?
         var connections = 0
         var sharesConnections = false
     }

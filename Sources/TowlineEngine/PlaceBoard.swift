@@ -13,9 +13,9 @@ final class PlaceBoard: Sendable {
     /// - Returns: whether it was free. Of several that come at once one gets it.
     func take(_ place: Place, by source: String) -> Bool {
         users.withLock { users in
-            guard users[place] == nil else { return false }
-            users[place] = source
-            return true
+            guard let other = users.updateValue(source, forKey: place) else { return true }
+            users[place] = other
+            return false
         }
     }
 

@@ -134,9 +134,13 @@ extension TransferRun {
     }
 
     private func occupy(_ place: Place, _ part: OpenPart) {
+        hold(place, part)
+        services.places.occupy(place, by: identity)
+    }
+
+    private func hold(_ place: Place, _ part: OpenPart) {
         self.part = part
         self.place = place
-        services.places.occupy(place, by: identity)
     }
 
     /// Something else has the name.
@@ -234,9 +238,7 @@ extension TransferRun {
     ///
     /// - Returns: `false` if it has to be looked at.
     private func fill(_ place: Place, _ plan: PreparePlan) throws(TowlineError) -> Bool {
-        guard let vacancy, vacancy.place == place, MonotonicClock.now - vacancy.seen < .seconds(1),
-            services.places.user(of: place) == nil
-        else { return false }
+        guard let vacancy, vacancy.place == place, MonotonicClock.now - vacancy.seen < .seconds(1) else { return false }
         self.vacancy = nil
         do throws(TowlineError) {
             try create(place, plan, requiresFreeName: true)
@@ -267,7 +269,7 @@ extension TransferRun {
             var terms = terms(plan)
             terms.requiresFreeName = requiresFreeName
             terms.isAtHand = delivered.flatMap { writer($0)?.holdsWhole } ?? false
-            occupy(place, try services.storage.create(place, record: fresh, terms: terms))
+            hold(place, try services.storage.create(place, record: fresh, terms: terms))
         } catch {
             services.places.leave(place)
             throw error

@@ -65,11 +65,11 @@ final class TransferRun {
         self.observer = observer
         limiter = RateLimiter(rate: options.rateLimit ?? 0)
         let block = Self.nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue
+        let host = services.board.standing(options.url.origin)
         machine = TransferStateMachine(
-            terms: TransferTerms(options), firstID: block << 32,
-            hostCeiling: services.board.ceiling(options.url.origin),
+            terms: TransferTerms(options), firstID: block << 32, hostCeiling: host.ceiling,
             // Found where no limit held bytes back.
-            hostUsual: limiter.rate > 0 || services.limiter.rate > 0 ? nil : services.board.usual(options.url.origin))
+            hostUsual: limiter.rate > 0 || services.limiter.rate > 0 ? nil : host.usual)
         ticker = Ticker { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
     }
 
