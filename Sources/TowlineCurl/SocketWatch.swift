@@ -1,13 +1,21 @@
+import Glibc
+
 /// What the sockets of an engine thread are watched for.
 ///
 /// Between two requests libcurl has a connection watched no more, and with the next for the same as before. A connection
 /// therefore stays with the kernel meanwhile, which saves three system calls for each small file; if something happens on
 /// it, which an idle one does at its end, it goes.
 ///
+/// Of a socket that is closed before it was connected libcurl does not tell (until 8.1, curl/curl#11439), and its number may
+/// be a resolver's next. So a socket counts as a connection from the first time that it is to be read from, if it is the one
+/// then that was made.
+///
 /// Confined to its engine thread.
 final class SocketWatch {
     private struct Socket {
-        /// Made for a connection, whose end is told: no other socket may stay once nobody asks about it.
+        /// The inode of what was made for a connection, until it is one.
+        var made: UInt64?
+        /// A connection, whose end is told: no other socket may stay once nobody asks about it.
         var isConnection = false
         /// What the kernel was told.
         var known: EventPoll.Interest = []
@@ -24,7 +32,7 @@ final class SocketWatch {
 
     /// A socket was made for a connection.
     func opened(_ descriptor: Int32) {
-        set(descriptor, Socket(isConnection: true))
+        set(descriptor, Socket(made: Self.inode(of: descriptor)))
     }
 
     /// The same was closed: the kernel has forgotten it, and its number may be another's from now on.
@@ -37,6 +45,10 @@ final class SocketWatch {
     /// - Returns: `false` if the kernel refuses, which it does for lack of memory alone.
     func want(_ interest: EventPoll.Interest, of descriptor: Int32, tag: UInt32) -> Bool {
         var socket = socket(descriptor)
+        if let made = socket.made, interest.contains(.read) {
+            socket.made = nil
+            socket.isConnection = Self.inode(of: descriptor) == made
+        }
         let isKnown = socket.known == interest && socket.tag == tag && socket.isConnection
         guard isKnown || poll.watch(descriptor, for: interest, tag: tag, isNew: socket.known.isEmpty) else {
             return false
@@ -65,6 +77,12 @@ final class SocketWatch {
         socket.known = []
         set(descriptor, socket)
         return false
+    }
+
+    /// Which socket that is: no number but this is told apart from the next one's.
+    private static func inode(of descriptor: Int32) -> UInt64? {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : nil
     }
 
     private func socket(_ descriptor: Int32) -> Socket {

@@ -97,8 +97,6 @@ extension FileStorage {
         guard let status = try scene.folder.status(of: scene.names.final) else {
             return .nothing(notices: scene.notices)
         }
-        // What takes a device's or a pipe's place takes it from everybody.
-        guard status.kind != .other else { throw .unusable(scene.folder.path(of: scene.names.final)) }
         guard status.kind == .regular, let file = try? scene.folder.open(scene.names.final, readOnly: true),
             let mark = FinishedMark(of: file, boot: scene.folder.boot(boot))
         else { return .occupied }

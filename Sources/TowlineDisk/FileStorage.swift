@@ -91,6 +91,11 @@ package final class FileStorage: Storage {
         }
     }
 
+    package func checkReplaceable(_ place: Place) throws(TowlineError) {
+        let (folder, names) = try enter(place)
+        if try folder.status(of: names.final)?.kind == .other { throw .unusable(folder.path(of: names.final)) }
+    }
+
     private func listing(of folder: Folder) -> JournalIndex.Listing? {
         guard let names = try? folder.names() else { return nil }
         let suffixes = PlaceNames(final: "")

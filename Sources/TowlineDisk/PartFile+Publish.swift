@@ -85,6 +85,8 @@ extension PartFile {
     private func rename(_ existing: ExistingPolicy) throws(TowlineError) -> String? {
         switch existing {
         case .overwrite:
+            // What takes its place takes it from everybody who reads and writes there.
+            if try folder.status(of: names.final)?.kind == .other { throw .unusable(folder.path(of: names.final)) }
             try folder.rename(names.part, over: names.final)
             return names.final
         case .skip:

@@ -65,14 +65,13 @@ extension TowlineError {
         disk("cannot set the modification time of", path, number)
     }
 
-    /// Something else is under the final name.
+    /// A pipe, a socket or a device is under the final name.
     static func unusable(_ path: String) -> TowlineError {
         TowlineError(
-            .unusableDestination,
-            "\(path) is no regular file: choose another name, or '-' for the standard output, which a shell leads anywhere"
-        )
+            .unusableDestination, "\(path) is a pipe or a device, whose place no file may take: choose another name")
     }
 
+    /// Something else is under the final name.
     package static func occupied(_ path: String) -> TowlineError {
         TowlineError(
             .destinationExists,

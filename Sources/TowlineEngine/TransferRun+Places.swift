@@ -147,8 +147,10 @@ extension TransferRun {
     private func decideOccupied(_ place: Place) throws(TowlineError) {
         switch options.existing {
         case .skip: early = .skipped(path: place.path)
-        case .overwrite, .rename: break
+        case .rename: break
+        case .overwrite: try services.storage.checkReplaceable(place)
         case .fail:
+            try services.storage.checkReplaceable(place)
             throw TowlineError(
                 .destinationExists,
                 "\(place.path) exists and is not known to be this download: remove it, or ask to overwrite or rename")

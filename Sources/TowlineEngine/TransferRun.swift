@@ -375,6 +375,6 @@ extension TransferTerms {
         restartsChanged = options.restartsChanged
         checksum = options.checksum
         userFields = options.userFields
-        hasUser = options.connection.user != nil
+        hasUser = options.connection.user != nil || options.userFields.has("Authorization")
     }
 }

@@ -56,16 +56,54 @@ struct DownloadTests {
     }
 
     /// A pipe or a device is what others write to or read from: no file may take its place.
-    @Test(arguments: ["fail", "skip", "overwrite", "rename"]) func aPipeStaysAPipe(_ policy: String) async throws {
+    @Test(arguments: [("fail", 6), ("overwrite", 6), ("skip", 0), ("rename", 0)] as [(String, Int32)])
+    func aPipeStaysAPipe(_ policy: String, _ status: Int32) async throws {
         let server = try await FaultServer.start(["/data.bin": file()])
         let place = try TestDirectory()
         #expect(mkfifo(place.path("pipe"), 0o600) == 0)
         let result = try await CommandRun.run(
             ["get", "--if-exists", policy, "-o", "pipe", server.url("/data.bin")], directory: place.url)
-        #expect(result.status == 6)
-        #expect(result.stderr.contains("pipe is no regular file"), "\(result.stderr)")
-        #expect(place.names == ["pipe"])
-        #expect(server.log.requests.isEmpty)
+        #expect(result.status == status, "\(result.stderr)")
+        #expect(result.stderr.contains("pipe is a pipe or a device") == (status == 6), "\(result.stderr)")
+        #expect(place.names == (policy == "rename" ? ["pipe", "pipe (1)"] : ["pipe"]))
+        #expect(server.log.requests.isEmpty == (policy != "rename"))
+        #expect(isPipe(place.path("pipe")))
+        await server.stop()
+    }
+
+    private func isPipe(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+    }
+
+    /// One that was made while the download was interrupted, and is to be overwritten.
+    @Test func aPipeThatCameMeanwhileStaysToo() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(rate: 4 << 20)])
+        let place = try TestDirectory()
+        let run = try CommandRun(["get", "-o", "out", server.url("/data.bin")], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte / 2 }
+        run.signal(SIGINT)
+        _ = try await run.finish()
+        #expect(mkfifo(place.path("out"), 0o600) == 0)
+        let again = try await CommandRun.run(
+            ["get", "--if-exists", "overwrite", "-o", "out", server.url("/data.bin")], directory: place.url)
+        #expect(again.status == 6)
+        #expect(again.stderr.contains("out is a pipe or a device"), "\(again.stderr)")
+        #expect(isPipe(place.path("out")))
+        #expect(place.names == ["out", "out.tow", "out.tow-journal"], "what came is kept")
+        await server.stop()
+    }
+
+    /// Nobody asked for that name.
+    @Test func aPipeOfANameThatIsOnlyGuessedIsNoMatter() async throws {
+        let named = Resource(
+            Version(seed: 7, length: 3 << 20), behaviour: .always(.contentDisposition("attachment; filename=x")))
+        let server = try await FaultServer.start(["/data.bin": named])
+        let place = try TestDirectory()
+        #expect(mkfifo(place.path("data.bin"), 0o600) == 0)
+        let result = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)
+        #expect(result.status == 0, "\(result.stderr)")
+        #expect(place.names == ["data.bin", "x"])
         await server.stop()
     }
 

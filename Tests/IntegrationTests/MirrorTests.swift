@@ -85,6 +85,25 @@ struct MirrorTests {
         }
     }
 
+    /// A mirror that gives no more than 10,000 bytes at a time gives no sample, and is asked for one once.
+    @Test func aMirrorThatGivesLittle() async throws {
+        let little = Resource(length: Self.length, behaviour: .always(.shorterRange(10_000)))
+        try await with(little) { site, other, terms in
+            let outcome = try await site.download { terms(&$0) }
+            try site.expectFile(outcome, Version(length: Self.length))
+            let samples = other.log.requests.count { request in
+                request.info.fields.contains { $0.0 == "Range" && Self.count($0.1) == 16 << 10 }
+            }
+            #expect(samples == 1)
+        }
+    }
+
+    /// How many bytes a `Range` asks for.
+    private static func count(_ range: String) -> Int {
+        let ends = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
+        return ends.count == 2 ? ends[1] - ends[0] + 1 : 0
+    }
+
     /// The checksum is the mirror's: the primary's bytes go, all of them, and the mirror's are published.
     @Test(arguments: [length, 1000]) func theFirstURLIsWrong(_ primaryLength: Int64) async throws {
         let wrong = Resource(Version(seed: 2, length: primaryLength), rate: 8_000_000)

@@ -39,6 +39,8 @@ package struct Representation: Hashable, Sendable {
         return nil
     }
 
+    static let tagChanged = "its ETag changed"
+
     /// Whether `other` contradicts what is known: another entity tag, date or complete length.
     ///
     /// A field that one of the two does not give is no contradiction; whether it is enough proof is `sharesProof`.
@@ -47,7 +49,7 @@ package struct Representation: Hashable, Sendable {
             return "its length is \(theirs) and was \(mine)"
         }
         if let mine = entityTag, let theirs = other.entityTag {
-            return mine.matchesWeakly(theirs) ? nil : "its ETag changed"
+            return mine.matchesWeakly(theirs) ? nil : Self.tagChanged
         }
         if entityTag == nil, other.entityTag == nil, let mine = lastModified, let theirs = other.lastModified,
             mine != theirs

@@ -35,7 +35,7 @@ extension ResponseEvaluator {
         let source = question.source
         switch status {
         case 401:
-            let what = question.sendsUser ? "refuses this user and password" : "needs a user and a password"
+            let what = question.sendsUser ? "does not accept these credentials" : "needs a user and a password"
             return TowlineError(.refusedByServer, "\(source): \(what) (401)", status: 401)
         case 403: return TowlineError(.refusedByServer, "\(source): access is forbidden (403)", status: 403)
         case 404: return TowlineError(.notFound, "\(source): no such file on the server (404)", status: 404)

@@ -49,7 +49,7 @@ package struct ResponseQuestion: Hashable, Sendable {
     package var expectsWebPage: Bool
     /// Whether a mirror was asked, whose answer has to say how long the file is, whatever the rung.
     package var asksMirror = false
-    /// Whether a user and a password of the caller's went along.
+    /// Whether the caller's user and password, or a token, went along.
     package var sendsUser = false
     /// The download's first URL: it gives the name.
     package var source: HTTPURL

@@ -86,7 +86,8 @@ package struct RangeLedger: Hashable, Sendable {
     package mutating func shrink(_ id: AttemptID, to end: Int64) {
         leases.change(id) { lease in
             guard end < lease.range.upperBound else { return }
-            lease.range = ByteRange(min(lease.range.lowerBound, end), max(lease.range.lowerBound, end))
+            // What lies before it is no longer its own.
+            lease.range = ByteRange(lease.range.lowerBound, max(lease.range.lowerBound, end))
         }
     }
 

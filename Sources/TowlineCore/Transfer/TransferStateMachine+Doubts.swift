@@ -13,7 +13,9 @@ extension TransferStateMachine {
         for index in mirrors.indices where mirrors[index].sample == .open && mirrors[index].hasWorked {
             let isUnderWay = live.contains { $0.plan.source == .mirror(index) && $0.plan.isComparison }
             let origin = mirrors[index].resolved.origin
-            guard !isUnderWay, live.count(where: { $0.plan.url.origin == origin }) < room(at: index, context) else {
+            guard !isUnderWay, overlap(before: ByteRange(end, end), from: .mirror(index)) > 0,
+                live.count(where: { $0.plan.url.origin == origin }) < room(at: index, context)
+            else {
                 continue
             }
             actions += start(ByteRange(end, end), from: .mirror(index), context)
@@ -104,15 +106,25 @@ extension TransferStateMachine {
         return startOver(because: "the checksum says that the bytes are not one file", isChange: false)
     }
 
+    /// Nobody is left to ask.
+    mutating func failSources(_ error: TowlineError) -> [TransferAction] {
+        // What is held is still what the checksum refuted, and of nobody else came a byte: that is to be heard of.
+        guard let refutation, replacesPart else { return fail(error) }
+        return [.setAside] + fail(refutation)
+    }
+
+    /// Tries of a source that is asked because another was refuted, before it brings anything: the checksum may be wrong,
+    /// and nobody is to wait for long for a server that is not there.
+    static let triesAfterRefutation = 3
+
     /// The primary's bytes alone do not match the user's checksum: a mirror that may have others takes its place.
     ///
     /// Not one whose sample was the same: the checksum itself is wrong then, or both are, and a whole download would tell
     /// nobody.
     ///
     /// - Returns: `nil` if there is none.
-    mutating func replacePrimary() -> [TransferAction]? {
+    mutating func replacePrimary(refutedBy error: TowlineError) -> [TransferAction]? {
         guard !terms.isStream, tally.restarts < Self.restartLimit else { return nil }
-        let error = TowlineError(.checksumMismatch, "\(primary.url): the checksum does not match")
         let next = mirrors.indices.first { index in
             let mirror = mirrors[index]
             guard mirror.sample != .same, !mirror.isRefuted else { return false }
@@ -134,6 +146,9 @@ extension TransferStateMachine {
             mirrors[index].sample = .open
         }
         let wrong = primary.url
+        refutation = error
+        // What is given up says nothing of another server's file.
+        (representation, givenUp) = (nil, nil)
         return promote(next) + startOver(because: "the bytes from \(wrong) do not match the checksum", isChange: false)
     }
 }

@@ -115,7 +115,8 @@ extension TransferStateMachine {
         }
         tally.failures += 1
         lastFailureAt = context.now
-        let limit = ledger.written.isEmpty ? limit : nil
+        var limit = ledger.written.isEmpty ? limit : nil
+        if refutation != nil, replacesPart { limit = min(limit ?? .max, Self.triesAfterRefutation) }
         primary.failures += 1
         if let limit, !mirrors.isEmpty, primary.failures >= limit {
             return primaryFailed(TowlineError(code, "\(primary.url): \(reason)"))
@@ -125,7 +126,7 @@ extension TransferStateMachine {
             let error = TowlineError(code, "\(primary.url): \(reason); gave up after \(tries)")
             // Before there is a byte, the others were asked in turn.
             let isLast = beginsAnew && !mirrors.contains { $0.leftOut == nil && $0.failures == 0 }
-            return isLast ? fail(error) : primaryFailed(error)
+            return isLast ? failSources(error) : primaryFailed(error)
         }
         // What mirrors bring makes up for a failure, but is no reason to ask the primary ever again at once.
         let failures = mirrors.isEmpty ? tally.failures : max(tally.failures, primary.failures)
@@ -185,6 +186,8 @@ extension TransferStateMachine {
             tally.digestFailures += 1
         }
         let wrong = ByteRange(start, max(start, attempt.position))
+        // It brought nothing that there was to take back.
+        if attempt.plan.isComparison { return actions }
         if !ledger.written.intersection(wrong).isEmpty { contentGeneration += 1 }
         ledger.withdraw(wrong)
         guard tally.digestFailures <= 3 else {

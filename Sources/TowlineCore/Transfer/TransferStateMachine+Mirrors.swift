@@ -147,11 +147,11 @@ extension TransferStateMachine {
     mutating func primaryFailed(_ error: TowlineError) -> [TransferAction] {
         guard primary.leftOut == nil else { return [] }
         primary.leftOut = error
-        guard !mirrors.isEmpty else { return fail(error) }
+        guard !mirrors.isEmpty else { return failSources(error) }
         // What the primary claimed of a change it cannot say any more.
         if !ledger.written.isEmpty { tally.isConfirming = false }
         guard beginsAnew || mirrorRung != nil, mirrors.contains(where: { $0.leftOut == nil }) else {
-            return fail(error)
+            return failSources(error)
         }
         tally.failures = 0
         notBefore = nil
@@ -168,7 +168,7 @@ extension TransferStateMachine {
             (max(context.now, mirrors[index].notBefore ?? .zero), mirrors[index].failures)
         }
         guard let next = candidates.min(by: { order($0) < order($1) }) else {
-            return primary.leftOut.map { fail($0) } ?? []
+            return primary.leftOut.map { failSources($0) } ?? []
         }
         let isEarlier = mirrors[next].notBefore ?? .zero < primary.notBefore ?? .zero
         return isEarlier || primary.leftOut != nil ? promote(next) : []
@@ -222,8 +222,10 @@ extension TransferStateMachine {
             return dismiss(id) + postpone(index, "the link no longer works (\(status))", nil, context)
         case .linkExpired(_, let error), .permanent(let error): return dismiss(id) + leaveOut(index, error.message)
         case .changed(let reason, let facts):
-            let length = facts?.representation.completeLength
-            guard mirrorRung == .ifRange, length == nil || length == ledger.completeLength else {
+            let isSameLength =
+                facts.map { $0.representation.completeLength ?? ledger.completeLength }
+                .map { $0 == ledger.completeLength } ?? (reason == Representation.tagChanged)
+            guard mirrorRung == .ifRange, isSameLength else {
                 return dismiss(id) + leaveOut(index, "it has another file: \(reason)")
             }
             let text = "its ETag is another, so nothing proves that it has the same file (--checksum would)"
@@ -267,8 +269,9 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         let hasBrought = attempt.isAccepted && attempt.position > attempt.plan.lease.lowerBound
         if hasBrought { mirrors[index].failures = 0 }
-        if attempt.plan.isComparison, case .complete = result { return compared(attempt, index) }
         switch result {
+        case .complete where attempt.plan.isComparison, .stopped where attempt.plan.isComparison:
+            return compared(attempt, index)
         case .overlapDiffers: return condemn(index)
         case .failed(let failure):
             let reason = TerminalSafeText.make(failure.message, width: 200)
@@ -320,7 +323,7 @@ extension TransferStateMachine {
             return actions
         }
         // What was only away is worth another run.
-        return actions + fail(mirrors.compactMap(\.leftOut).first { $0.code == .transient } ?? error)
+        return actions + failSources(mirrors.compactMap(\.leftOut).first { $0.code == .transient } ?? error)
     }
 
     private func leftOutNotice(_ url: HTTPURL, _ reason: String) -> TransferAction {

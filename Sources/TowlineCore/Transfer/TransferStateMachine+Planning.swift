@@ -235,7 +235,9 @@ extension TransferStateMachine {
         let id = AttemptID(nextID)
         nextID += 1
         let isFirst = representation == nil
-        let overlap = isFirst ? 0 : overlap(before: lease.lowerBound, from: source)
+        let overlap = isFirst ? 0 : overlap(before: lease, from: source)
+        // What was to be compared is gone.
+        guard !lease.isEmpty || overlap > 0 else { return [] }
         let target = url ?? (source == .primary ? resolved : self[source].resolved)
         // What is for the first origin goes nowhere that another source leads to.
         let isOurs = target.origin == terms.source.origin && self[source].url.origin == terms.source.origin
@@ -252,13 +254,13 @@ extension TransferStateMachine {
         return [.start(plan)]
     }
 
-    private func overlap(before offset: Int64, from source: SourceID) -> Int64 {
+    func overlap(before lease: ByteRange, from source: SourceID) -> Int64 {
         // Where the length is unknown, the end is found by asking for what follows it, and nothing else.
         if ledger.completeLength == nil, isConfirmed { return 0 }
         let isWeak = (rung(at: source) ?? .unsafe) > .repeatedValidator || isDoubtful
         // A server that gives so little at once would give nothing else.
-        if givesOverlapAlone, !isWeak { return 0 }
-        return min(ledger.writtenBefore(offset), isWeak ? Self.weakOverlap : Self.overlap)
+        if givesOverlapAlone, !isWeak, !lease.isEmpty { return 0 }
+        return min(ledger.writtenBefore(lease.lowerBound), isWeak ? Self.weakOverlap : Self.overlap)
     }
 
     private func question(
@@ -280,7 +282,7 @@ extension TransferStateMachine {
             workedBefore: isConfirmed,
             expectsWebPage: representation?.mediaType == "text/html"
                 || representation?.mediaType == "application/xhtml+xml",
-            source: terms.source)
+            source: self[source].url)
         question.asksMirror = source != .primary
         question.sendsUser = terms.hasUser && isOurs
         return question

@@ -76,6 +76,8 @@ extension TransferStateMachine {
         contentCoding = nil
         checksums = terms.checksum.map { [$0] } ?? []
         joinedWeakly = false
+        // Of another file nobody gave a sample yet.
+        for index in mirrors.indices where mirrors[index].sample != .differs { mirrors[index].sample = .open }
     }
 
     /// A claim that the file changed. It is asked about once more before anything is thrown away: captive portals,

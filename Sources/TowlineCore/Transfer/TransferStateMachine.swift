@@ -57,6 +57,8 @@ package struct TransferStateMachine: Sendable {
     var keptAnswer: ResponseFacts?
     /// What was given up by a restart: the same representation has the same length, whether an answer says so or not.
     var givenUp: Representation?
+    /// Why a primary was replaced whose bytes were all there.
+    var refutation: TowlineError?
     /// Why the file is given up: it is another one now.
     var isAnother = false
     /// The length of what was given up, where a weak validator says that this is the same: no connection that merely
@@ -352,13 +354,13 @@ package struct TransferStateMachine: Sendable {
             return startOver(because: "the checksum says that the joined bytes are not one file", isChange: false)
         }
         let mine = mismatches.contains { $0.expected == terms.checksum }
-        if mine, let actions = replacePrimary() { return actions }
         let whose = mine ? "the checksum" : "the server's own checksum"
         let values = mismatches.map(\.description).joined(separator: "; ")
         let error = TowlineError(
             .checksumMismatch,
             "\(primary.url): the bytes do not match \(whose): \(values); "
                 + (terms.isStream ? "they went to standard output already" : "they are not published"))
+        if mine, let actions = replacePrimary(refutedBy: error) { return actions }
         phase = .draining(.end(.failed(error)))
         return (terms.isStream ? [] : [.setAside]) + drained()
     }

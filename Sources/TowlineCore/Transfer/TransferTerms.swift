@@ -26,7 +26,7 @@ package struct TransferTerms: Hashable, Sendable {
     package var mirrors: [HTTPURL] = []
     /// The user's own fields; they go to the first origin only.
     package var userFields = HTTPFields()
-    /// Whether a user and a password go to the first origin.
+    /// Whether a user and a password, or a token, go to the first origin.
     package var hasUser = false
 
     /// Defaults for a URL.

@@ -12,14 +12,16 @@ enum Habit {
         (["-k", "--no-check-certificate"], "that is --insecure"),
         (["-u", "--http-user"], "that is --user NAME:PASSWORD"),
         (["-P", "--dir", "--directory-prefix", "--output-dir"], "that is -d"),
-        (["-s", "--split", "--max-connection-per-server", "-n", "--num-connections"], "that is -x"),
+        (["-s"], "silent, as in curl, is -q; split, as in aria2, is -x"),
+        (["--split", "--max-connection-per-server", "--num-connections"], "that is -x"),
         (["--silent", "--no-verbose"], "that is -q"),
-        (["--retry", "--tries", "-t", "-m"], "that is --max-tries"),
+        (["--retry", "--tries", "-t"], "that is --max-tries"),
         (
             ["--max-concurrent-downloads", "--parallel-max", "-Z", "--parallel"],
             "that is -j, and several URLs are enough"
         ),
-        (["--max-download-limit", "--max-overall-download-limit"], "that is --limit-rate"),
+        (["--max-download-limit"], "that is --limit-rate"),
+        (["--max-overall-download-limit"], "that is --limit-rate-total"),
     ]
 
     /// What an option of aria2's lists (`aria2c -i`) is called here.

@@ -55,6 +55,8 @@ final class SlowStorage: Storage {
 
     func seemsVacant(_ place: Place) -> Bool { real.seemsVacant(place) }
 
+    func checkReplaceable(_ place: Place) throws(TowlineError) { try real.checkReplaceable(place) }
+
     func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart {
         slow(try real.create(place, record: record, terms: terms))
     }

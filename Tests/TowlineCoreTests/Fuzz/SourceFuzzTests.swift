@@ -32,6 +32,8 @@ private struct Behaviour {
     var isDead = false
     var isMissing = false
     var ignoresRanges = false
+    /// It gives no more bytes than that in one answer.
+    var most: Int64 = 1 << 40
 
     var isWell: Bool { isRight && hasTag && !isDead && !isMissing && !ignoresRanges }
     /// It needs no patience either.
@@ -57,6 +59,8 @@ private struct World {
     private var answered: Set<AttemptID> = []
     private var over: Set<AttemptID> = []
     private var cancelled: [AttemptID] = []
+    /// Where answers end.
+    private var ends: [AttemptID: Int64] = [:]
     private var seen = 0
 
     init(seed: UInt64) throws {
@@ -68,6 +72,7 @@ private struct World {
             var behaviour = Behaviour()
             behaviour.failing = [0, 0, 20, 60][random.below(4)]
             behaviour.breaking = [0, 10, 40][random.below(3)]
+            if number > 0, random.below(6) == 0 { behaviour.most = [40_000, 200_000, 1 << 20][random.below(3)] }
             switch random.below(number == 0 && !hasChecksum ? 7 : 8) {
             case 0: behaviour.isDead = true
             case 1: behaviour.isMissing = true
@@ -237,7 +242,9 @@ private struct World {
         if source.ignoresRanges || demands || plan.field("Range") == nil {
             script.answer(plan, 200, [("Content-Length", "\(World.length)"), ("ETag", tag)])
         } else {
-            let upper = min(plan.lease.upperBound, World.length) - 1
+            let asked = min(plan.lease.upperBound, World.length)
+            let upper = min(asked, max(0, plan.lease.lowerBound - plan.overlap) + source.most) - 1
+            ends[plan.id] = upper + 1
             let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(upper)/\(World.length)"
             script.answer(plan, 206, [("Content-Range", range), ("ETag", tag)])
             if plan.joinsDirectly { answered.insert(plan.id) }
@@ -247,7 +254,8 @@ private struct World {
         let isEqual = source.isRight ? wrong.intersection(seam).isEmpty : wrong.contains(seam)
         if !isEqual, !cancelled.contains(plan.id) { return end(plan: plan.id, .overlapDiffers) }
         if plan.isComparison {
-            script.progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: plan.overlap)
+            let received = min(plan.overlap, source.most)
+            script.progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: received)
         }
     }
 
@@ -256,7 +264,8 @@ private struct World {
         let lease = script.machine.ledger.lease(of: plan.id)
         if respectingLease, lease == nil { return }
         let start = script.progress[plan.id]?.position ?? lease?.lowerBound ?? plan.lease.lowerBound
-        let limit = min(World.length, respectingLease ? lease?.upperBound ?? start : plan.lease.upperBound)
+        let answerEnd = max(start, ends[plan.id] ?? .max)
+        let limit = min(World.length, answerEnd, respectingLease ? lease?.upperBound ?? start : plan.lease.upperBound)
         let stop = min(limit, start + count)
         if stop > start {
             let range = ByteRange(start, stop)
@@ -266,7 +275,7 @@ private struct World {
             if respectingLease { script.feed(.tick) }
         }
         guard respectingLease, stop >= limit, !cancelled.contains(plan.id) else { return }
-        let isAll = stop >= min(plan.lease.upperBound, World.length)
+        let isAll = stop >= min(plan.lease.upperBound, World.length, answerEnd)
         end(plan: plan.id, isAll ? .complete(.delimited) : .stopped)
     }
 }

@@ -106,13 +106,95 @@ struct TransferDoubtTests {
         script.write(script.plans[0], to: 1 << 15)
         answer(script.plans[1], in: &script)
         #expect(comparisons(script).count == 1, "what was written stays written")
-        var other = try begun(2, mirrors: 1)
-        let plan = try #require(comparisons(other).first)
-        answer(plan, in: &other)
-        other.progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: 100)
-        other.end(plan, .complete(.delimited))
-        other.feed(.tick)
-        #expect(comparisons(other).count == 1, "one that gives less than it was asked for is not asked for ever")
+    }
+
+    @Test(
+        "one that gives less than it was asked for, or more, is not asked for ever",
+        arguments: [100, 64 << 10, 80 << 10])
+    func oddSample(_ count: Int64) throws {
+        var script = try begun(2)
+        let plan = try #require(comparisons(script).first)
+        let lower = plan.lease.lowerBound - plan.overlap
+        let upper = min(lower + count, plan.lease.upperBound) - 1
+        script.answer(plan, 206, [("Content-Range", "bytes \(lower)-\(upper)/\(Self.length)"), ("ETag", "\"a\"")])
+        #expect(script.machine.ledger.lease(of: plan.id)?.isEmpty == true)
+        script.progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: count)
+        script.end(plan, count > 64 << 10 ? .stopped : .complete(.delimited))
+        for _ in 0..<5 { script.feed(.tick) }
+        #expect(comparisons(script).count == 1)
+        #expect(script.notices(.sourceLeftOut).isEmpty)
+    }
+
+    @Test("what the primary does with an overlap says nothing of a sample")
+    func overlapAlone() throws {
+        var script = try TransferScript { terms in
+            terms.connections = 2
+            terms.mirrors = [try? HTTPURL(parsing: "https://m1.example/file.iso")].compactMap(\.self)
+        }
+        script.feed(.begin(nil))
+        answer(script.last, in: &script)
+        script.feed(.prepared)
+        script.write(script.plans[0], to: 1 << 20)
+        script.end(script.plans[0], cut())
+        let seam = try #require(script.plans.last { $0.url.host == "example.org" && $0.overlap > 0 })
+        let range = "bytes \(seam.lease.lowerBound - seam.overlap)-\(seam.lease.lowerBound - 1)/\(Self.length)"
+        script.answer(seam, 206, [("Content-Range", range), ("ETag", "\"a\"")])
+        script.progress[seam.id] = AttemptProgress(position: seam.lease.lowerBound, received: seam.overlap)
+        script.end(seam, .complete(.delimited))
+        let next = try #require(script.plans.last { $0.url.host == "example.org" })
+        #expect(next.overlap == 0)
+        answer(next, in: &script)
+        script.write(next, to: next.lease.lowerBound + 1 << 20)
+        for plan in script.plans where plan.url.host == "m1.example" { answer(plan, in: &script) }
+        let plan = try #require(comparisons(script).first)
+        #expect(plan.overlap == 16 << 10)
+    }
+
+    @Test("a sample of a version that is gone says nothing of the next")
+    func sampleOfAnotherVersion() throws {
+        var script = try begun(2)
+        let plan = try #require(comparisons(script).first)
+        answer(plan, in: &script)
+        compare(plan, in: &script, .complete(.delimited))
+        script.feed(.partLost(reason: "deleted"))
+        script.endCancelled()
+        let anew = script.last
+        answer(anew, in: &script)
+        script.feed(.prepared)
+        script.write(anew, to: 1 << 20)
+        for plan in script.plans where script.progress[plan.id]?.position == nil { answer(plan, in: &script) }
+        script.feed(.tick)
+        #expect(comparisons(script).count == 2)
+    }
+
+    @Test(
+        "a checksum that is wrong is not hidden by a mirror that is not there",
+        arguments: [404, 503, 0], [20, 0])
+    func wrongSumAndNobodyElse(_ status: Int, _ tries: Int) throws {
+        var script = try TransferScript { terms in
+            terms.connections = 1
+            terms.retry = RetryPolicy(maxTries: tries)
+            terms.mirrors = [try? HTTPURL(parsing: "https://m1.example/file.iso")].compactMap(\.self)
+            terms.checksum = try? Checksum(parsing: Self.sum)
+        }
+        script.feed(.begin(nil))
+        answer(script.last, in: &script)
+        script.feed(.prepared)
+        bringAll(&script)
+        try mismatch(&script)
+        #expect(script.ending == nil, "the mirror was never asked")
+        for _ in 0..<20 where script.ending == nil {
+            script.now += .seconds(20)
+            script.feed(.tick)
+            script.endCancelled()
+            guard script.progress[script.last.id] != nil else { continue }
+            if status == 0 { script.end(cut(.connectFailed)) } else { script.answer(status) }
+            script.endCancelled()
+        }
+        #expect(script.failure?.code == .checksumMismatch)
+        #expect(script.failure?.message.hasPrefix("https://example.org/file.iso: the bytes do not match") == true)
+        #expect(script.actions.contains(.setAside))
+        #expect(script.plans.count { $0.url.host == "m1.example" } <= 3)
     }
 
     @Test("a mirror with other bytes is left out at once, with or without a checksum", arguments: [true, false])

@@ -1,0 +1,84 @@
+import Glibc
+import Testing
+
+@testable import TowlineCurl
+
+/// Sockets that stay with the kernel between two requests, on a real epoll(7).
+@Suite struct SocketWatchTests {
+    private let poll: EventPoll
+    private let watch: SocketWatch
+
+    init() throws {
+        poll = try #require(EventPoll())
+        watch = SocketWatch(poll: poll)
+    }
+
+    /// Two ends of a connection; the first gets that number, if one is given.
+    private func pair(_ number: Int32? = nil) throws -> (Int32, Int32) {
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        guard let number, number != ends[0] else { return (ends[0], ends[1]) }
+        try #require(dup2(ends[0], number) == number)
+        Glibc.close(ends[0])
+        return (number, ends[1])
+    }
+
+    /// What happens within a tenth of a second, as the engine thread would hear of it.
+    private func heard() -> [Int32] {
+        var descriptors: [Int32] = []
+        _ = poll.wait(milliseconds: 100) { event in
+            if watch.isWanted(event.descriptor) { descriptors.append(event.descriptor) }
+        }
+        return descriptors
+    }
+
+    private func send(_ descriptor: Int32) { #expect(write(descriptor, "x", 1) == 1) }
+
+    @Test func aConnectionIsHeardOfAgainWithTheNextRequest() throws {
+        let (near, far) = try pair()
+        watch.opened(near)
+        #expect(watch.want(.write, of: near, tag: 1))
+        #expect(heard() == [near])
+        for _ in 0..<3 {
+            #expect(watch.want(.read, of: near, tag: 1))
+            send(far)
+            #expect(heard() == [near])
+            var byte: UInt8 = 0
+            #expect(read(near, &byte, 1) == 1)
+            watch.dismiss(near)
+        }
+        // Bytes that nobody asked for are heard of once, by nobody.
+        send(far)
+        #expect(heard() == [])
+        var events = 0
+        _ = poll.wait(milliseconds: 50) { _ in events += 1 }
+        #expect(events == 0, "it is watched no more")
+        #expect(watch.want(.read, of: near, tag: 1))
+        #expect(heard() == [near])
+        watch.closed(near)
+        Glibc.close(near)
+        Glibc.close(far)
+    }
+
+    /// A number whose socket was closed, told or not, is another's: every next one of that number is heard of.
+    @Test(arguments: [true, false]) func aNumberThatIsUsedAgainIsHeardOf(isTold: Bool) throws {
+        let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        // A number that no other test is given meanwhile.
+        let number = fcntl(made, F_DUPFD_CLOEXEC, 700)
+        try #require(number >= 700)
+        Glibc.close(made)
+        watch.opened(number)
+        #expect(watch.want(.write, of: number, tag: 1))
+        if isTold { watch.closed(number) }
+        Glibc.close(number)
+        for _ in 0..<3 {
+            let (near, far) = try pair(number)
+            #expect(watch.want(.read, of: near, tag: 1))
+            send(far)
+            #expect(heard() == [near])
+            watch.dismiss(near)
+            Glibc.close(near)
+            Glibc.close(far)
+        }
+    }
+}
