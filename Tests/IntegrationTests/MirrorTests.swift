@@ -105,7 +105,7 @@ struct MirrorTests {
     }
 
     /// The checksum is the mirror's: the primary's bytes go, all of them, and the mirror's are published.
-    @Test(arguments: [length, 1000]) func theFirstURLIsWrong(_ primaryLength: Int64) async throws {
+    @Test(arguments: [length, length + 5, 1000]) func theFirstURLIsWrong(_ primaryLength: Int64) async throws {
         let wrong = Resource(Version(seed: 2, length: primaryLength), rate: 8_000_000)
         try await with(Resource(length: Self.length, rate: 8_000_000), primary: wrong) { site, other, terms in
             let sum = try checksum()

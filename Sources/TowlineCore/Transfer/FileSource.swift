@@ -37,6 +37,7 @@ struct FileSource: Sendable {
         /// Nobody asked yet.
         case open
         case same
+        /// Its bytes are others, or it has more or fewer.
         case differs
         /// It gives no sample.
         case unknown

@@ -226,6 +226,7 @@ extension TransferStateMachine {
                 facts.map { $0.representation.completeLength ?? ledger.completeLength }
                 .map { $0 == ledger.completeLength } ?? (reason == Representation.tagChanged)
             guard mirrorRung == .ifRange, isSameLength else {
+                mirrors[index].sample = .differs
                 return dismiss(id) + leaveOut(index, "it has another file: \(reason)")
             }
             let text = "its ETag is another, so nothing proves that it has the same file (--checksum would)"
