@@ -268,6 +268,8 @@ package struct TransferStateMachine: Sendable {
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {
         hasStorage = true
         replacesPart = false
+        // What was refuted is gone.
+        refutation = nil
         guard case .preparing(let id) = phase else { return [] }
         phase = .running
         guard let id, attempts[id] != nil else { return [] }

@@ -240,6 +240,29 @@ struct TransferDoubtTests {
         #expect(verifications(script) <= 4, "once more where a mirror brought bytes before its sample")
     }
 
+    @Test("once another has begun the file anew, it fails for its own reasons")
+    func failsLater() throws {
+        var script = try begun(1)
+        bringAll(&script, sample: .overlapDiffers)
+        try mismatch(&script)
+        let mirror = script.last
+        #expect(mirror.url.host == "m1.example")
+        answer(mirror, in: &script)
+        script.feed(.prepared)
+        script.write(mirror, to: 1 << 20)
+        script.feed(.partLost(reason: "deleted"))
+        script.endCancelled()
+        for _ in 0..<40 where script.ending == nil {
+            script.now += .seconds(20)
+            script.feed(.tick)
+            script.endCancelled()
+            if script.progress[script.last.id] != nil { script.answer(404) }
+            script.endCancelled()
+        }
+        #expect(script.failure?.code == .notFound)
+        #expect(!script.actions.contains(.setAside))
+    }
+
     @Test("a mirror with the same sample would only bring the same again")
     func sameSample() throws {
         var script = try begun(2)
