@@ -35,7 +35,8 @@ private struct Behaviour {
     /// It gives no more bytes than that in one answer.
     var most: Int64 = 1 << 40
 
-    var isWell: Bool { isRight && hasTag && !isDead && !isMissing && !ignoresRanges }
+    /// One that gives no more at once than what is compared brings nothing where a checksum alone joins its bytes.
+    var isWell: Bool { isRight && hasTag && !isDead && !isMissing && !ignoresRanges && most > 1 << 16 }
     /// It needs no patience either.
     var isSteady: Bool { isWell && failing == 0 && breaking == 0 }
 }
