@@ -6,7 +6,7 @@ import Glibc
 /// therefore stays with the kernel meanwhile, which saves three system calls for each small file; if something happens on
 /// it, which an idle one does at its end, it goes.
 ///
-/// Of a socket that is closed before it was connected libcurl does not tell (until 8.1, curl/curl#11439), and its number may
+/// Of a socket that is closed before it was connected libcurl does not tell (7.88.0 to 8.1.2, curl/curl#11439), and its number may
 /// be a resolver's next. So a socket counts as a connection from the first time that it is to be read from, if it is the one
 /// then that was made.
 ///
@@ -71,11 +71,10 @@ final class SocketWatch {
 
     /// Whether somebody wants to hear of a socket that something happened on; if not it is watched no more.
     func isWanted(_ descriptor: Int32) -> Bool {
-        var socket = socket(descriptor)
-        guard !socket.isWanted else { return true }
+        guard !socket(descriptor).isWanted else { return true }
         poll.forget(descriptor)
-        socket.known = []
-        set(descriptor, socket)
+        // An idle connection that is at its end may go untold, too.
+        set(descriptor, Socket())
         return false
     }
 
