@@ -39,6 +39,22 @@ struct MessageTests {
         #expect(!result.stderr.contains("Did you mean"))
     }
 
+    /// Lists that were written for aria2.
+    @Test(arguments: [
+        ("out=x", "there is no option 'out' for a single URL: that is output"),
+        ("dir=x", "there is no option 'dir' for a single URL: that is directory"),
+        ("split=4", "there is no option 'split' for a single URL: that is connections"),
+        ("allow-overwrite=true", "there is no option 'allow-overwrite' for a single URL"),
+    ])
+    func aListOfAnotherProgramsIsAnsweredAlike(_ line: String, _ expected: String) async throws {
+        let place = try TestDirectory()
+        let list = "http://a.test/1\n  \(line)\n"
+        let result = try await CommandRun.run(["get", "-i", "-"], input: list, directory: place.url)
+        #expect(result.status == 2)
+        #expect(result.stderr.contains(expected), "\(result.stderr)")
+        #expect(place.names.isEmpty)
+    }
+
     @Test(arguments: [
         ("http://[::1/x", "the URL's IPv6 address has no ] at its end"),
         ("http://[::1", "the URL's IPv6 address has no ] at its end"),

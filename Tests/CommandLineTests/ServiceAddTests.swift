@@ -1,3 +1,4 @@
+import FaultServer
 import Foundation
 import Testing
 
@@ -29,5 +30,27 @@ struct ServiceAddTests {
         service.kill()
     }
 
-    private struct Named: Decodable { let id: String }
+    /// What is under way comes to rest a moment later; the answer is what it is then.
+    @Test(.timeLimit(.minutes(2))) func aPauseIsAnsweredWhenItIsOne() async throws {
+        let server = try await FaultServer.start(["/a.bin": Resource(length: 64 << 20, seed: 7, rate: 1 << 20)])
+        let service = try ServiceProcess(try TestDirectory())
+        func told(_ words: [String]) async throws -> Named {
+            let result = try await service.tow(words + ["--json"])
+            return try JSONDecoder().decode(Named.self, from: Data(result.text.utf8))
+        }
+        _ = try await service.tow(["list"])
+        let added = try await told(["add", "-o", "a.bin", server.url("/a.bin")])
+        let end = ContinuousClock.now + .seconds(60)
+        while try await told(["show", added.id]).state != "downloading", ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        #expect(try await told(["pause", added.id]).state == "paused")
+        service.kill()
+        await server.stop()
+    }
+
+    private struct Named: Decodable {
+        let id: String
+        let state: String
+    }
 }

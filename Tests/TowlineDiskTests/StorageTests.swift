@@ -440,6 +440,31 @@ import TowlineEngine
         #expect(!nobodys.seemsVacant(directory.place("other")), "a directory that nobody may read")
     }
 
+    /// The next reading of the directory may be far off.
+    @Test func whatThisProcessPublishedIsNotVacant() async throws {
+        directory["old"] = [1]
+        _ = storage.find(source: "http://example.test/", inDirectory: directory.path)
+        #expect(storage.seemsVacant(directory.place("mine")))
+        let part = try storage.make(directory.place("mine"), length: 10, journaled: false)
+        try part.fill(0..<10)
+        _ = try await part.sink.publish(.plain(10))
+        #expect(!storage.seemsVacant(directory.place("mine")))
+        #expect(storage.seemsVacant(directory.place("other")))
+    }
+
+    /// A name that is there is always known to be, and few that are not are taken for such.
+    @Test(arguments: [1, 100, 10_000]) func namesOfWhichAFewBitsAreKept(_ count: Int) {
+        var filter = NameFilter(expecting: count)
+        for number in 0..<count { filter.insert("there-\(number).bin") }
+        #expect((0..<count).allSatisfy { filter.mayContain("there-\($0).bin") })
+        let wrong = (0..<20_000).count { filter.mayContain("absent-\($0).bin") }
+        // One in seventy is to be expected; in sixteen bits of a name two are set.
+        #expect(wrong < 20_000 / 40, "\(wrong)")
+        // More than were expected are still all found.
+        for number in 0..<count * 4 { filter.insert("more-\(number)") }
+        #expect((0..<count * 4).allSatisfy { filter.mayContain("more-\($0)") })
+    }
+
     @Test func aFileThatCannotFitIsRefusedBeforeTheFirstByte() throws {
         let error = #expect(throws: TowlineError.self) { try storage.make(directory.place(), length: 1 << 60) }
         #expect(error?.code == .diskFull)

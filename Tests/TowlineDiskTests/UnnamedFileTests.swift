@@ -54,6 +54,18 @@ import TowlineEngine
         #expect(faulty.calls.filter { $0 == .fsync || $0 == .name } == [.fsync, .name, .fsync, .fsync])
     }
 
+    /// Its length is not asked for: what was written tells.
+    @Test(arguments: [0, 4999]) func aByteThatWasNotWrittenIsMissed(_ count: Int) async throws {
+        let (storage, _) = storage()
+        let part = try storage.create(
+            directory.place(), record: .sample(length: 5000),
+            terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
+        try part.fill(0..<count)
+        let error = await #expect(throws: TowlineError.self) { try await publish(part, .fail) }
+        #expect(error?.code == .diskFailure && error?.message.contains("is not whole") == true)
+        #expect(directory["file"] == nil)
+    }
+
     @Test func givenUpItLeavesNothing() throws {
         let (storage, _) = storage()
         let part = try whole(storage)

@@ -20,6 +20,8 @@ struct FileSource: Sendable {
     var leftOut: TowlineError?
     /// It has answered as it should.
     var hasWorked = false
+    /// It cuts ranges so short that what is compared was all of one.
+    var givesOverlapAlone = false
     /// What a connection lately brought there, in bytes per second.
     var rate: Double?
     /// It allows no more connections, for a while.

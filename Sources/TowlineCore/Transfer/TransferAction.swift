@@ -95,6 +95,8 @@ package struct AttemptPlan: Hashable, Sendable {
     /// Whether it may be one of several streams of a connection. Then nothing but a small file may come of it.
     package var sharesConnection = false
 
+    /// The bytes before the lease that are asked for again and compared.
+    package var seam: ByteRange { ByteRange(lease.lowerBound - overlap, lease.lowerBound) }
     /// Whether it brings nothing, and only compares what comes with what is there.
     package var isComparison: Bool { lease.isEmpty }
 }

@@ -12,6 +12,8 @@ extension TransferStateMachine {
         var dismissedAt: Int64?
         /// What it wrote must not be believed.
         var isDisbelieved = false
+        /// Of the bytes that its first ones are compared with some were given up since it was asked.
+        var hasLostItsSeam = false
         var position: Int64
         var received: Int64 = 0
         var lastProgressAt: Duration

@@ -41,6 +41,36 @@ extension TransferStateMachine {
 
     // MARK: Doubts
 
+    /// What is held and what a source sends for the same offsets are different bytes.
+    mutating func seamDiffers(_ attempt: Attempt) -> [TransferAction] {
+        // Whose they were is known by now, and no fault of this source.
+        guard !attempt.hasLostItsSeam else { return [] }
+        let others = mirrors.indices.filter { index in
+            attempt.plan.source != .mirror(index) && !bytes(from: index).intersection(attempt.plan.seam).isEmpty
+        }
+        if case .mirror(let index) = attempt.plan.source {
+            // One whose sample was right is believed before one of which nothing is known.
+            let isKnown = mirrors[index].sample == .same
+            return condemn(isKnown ? others.first { mirrors[$0].sample != .same } ?? index : index)
+        }
+        if let index = others.first { return condemn(index) }
+        if tally.restarts > 0 {
+            ranges = .broken
+            isSingle = true
+        }
+        return startOver(
+            because: "the bytes before the seam are not those on the server, though nothing else says it changed",
+            isChange: false)
+    }
+
+    /// Bytes that are held are not believed any more; what was compared with them says nothing.
+    mutating func giveUp(_ range: ByteRange) {
+        ledger.withdraw(range)
+        for index in attempts.indices where attempts[index].plan.seam.intersection(range) != nil {
+            attempts[index].hasLostItsSeam = true
+        }
+    }
+
     /// A mirror's bytes are not those of the others.
     mutating func condemn(_ index: Int) -> [TransferAction] {
         if terms.isStream, !mirrors[index].brought.isEmpty {
@@ -78,7 +108,7 @@ extension TransferStateMachine {
     private mutating func withdraw(_ suspect: ByteRangeSet, _ what: String) -> [TransferAction] {
         guard !suspect.isEmpty else { return [] }
         contentGeneration += 1
-        for range in suspect.ranges { ledger.withdraw(range) }
+        for range in suspect.ranges { giveUp(range) }
         let size = ByteCountText.format(suspect.count)
         let notice = TransferNotice(.warning, .retrying, "\(size) \(what)")
         return suspect.ranges.map { .withdraw($0) } + [.notice(notice)]

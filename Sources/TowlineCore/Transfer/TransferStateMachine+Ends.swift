@@ -44,13 +44,7 @@ extension TransferStateMachine {
             let isShort = !ledger.missing.isEmpty && attempt.position < attempt.plan.lease.upperBound
             let isEmpty = attempt.position == attempt.plan.lease.lowerBound
             guard isShort, framing != .delimited || isEmpty else { return [] }
-            // All of it was what is compared: without that, which a strong validator allows, the next one brings something.
-            if isEmpty, framing == .delimited, attempt.plan.overlap > 0, !givesOverlapAlone,
-                let rung = joinRung, rung <= .repeatedValidator
-            {
-                givesOverlapAlone = true
-                return []
-            }
+            if isEmpty, framing == .delimited, goesOnWithoutOverlap(after: attempt) { return [] }
             return failed(attempt, TransportFailure(.bodyCut, "the body ended early"), context)
         }
         let cut = TransportFailure(.bodyCut, "the body ended early")
@@ -156,21 +150,6 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.info, .retrying, "the network changed; connecting anew"))]
     }
 
-    /// What we hold and what the server sends for the same offsets are different bytes.
-    private mutating func seamDiffers(_ attempt: Attempt) -> [TransferAction] {
-        let seam = ByteRange(attempt.plan.lease.lowerBound - attempt.plan.overlap, attempt.plan.lease.lowerBound)
-        if let index = mirrors.indices.first(where: { bytes(from: $0).intersection(seam).isEmpty == false }) {
-            return condemn(index)
-        }
-        if tally.restarts > 0 {
-            ranges = .broken
-            isSingle = true
-        }
-        return startOver(
-            because: "the bytes before the seam are not those on the server, though nothing else says it changed",
-            isChange: false)
-    }
-
     private mutating func wrongContent(_ attempt: Attempt, from start: Int64) -> [TransferAction] {
         if terms.isStream {
             return fail(
@@ -189,7 +168,7 @@ extension TransferStateMachine {
         // It brought nothing that there was to take back.
         if attempt.plan.isComparison { return actions }
         if !ledger.written.intersection(wrong).isEmpty { contentGeneration += 1 }
-        ledger.withdraw(wrong)
+        giveUp(wrong)
         guard tally.digestFailures <= 3 else {
             return actions + [.withdraw(wrong)]
                 + fail(

@@ -184,7 +184,7 @@ extension TransferStateMachine {
         swap(&primary, &mirrors[index])
         resolved = primary.resolved
         // What was found of ranges was of the other server.
-        (ranges, dislikesIfRange, givesOverlapAlone) = (.unknown, false, false)
+        (ranges, dislikesIfRange) = (.unknown, false)
         isSingle = terms.sequential || terms.isStream
         tally.refusals = 0
         notBefore = primary.notBefore
@@ -256,7 +256,7 @@ extension TransferStateMachine {
         if trusted < attempt.position {
             let late = ledger.written.intersection(ByteRange(trusted, attempt.position))
             for range in late.ranges {
-                ledger.withdraw(range)
+                giveUp(range)
                 actions.append(.withdraw(range))
             }
             if !late.isEmpty { contentGeneration += 1 }
@@ -273,7 +273,7 @@ extension TransferStateMachine {
         switch result {
         case .complete where attempt.plan.isComparison, .stopped where attempt.plan.isComparison:
             return compared(attempt, index)
-        case .overlapDiffers: return condemn(index)
+        case .overlapDiffers: return seamDiffers(attempt)
         case .failed(let failure):
             let reason = TerminalSafeText.make(failure.message, width: 200)
             if hasBrought { return [] }
@@ -282,7 +282,7 @@ extension TransferStateMachine {
             }
             return postpone(index, reason, nil, limit: limit, context)
         case .complete:
-            guard !hasBrought, attempt.isAccepted else { return [] }
+            guard !hasBrought, attempt.isAccepted, !goesOnWithoutOverlap(after: attempt) else { return [] }
             return postpone(index, "the body ended early", nil, context)
         case .stopped, .cancelled, .sinkFailed, .digestDiffers, .needsOwnConnection: return []
         }
@@ -328,10 +328,8 @@ extension TransferStateMachine {
     }
 
     private func leftOutNotice(_ url: HTTPURL, _ reason: String) -> TransferAction {
-        // What an answer was judged to be names the first URL, whoever gave it.
-        let names = ["\(url): ", "\(terms.source): "]
-        let plain = names.first { reason.hasPrefix($0) }.map { String(reason.dropFirst($0.count)) } ?? reason
-        let shown = "\(url): \(plain)"
+        let name = "\(url): "
+        let shown = reason.hasPrefix(name) ? reason : name + reason
         return .notice(TransferNotice(.warning, .sourceLeftOut, "\(shown); going on without it"))
     }
 }

@@ -219,7 +219,7 @@ extension TransferStateMachine {
             if mirrorsGoOn { return [] }
             return startOver(
                 because: lacksRanges
-                    ? "the server does not offer ranges"
+                    ? Self.noRanges
                     : "the server gives nothing that proves what is there to be the same file"
                         + " (--checksum or --unsafe-resume would allow to go on)", isChange: false)
         }
@@ -259,8 +259,26 @@ extension TransferStateMachine {
         if ledger.completeLength == nil, isConfirmed { return 0 }
         let isWeak = (rung(at: source) ?? .unsafe) > .repeatedValidator || isDoubtful
         // A server that gives so little at once would give nothing else.
-        if givesOverlapAlone, !isWeak, !lease.isEmpty { return 0 }
+        if self[source].givesOverlapAlone, !needsOverlap(at: source), !lease.isEmpty { return 0 }
         return min(ledger.writtenBefore(lease.lowerBound), isWeak ? Self.weakOverlap : Self.overlap)
+    }
+
+    /// Whether nothing stronger than the bytes before the seam proves that a source's bytes may be joined.
+    private func needsOverlap(at source: SourceID) -> Bool {
+        switch rung(at: source) {
+        case .ifRange, .repeatedValidator: isDoubtful
+        // It speaks for the whole, also of a part file that is a copy.
+        case .checksum: false
+        case .weakWithOverlap, .unsafe, .nothingToJoin, nil: true
+        }
+    }
+
+    /// An answer ended well and was nothing but what is compared: the next one is asked for without, if other proof allows.
+    mutating func goesOnWithoutOverlap(after attempt: Attempt) -> Bool {
+        let source = attempt.plan.source
+        guard attempt.plan.overlap > 0, !self[source].givesOverlapAlone, !needsOverlap(at: source) else { return false }
+        self[source].givesOverlapAlone = true
+        return true
     }
 
     private func question(

@@ -2,6 +2,8 @@
 extension TransferStateMachine {
     /// Shorter files start over anyway, and nobody minds.
     private static let worthSaying: Int64 = 1 << 20
+    /// Why nothing goes on where a server gives only the whole.
+    static let noRanges = "the server does not offer ranges"
 
     /// The server gives no ranges of what is held, as far as is known.
     var lacksRanges: Bool {
@@ -17,7 +19,7 @@ extension TransferStateMachine {
     var startsOverBecause: String? {
         if terms.isStream { return "standard output keeps nothing" }
         if contentCoding != nil { return "the server sends it coded" }
-        if lacksRanges { return "the server does not offer ranges" }
+        if lacksRanges { return Self.noRanges }
         guard let representation, representation.validator == .none, checksums.isEmpty, !terms.unsafeResume else {
             return nil
         }

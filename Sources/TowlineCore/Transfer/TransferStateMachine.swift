@@ -46,8 +46,6 @@ package struct TransferStateMachine: Sendable {
     var representation: Representation?
     var checksums: [Checksum] = []
     var ranges = RangeSupport.unknown
-    /// The server cuts ranges so short that what is compared was all of one.
-    var givesOverlapAlone = false
     /// The server dislikes `If-Range`: rung 2 of the ladder instead of rung 1.
     var dislikesIfRange = false
     var contentCoding: String?

@@ -35,8 +35,7 @@ private struct Behaviour {
     /// It gives no more bytes than that in one answer.
     var most: Int64 = 1 << 40
 
-    /// One that gives no more at once than what is compared brings nothing where a checksum alone joins its bytes.
-    var isWell: Bool { isRight && hasTag && !isDead && !isMissing && !ignoresRanges && most > 1 << 16 }
+    var isWell: Bool { isRight && hasTag && !isDead && !isMissing && !ignoresRanges }
     /// It needs no patience either.
     var isSteady: Bool { isWell && failing == 0 && breaking == 0 }
 }
@@ -246,12 +245,12 @@ private struct World {
             let asked = min(plan.lease.upperBound, World.length)
             let upper = min(asked, max(0, plan.lease.lowerBound - plan.overlap) + source.most) - 1
             ends[plan.id] = upper + 1
-            let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(upper)/\(World.length)"
+            let range = "bytes \(plan.seam.lowerBound)-\(upper)/\(World.length)"
             script.answer(plan, 206, [("Content-Range", range), ("ETag", tag)])
             if plan.joinsDirectly { answered.insert(plan.id) }
         }
         guard plan.joinsDirectly, answered.contains(plan.id), plan.overlap > 0 else { return }
-        let seam = ByteRange(plan.lease.lowerBound - plan.overlap, plan.lease.lowerBound)
+        let seam = plan.seam
         let isEqual = source.isRight ? wrong.intersection(seam).isEmpty : wrong.contains(seam)
         if !isEqual, !cancelled.contains(plan.id) { return end(plan: plan.id, .overlapDiffers) }
         if plan.isComparison {

@@ -4,28 +4,21 @@ import TowlineCore
 /// Whose bytes are right, where sources have different ones.
 @Suite("Sources that are doubted")
 struct TransferDoubtTests {
-    private static let length: Int64 = 64 << 20
-    private static let sum = "sha256:" + String(repeating: "ab", count: 32)
-
-    /// The primary has answered and brought a MiB, the mirrors have answered.
-    private func begun(_ connections: Int, checksum: Bool = true, mirrors: Int = 1) throws -> TransferScript {
-        var script = try TransferScript { terms in
-            terms.connections = connections
-            terms.mirrors = (1...mirrors).compactMap { try? HTTPURL(parsing: "https://m\($0).example/file.iso") }
-            if checksum { terms.checksum = try? Checksum(parsing: Self.sum) }
-        }
-        script.feed(.begin(nil))
-        answer(script.last, in: &script)
-        script.feed(.prepared)
-        script.write(script.plans[0], to: 1 << 20)
-        for plan in script.plans.dropFirst() { answer(plan, in: &script) }
+    /// The primary has answered and brought `position` bytes.
+    private func asked(
+        _ connections: Int, checksum: Bool = true, mirrors: Int = 1, tries: Int = 20, position: Int64 = 1 << 20
+    ) throws -> TransferScript {
+        var script = try TransferScript(
+            mirrors: mirrors, connections: connections, checksum: checksum, tries: tries)
+        script.begin(length: TransferScript.length, position: position)
         return script
     }
 
-    private func answer(_ plan: AttemptPlan, in script: inout TransferScript) {
-        let upper = min(plan.lease.upperBound, Self.length) - 1
-        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(upper)/\(Self.length)"
-        script.answer(plan, 206, [("Content-Range", range), ("ETag", "\"a\"")])
+    /// The same, and the mirrors have answered.
+    private func begun(_ connections: Int, checksum: Bool = true, mirrors: Int = 1) throws -> TransferScript {
+        var script = try asked(connections, checksum: checksum, mirrors: mirrors)
+        for plan in script.plans.dropFirst() { script.give(plan) }
+        return script
     }
 
     private func comparisons(_ script: TransferScript) -> [AttemptPlan] { script.plans.filter(\.isComparison) }
@@ -36,7 +29,7 @@ struct TransferDoubtTests {
         for _ in 0..<50 where verifications(script) == begun && script.ending == nil {
             for plan in script.plans where script.progress[plan.id]?.position == nil {
                 guard script.machine.ledger.lease(of: plan.id) != nil else { continue }
-                answer(plan, in: &script)
+                script.give(plan)
                 if script.prepares.count > script.prepared { script.feed(.prepared) }
             }
             for plan in script.plans {
@@ -44,7 +37,7 @@ struct TransferDoubtTests {
                 if plan.isComparison {
                     compare(plan, in: &script, sample)
                 } else {
-                    script.write(plan, to: min(lease.upperBound, Self.length))
+                    script.write(plan, to: min(lease.upperBound, TransferScript.length))
                 }
             }
             script.now += .seconds(1)
@@ -68,7 +61,7 @@ struct TransferDoubtTests {
     }
 
     private func mismatch(_ script: inout TransferScript) throws {
-        let sum = try Checksum(parsing: Self.sum)
+        let sum = try Checksum(parsing: TransferScript.sum)
         script.feed(.verified(mismatches: [ChecksumMismatch(expected: sum, found: nil)]))
         script.endCancelled()
     }
@@ -81,7 +74,7 @@ struct TransferDoubtTests {
         for plan in comparisons(script) {
             #expect(plan.field("Range") == "bytes=\((1 << 20) - size)-\((1 << 20) - 1)")
             #expect(plan.field("If-Range") == (checksum ? nil : "\"a\""))
-            answer(plan, in: &script)
+            script.give(plan)
             compare(plan, in: &script, .complete(.delimited))
         }
         script.write(script.plans[0], to: 2 << 20)
@@ -90,22 +83,24 @@ struct TransferDoubtTests {
         #expect(script.notices(.sourceLeftOut).isEmpty)
     }
 
-    @Test("nobody is compared with less than a sample, and who has not answered is not asked for one")
-    func tooEarly() throws {
-        var script = try TransferScript { terms in
-            terms.connections = 2
-            terms.mirrors = [try? HTTPURL(parsing: "https://m1.example/file.iso")].compactMap(\.self)
-            terms.checksum = try? Checksum(parsing: Self.sum)
-        }
-        script.feed(.begin(nil))
-        answer(script.last, in: &script)
-        script.feed(.prepared)
-        script.write(script.plans[0], to: 1 << 20)
+    @Test("who has not answered is not asked for a sample")
+    func notYetKnown() throws {
+        var script = try asked(2)
         script.feed(.tick)
         #expect(comparisons(script).isEmpty)
-        script.write(script.plans[0], to: 1 << 15)
-        answer(script.plans[1], in: &script)
-        #expect(comparisons(script).count == 1, "what was written stays written")
+        script.give(script.plans[1])
+        #expect(comparisons(script).count == 1)
+    }
+
+    @Test("nobody is compared with less than a sample")
+    func tooEarly() throws {
+        var script = try asked(2, position: 1 << 15)
+        script.give(script.plans[1])
+        script.feed(.tick)
+        #expect(comparisons(script).isEmpty)
+        script.write(script.plans[0], to: 1 << 16)
+        script.feed(.tick)
+        #expect(comparisons(script).map(\.seam) == [ByteRange(0, 1 << 16)])
     }
 
     @Test(
@@ -114,9 +109,7 @@ struct TransferDoubtTests {
     func oddSample(_ count: Int64) throws {
         var script = try begun(2)
         let plan = try #require(comparisons(script).first)
-        let lower = plan.lease.lowerBound - plan.overlap
-        let upper = min(lower + count, plan.lease.upperBound) - 1
-        script.answer(plan, 206, [("Content-Range", "bytes \(lower)-\(upper)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.give(plan, most: count)
         #expect(script.machine.ledger.lease(of: plan.id)?.isEmpty == true)
         script.progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: count)
         script.end(plan, count > 64 << 10 ? .stopped : .complete(.delimited))
@@ -127,25 +120,17 @@ struct TransferDoubtTests {
 
     @Test("what the primary does with an overlap says nothing of a sample")
     func overlapAlone() throws {
-        var script = try TransferScript { terms in
-            terms.connections = 2
-            terms.mirrors = [try? HTTPURL(parsing: "https://m1.example/file.iso")].compactMap(\.self)
-        }
-        script.feed(.begin(nil))
-        answer(script.last, in: &script)
-        script.feed(.prepared)
-        script.write(script.plans[0], to: 1 << 20)
+        var script = try asked(2, checksum: false)
         script.end(script.plans[0], cut())
         let seam = try #require(script.plans.last { $0.url.host == "example.org" && $0.overlap > 0 })
-        let range = "bytes \(seam.lease.lowerBound - seam.overlap)-\(seam.lease.lowerBound - 1)/\(Self.length)"
-        script.answer(seam, 206, [("Content-Range", range), ("ETag", "\"a\"")])
+        script.give(seam, most: seam.overlap)
         script.progress[seam.id] = AttemptProgress(position: seam.lease.lowerBound, received: seam.overlap)
         script.end(seam, .complete(.delimited))
         let next = try #require(script.plans.last { $0.url.host == "example.org" })
         #expect(next.overlap == 0)
-        answer(next, in: &script)
+        script.give(next)
         script.write(next, to: next.lease.lowerBound + 1 << 20)
-        for plan in script.plans where plan.url.host == "m1.example" { answer(plan, in: &script) }
+        for plan in script.plans where plan.url.host == "m1.example" { script.give(plan) }
         let plan = try #require(comparisons(script).first)
         #expect(plan.overlap == 16 << 10)
     }
@@ -154,15 +139,15 @@ struct TransferDoubtTests {
     func sampleOfAnotherVersion() throws {
         var script = try begun(2)
         let plan = try #require(comparisons(script).first)
-        answer(plan, in: &script)
+        script.give(plan)
         compare(plan, in: &script, .complete(.delimited))
         script.feed(.partLost(reason: "deleted"))
         script.endCancelled()
         let anew = script.last
-        answer(anew, in: &script)
+        script.give(anew)
         script.feed(.prepared)
         script.write(anew, to: 1 << 20)
-        for plan in script.plans where script.progress[plan.id]?.position == nil { answer(plan, in: &script) }
+        for plan in script.plans where script.progress[plan.id]?.position == nil { script.give(plan) }
         script.feed(.tick)
         #expect(comparisons(script).count == 2)
     }
@@ -171,15 +156,7 @@ struct TransferDoubtTests {
         "a checksum that is wrong is not hidden by a mirror that is not there",
         arguments: [404, 503, 0], [20, 0])
     func wrongSumAndNobodyElse(_ status: Int, _ tries: Int) throws {
-        var script = try TransferScript { terms in
-            terms.connections = 1
-            terms.retry = RetryPolicy(maxTries: tries)
-            terms.mirrors = [try? HTTPURL(parsing: "https://m1.example/file.iso")].compactMap(\.self)
-            terms.checksum = try? Checksum(parsing: Self.sum)
-        }
-        script.feed(.begin(nil))
-        answer(script.last, in: &script)
-        script.feed(.prepared)
+        var script = try asked(1, tries: tries)
         bringAll(&script)
         try mismatch(&script)
         #expect(script.ending == nil, "the mirror was never asked")
@@ -203,7 +180,7 @@ struct TransferDoubtTests {
         let mirror = script.plans[1]
         script.write(mirror, to: mirror.lease.lowerBound + 5000)
         let plan = try #require(comparisons(script).first)
-        answer(plan, in: &script)
+        script.give(plan)
         compare(plan, in: &script, .overlapDiffers)
         #expect(script.notices(.sourceLeftOut).count == 1)
         #expect(script.fresh.contains(.cancel(mirror.id)))
@@ -247,7 +224,7 @@ struct TransferDoubtTests {
         try mismatch(&script)
         let mirror = script.last
         #expect(mirror.url.host == "m1.example")
-        answer(mirror, in: &script)
+        script.give(mirror)
         script.feed(.prepared)
         script.write(mirror, to: 1 << 20)
         script.feed(.partLost(reason: "deleted"))
@@ -274,5 +251,65 @@ struct TransferDoubtTests {
         try mismatch(&script)
         #expect(script.failure?.code == .checksumMismatch)
         #expect(script.notices(.restarted).isEmpty)
+    }
+
+    // MARK: Whose bytes lie before the seam
+
+    /// A mirror brought what comes before two segments of the primary's.
+    private func seams(_ script: inout TransferScript) -> [AttemptPlan] {
+        func live(_ script: TransferScript) -> [AttemptPlan] {
+            script.plans.filter { script.machine.ledger.lease(of: $0.id) != nil && !$0.isComparison }
+        }
+        var brought = ByteRangeSet()
+        for _ in 0..<20 {
+            let found = live(script).filter { $0.source == .primary && !brought.intersection($0.seam).isEmpty }
+            if found.count > 1 { return found }
+            script.now += .seconds(60)
+            for plan in live(script).dropFirst() where !found.contains(plan) {
+                if script.progress[plan.id]?.position == nil { script.give(plan) }
+                if plan.source != .primary {
+                    let part = ByteRange(plan.lease.lowerBound, plan.lease.lowerBound + 1 << 17)
+                    brought.insert(part)
+                    script.write(plan, to: part.upperBound)
+                }
+                script.end(plan, cut())
+                while script.last.source != .primary, script.progress[script.last.id] != nil {
+                    script.end(cut(.connectFailed))
+                }
+            }
+            script.feed(.tick)
+        }
+        return []
+    }
+
+    @Test("two segments that find out about the same mirror are no reason to begin anew")
+    func foundTwice() throws {
+        var script = try begun(4)
+        let seams = seams(&script)
+        try #require(seams.count > 1)
+        script.end(seams[0], .overlapDiffers)
+        #expect(script.notices(.sourceLeftOut).count == 1)
+        script.end(seams[1], .overlapDiffers)
+        #expect(script.notices(.restarted).isEmpty)
+        #expect(script.machine.ledger.written.contains(ByteRange(0, 1 << 20)), "what the primary brought stays")
+        bringAll(&script)
+        #expect(verifications(script) == 1)
+    }
+
+    @Test("between two mirrors the one is believed whose sample was right")
+    func mirrorAgainstMirror() throws {
+        var script = try begun(3, mirrors: 2)
+        let sample = try #require(comparisons(script).first { $0.url.host == "m1.example" })
+        script.give(sample)
+        compare(sample, in: &script, .complete(.delimited))
+        let wrong = try #require(script.plans.first { $0.url.host == "m2.example" })
+        script.write(wrong, to: wrong.lease.lowerBound + 1 << 17)
+        script.end(wrong, cut())
+        for _ in 0..<5 where script.last.url.host != "m1.example" { script.end(cut(.connectFailed)) }
+        let right = script.last
+        #expect(right.source == .mirror(0) && right.lease.lowerBound == wrong.lease.lowerBound + 1 << 17)
+        script.end(right, .overlapDiffers)
+        let leftOut = script.notices(.sourceLeftOut).map(\.message)
+        #expect(leftOut.count == 1 && leftOut[0].hasPrefix("https://m2.example/"), "\(leftOut)")
     }
 }

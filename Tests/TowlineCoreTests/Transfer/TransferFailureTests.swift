@@ -121,22 +121,39 @@ struct TransferFailureTests {
         #expect(script.failure?.code == .checksumMismatch)
     }
 
-    @Test("a server that gives no more at once than what is compared is asked without that, if its tag is strong")
-    func cappedRanges() throws {
-        var script = try TransferScript()
-        script.begin(length: 1_000_000, position: 400_000)
+    @Test(
+        "a server that gives no more at once than what is compared is asked without that, if other proof joins",
+        arguments: [("\"a\"", false), ("W/\"a\"", true), (nil, true)] as [(String?, Bool)])
+    func cappedRanges(_ tag: String?, _ checksum: Bool) throws {
+        var script = try TransferScript { terms in
+            if checksum { terms.checksum = try? Checksum(parsing: TransferScript.sum) }
+        }
+        script.begin(length: 1_000_000, position: 400_000, tag: tag)
         script.end(cut())
         for count in 1...30 {
             let plan = script.last
-            let lower = plan.lease.lowerBound - plan.overlap
-            let upper = lower + 16_384
-            script.answer(
-                206, [("Content-Range", "bytes \(lower)-\(upper - 1)/1000000"), ("ETag", "\"a\"")])
-            script.write(plan, to: max(plan.lease.lowerBound, upper))
+            script.give(plan, tag: tag, length: 1_000_000, most: 16_384)
+            script.write(plan, to: max(plan.lease.lowerBound, plan.seam.lowerBound + 16_384))
             script.end(plan, .complete(.delimited))
             #expect(script.failure == nil, "\(count)")
         }
         #expect(script.last.lease.lowerBound >= 400_000 + 28 * 16_384)
+    }
+
+    @Test("where nothing but the bytes before the seam proves anything they are compared, whatever it costs")
+    func cappedAndUnproven() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000, tag: "W/\"a\"")
+        script.end(cut())
+        for _ in 0..<30 where script.ending == nil {
+            let plan = script.last
+            #expect(plan.overlap == 64 << 10)
+            script.give(plan, tag: "W/\"a\"", length: 1_000_000, most: 16_384)
+            script.end(plan, .complete(.delimited))
+            script.now += .seconds(60)
+            script.feed(.tick)
+        }
+        #expect(script.failure?.code == .transient)
     }
 
     @Test("nothing is joined to what is known without a rung of the ladder")

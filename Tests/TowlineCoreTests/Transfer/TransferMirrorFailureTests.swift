@@ -4,28 +4,15 @@ import TowlineCore
 /// Sequences in which one source fails and another must go on.
 @Suite("Sources that fail")
 struct TransferMirrorFailureTests {
-    private static let length: Int64 = 64 << 20
-    private static let sum = "sha256:" + String(repeating: "ab", count: 32)
-
     private func begun(
         _ connections: Int, checksum: Bool = false, mirrors: Int = 1, tries: Int = 20
     ) throws -> TransferScript {
-        var script = try TransferScript { terms in
-            terms.connections = connections
-            terms.retry = RetryPolicy(maxTries: tries)
-            terms.mirrors = (1...mirrors).compactMap { try? HTTPURL(parsing: "https://m\($0).example/file.iso") }
-            if checksum { terms.checksum = try? Checksum(parsing: Self.sum) }
-        }
+        var script = try TransferScript(
+            mirrors: mirrors, connections: connections, checksum: checksum, tries: tries)
         script.feed(.begin(nil))
-        answer(script.last, in: &script)
+        script.give(script.last)
         script.feed(.prepared)
         return script
-    }
-
-    private func answer(_ plan: AttemptPlan, in script: inout TransferScript, tag: String = "\"a\"") {
-        let upper = min(plan.lease.upperBound, Self.length) - 1
-        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(upper)/\(Self.length)"
-        script.answer(plan, 206, [("Content-Range", range), ("ETag", tag)])
     }
 
     private func lease(_ plan: AttemptPlan, _ script: TransferScript) -> ByteRange? {
@@ -35,7 +22,7 @@ struct TransferMirrorFailureTests {
     @Test("where only a checksum will tell, no two sources write the same bytes", arguments: [true, false])
     func noRaceOfUnproven(slowIsMirror: Bool) throws {
         var script = try begun(2, checksum: true)
-        answer(script.plans[1], in: &script)
+        script.give(script.plans[1])
         // Segments come from the front: until the last two are under way.
         var slow = script.plans[slowIsMirror ? 1 : 0]
         for _ in 0..<200 {
@@ -50,7 +37,7 @@ struct TransferMirrorFailureTests {
             script.feed(.tick)
             for plan in running where lease(plan, script)?.isEmpty == true { script.end(plan, .stopped) }
             for plan in script.plans where script.progress[plan.id]?.position == nil && lease(plan, script) != nil {
-                answer(plan, in: &script)
+                script.give(plan)
                 guard plan.isComparison else { continue }
                 script.progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: plan.overlap)
                 script.end(plan, .complete(.delimited))
@@ -73,7 +60,7 @@ struct TransferMirrorFailureTests {
     func seamOfAMirror() throws {
         var script = try begun(2, checksum: true)
         let mirror = script.plans[1]
-        answer(mirror, in: &script)
+        script.give(mirror)
         let middle = mirror.lease.lowerBound + 1 << 20
         script.write(script.plans[0], to: 1 << 20)
         script.write(mirror, to: middle)
@@ -92,12 +79,12 @@ struct TransferMirrorFailureTests {
     func noMoreRanges(_ status: Int) throws {
         var script = try begun(2)
         let mirror = script.plans[1]
-        answer(mirror, in: &script)
+        script.give(mirror)
         script.write(script.plans[0], to: 1 << 20)
         script.write(mirror, to: mirror.lease.lowerBound + 1 << 20)
         script.end(script.plans[0], cut())
         for _ in 0..<4 where script.last.url.host == "example.org" {
-            script.answer(status, [("ETag", "\"a\""), ("Content-Length", "\(Self.length)")])
+            script.answer(status, [("ETag", "\"a\""), ("Content-Length", "\(TransferScript.length)")])
             script.endCancelled()
         }
         #expect(script.notices(.restarted).isEmpty)
@@ -119,8 +106,24 @@ struct TransferMirrorFailureTests {
             script.feed(.tick)
         }
         #expect(script.last.url.host == "m6.example")
-        answer(script.last, in: &script)
+        script.give(script.last)
         #expect(script.prepares.count == 1)
+    }
+
+    @Test("a mirror that gives no more at once than what is compared is asked without that")
+    func givesLittle() throws {
+        var script = try begun(2, checksum: true)
+        let most: Int64 = 40_000
+        var place: Int64 = 0
+        for _ in 0..<12 {
+            let plan = try #require(script.plans.last { $0.source != .primary && lease($0, script) != nil })
+            script.give(plan, most: most)
+            place = max(plan.lease.lowerBound, plan.seam.lowerBound + most)
+            script.progress[plan.id] = AttemptProgress(position: place, received: most)
+            script.end(plan, .complete(.delimited))
+        }
+        #expect(script.notices(.sourceLeftOut).isEmpty)
+        #expect(script.machine.ledger.written.count > 10 * most, "two answers at most were only compared")
     }
 
     @Test("a mirror that loses all its connections at once has failed once")
@@ -128,7 +131,7 @@ struct TransferMirrorFailureTests {
         var script = try begun(9, tries: 4)
         for _ in 0..<20 {
             for plan in script.plans where script.progress[plan.id]?.position == nil && lease(plan, script) != nil {
-                answer(plan, in: &script)
+                script.give(plan)
             }
             for plan in script.plans where lease(plan, script) != nil {
                 script.write(plan, to: max(script.progress[plan.id]?.position ?? 0, plan.lease.lowerBound + 4096))
@@ -152,12 +155,12 @@ struct TransferMirrorFailureTests {
     func claimOfOneThatIsGone() throws {
         var script = try begun(2)
         let mirror = script.plans[1]
-        answer(mirror, in: &script)
+        script.give(mirror)
         script.write(script.plans[0], to: 1 << 20)
         script.write(mirror, to: mirror.lease.lowerBound + 1 << 20)
         script.end(script.plans[0], cut())
         #expect(script.last.url.host == "example.org")
-        answer(script.last, in: &script, tag: "\"b\"")
+        script.give(script.last, tag: "\"b\"")
         script.endCancelled()
         #expect(script.last.isConfirmation)
         script.answer(404)
@@ -171,7 +174,7 @@ struct TransferMirrorFailureTests {
     func expiringLink() throws {
         var script = try begun(2)
         let mirror = script.plans[1]
-        answer(mirror, in: &script)
+        script.give(mirror)
         script.write(script.plans[0], to: 1 << 20)
         script.end(script.plans[0], cut())
         var asked = 0

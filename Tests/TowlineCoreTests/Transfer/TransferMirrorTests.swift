@@ -3,15 +3,13 @@ import TowlineCore
 
 @Suite("A transfer from several places")
 struct TransferMirrorTests {
-    private static let length: Int64 = 64 << 20
     private static let mirrors = ["https://one.example/file.iso", "https://two.example/file.iso"]
-    private static let sum = "sha256:" + String(repeating: "ab", count: 32)
 
     private func script(_ connections: Int, checksum: Bool = false, mirrors: Int = 2) throws -> TransferScript {
         try TransferScript { terms in
             terms.connections = connections
             terms.mirrors = Self.mirrors.prefix(mirrors).compactMap { try? HTTPURL(parsing: $0) }
-            if checksum { terms.checksum = try? Checksum(parsing: Self.sum) }
+            if checksum { terms.checksum = try? Checksum(parsing: TransferScript.sum) }
         }
     }
 
@@ -21,16 +19,9 @@ struct TransferMirrorTests {
     ) throws -> TransferScript {
         var script = try script(connections, checksum: checksum, mirrors: mirrors)
         script.feed(.begin(nil))
-        answer(script.last, in: &script, tag: tag)
+        script.give(script.last, tag: tag)
         script.feed(.prepared)
         return script
-    }
-
-    private func answer(
-        _ plan: AttemptPlan, in script: inout TransferScript, tag: String? = "\"a\"", length: Int64 = Self.length
-    ) {
-        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(min(plan.lease.upperBound, length) - 1)/\(length)"
-        script.answer(plan, 206, [("Content-Range", range)] + (tag.map { [("ETag", $0)] } ?? []))
     }
 
     private func hosts(_ script: TransferScript) -> [String] { script.plans.map(\.url.host) }
@@ -53,11 +44,11 @@ struct TransferMirrorTests {
         var script = try begun(3)
         #expect(hosts(script) == ["example.org", "one.example", "two.example"])
         let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
-        #expect(ByteRangeSet(leases).ranges == [ByteRange(0, Self.length)])
+        #expect(ByteRangeSet(leases).ranges == [ByteRange(0, TransferScript.length)])
         for plan in script.plans.dropFirst() {
             #expect(plan.field("If-Range") == "\"a\"")
             #expect(!plan.sendsCredentials)
-            answer(plan, in: &script)
+            script.give(plan)
         }
         bringAll(&script)
         #expect(script.actions.contains { if case .publish = $0 { true } else { false } })
@@ -84,9 +75,9 @@ struct TransferMirrorTests {
         var script = try begun(3, checksum: true)
         #expect(hosts(script) == ["example.org", "one.example", "two.example"])
         #expect(script.plans.dropFirst().allSatisfy { $0.field("If-Range") == nil })
-        answer(script.plans[1], in: &script, tag: "\"other\"")
+        script.give(script.plans[1], tag: "\"other\"")
         #expect(script.notices(.sourceLeftOut).isEmpty)
-        answer(script.plans[2], in: &script, tag: nil, length: Self.length - 1)
+        script.give(script.plans[2], tag: nil, length: TransferScript.length - 1)
         #expect(script.notices(.sourceLeftOut).count == 1)
         #expect(script.machine.ledger.lease(of: script.plans[2].id) == nil)
     }
@@ -96,7 +87,7 @@ struct TransferMirrorTests {
     @Test("another tag is no other file, and it is said what would help")
     func anotherTag() throws {
         var script = try begun(2, mirrors: 1)
-        script.answer(script.plans[1], 200, [("Content-Length", "\(Self.length)"), ("ETag", "\"b\"")])
+        script.answer(script.plans[1], 200, [("Content-Length", "\(TransferScript.length)"), ("ETag", "\"b\"")])
         let notice = try #require(script.notices(.sourceLeftOut).first)
         #expect(notice.message.contains("so nothing proves that it has the same file (--checksum would)"))
         var other = try begun(2, mirrors: 1)
@@ -108,7 +99,7 @@ struct TransferMirrorTests {
     func noLength() throws {
         let script = try begun(2, checksum: true, mirrors: 1)
         let plan = script.plans[1]
-        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(plan.lease.upperBound - 1)/*"
+        let range = "bytes \(plan.seam.lowerBound)-\(plan.lease.upperBound - 1)/*"
         let head = ResponseHead(status: 206, fields: HTTPFields([("Content-Range", range)]))
         let verdict = ResponseEvaluator.verdict(on: head, to: plan.question)
         if case .rangeRefused = verdict {} else { Issue.record("\(verdict), judged before a byte is written") }
@@ -121,7 +112,7 @@ struct TransferMirrorTests {
         var script = try begun(2, mirrors: 1)
         let mirror = script.plans[1]
         if status == 206 {
-            answer(mirror, in: &script, tag: "\"b\"")
+            script.give(mirror, tag: "\"b\"")
         } else {
             script.answer(mirror, status, [("ETag", "\"b\""), ("Content-Length", "5")])
         }
@@ -137,7 +128,7 @@ struct TransferMirrorTests {
         var script = try begun(2, mirrors: 1)
         script.end(script.plans[1], cut(.connectFailed))
         #expect(hosts(script) == ["example.org", "one.example", "example.org"])
-        answer(script.plans[2], in: &script)
+        script.give(script.plans[2])
         var asked: [Duration] = []
         for step in 1...2000 {
             script.now = .milliseconds(10 * step)
@@ -154,7 +145,7 @@ struct TransferMirrorTests {
                     asked.append(script.now)
                     script.end(plan, cut(.connectFailed))
                 } else {
-                    answer(plan, in: &script)
+                    script.give(plan)
                 }
             }
             script.feed(.tick)
@@ -167,7 +158,7 @@ struct TransferMirrorTests {
     func seam() throws {
         var script = try begun(2, checksum: true, mirrors: 1)
         let mirror = script.plans[1]
-        answer(mirror, in: &script)
+        script.give(mirror)
         let middle = mirror.lease.lowerBound + 1 << 20
         script.write(mirror, to: middle)
         script.end(mirror, cut())
@@ -183,12 +174,12 @@ struct TransferMirrorTests {
     @Test("a checksum that does not match costs what came from mirrors, and no more")
     func wrongSum() throws {
         var script = try begun(2, checksum: true, mirrors: 1)
-        let sum = try Checksum(parsing: Self.sum)
+        let sum = try Checksum(parsing: TransferScript.sum)
         bringToVerification(&script)
         let theirs = ByteRangeSet(script.plans.filter { $0.url.host == "one.example" }.map(\.lease))
         let plans = script.plans.count
         script.feed(.verified(mismatches: [ChecksumMismatch(expected: sum, found: nil)]))
-        #expect(ByteRangeSet(script.machine.ledger.written.gaps(in: ByteRange(0, Self.length))) == theirs)
+        #expect(ByteRangeSet(script.machine.ledger.written.gaps(in: ByteRange(0, TransferScript.length))) == theirs)
         bringToVerification(&script)
         #expect(hosts(script).dropFirst(plans).allSatisfy { $0 == "example.org" })
         #expect(ByteRangeSet(script.plans.dropFirst(plans).map(\.lease)) == theirs)
@@ -206,7 +197,7 @@ struct TransferMirrorTests {
         for _ in 0..<50 where script.actions.count(where: { if case .verify = $0 { true } else { false } }) == begun {
             answered = max(answered, 1)
             for plan in script.plans.dropFirst(answered) where script.machine.ledger.lease(of: plan.id) != nil {
-                answer(plan, in: &script)
+                script.give(plan)
             }
             answered = script.plans.count
             bringAll(&script)
@@ -223,7 +214,7 @@ struct TransferMirrorTests {
         script.endCancelled()
         #expect(script.last.url.host == "one.example")
         #expect(script.notices(.sourceLeftOut).count == 1)
-        answer(script.last, in: &script)
+        script.give(script.last)
         #expect(script.prepares.count == 1)
         script.feed(.prepared)
         #expect(script.last.url.host == "two.example", "the first is asked no more")
@@ -250,7 +241,7 @@ struct TransferMirrorTests {
     func primaryDies() throws {
         var script = try begun(2, mirrors: 1)
         let mirror = script.plans[1]
-        answer(mirror, in: &script)
+        script.give(mirror)
         script.write(script.plans[0], to: 1 << 20)
         script.write(mirror, to: mirror.lease.lowerBound + 1 << 20)
         script.end(script.plans[0], cut())
@@ -272,7 +263,7 @@ struct TransferMirrorTests {
     func goneBeforeAByte() throws {
         var script = try begun(2, mirrors: 1)
         let mirror = script.plans[1]
-        answer(mirror, in: &script)
+        script.give(mirror)
         script.end(script.plans[0], cut(.certificateRefused))
         #expect(script.notices(.sourceLeftOut).count == 1)
         #expect(script.failure == nil)
@@ -295,9 +286,9 @@ struct TransferMirrorTests {
             .init(notBefore: nil, ceiling: 2, otherConnections: 0),
         ]
         script.feed(.begin(nil))
-        answer(script.last, in: &script)
+        script.give(script.last)
         script.feed(.prepared)
-        answer(try #require(script.plans.first { $0.url.host == "two.example" }), in: &script)
+        script.give(try #require(script.plans.first { $0.url.host == "two.example" }))
         #expect(!hosts(script).contains("one.example"))
         #expect(hosts(script).count { $0 == "two.example" } <= 2)
         script.now = .seconds(6)
@@ -309,14 +300,14 @@ struct TransferMirrorTests {
     func resumed(_ status: Int) throws {
         var script = try script(1, mirrors: 1)
         let held = HeldDownload(
-            representation: Representation(completeLength: Self.length, entityTag: EntityTag(fieldValue: "\"a\"")),
+            representation: Representation(completeLength: TransferScript.length, entityTag: EntityTag(fieldValue: "\"a\"")),
             written: ByteRangeSet([ByteRange(0, 8 << 20)]))
         script.feed(.begin(held))
         if status == 0 { script.end(cut(.connectFailed)) } else { script.answer(status) }
         script.endCancelled()
         #expect(script.last.url.host == "one.example")
         #expect(script.last.lease.lowerBound == 8 << 20)
-        answer(script.last, in: &script)
+        script.give(script.last)
         #expect(script.failure == nil)
     }
 }

@@ -3,21 +3,14 @@ import TowlineCore
 
 @Suite("A transfer that is read while it runs")
 struct TransferReaderTests {
-    private static let length: Int64 = 64 << 20
     private static let middle = ByteRange(40 << 20, 48 << 20)
 
     private func running(_ count: Int, tag: String = "\"a\"") throws -> TransferScript {
         var script = try TransferScript { $0.connections = count }
-        script.begin(length: Self.length, position: 1 << 20, tag: tag)
-        for plan in script.plans.dropFirst() { accept(plan, in: &script) }
+        script.begin(length: TransferScript.length, position: 1 << 20, tag: tag)
+        for plan in script.plans.dropFirst() { script.give(plan) }
         script.feed(.tick)
         return script
-    }
-
-    private func accept(_ plan: AttemptPlan, in script: inout TransferScript) {
-        let upper = min(plan.lease.upperBound, Self.length) - 1
-        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(upper)/\(Self.length)"
-        script.answer(plan, 206, [("Content-Range", range), ("ETag", "\"a\"")])
     }
 
     /// Every byte is written, missing or leased once.
@@ -25,7 +18,7 @@ struct TransferReaderTests {
         let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
         var all = script.machine.content.written
         for lease in leases { all.insert(lease) }
-        return all.ranges == [ByteRange(0, Self.length)]
+        return all.ranges == [ByteRange(0, TransferScript.length)]
     }
 
     @Test("one connection goes to where somebody reads, and back afterwards")
@@ -33,10 +26,10 @@ struct TransferReaderTests {
         var script = try running(1)
         script.feed(.wanted([Self.middle]))
         #expect(script.fresh.contains(.cancel(script.plans[0].id)))
-        #expect(script.last.lease == ByteRange(Self.middle.lowerBound, Self.length))
+        #expect(script.last.lease == ByteRange(Self.middle.lowerBound, TransferScript.length))
         script.endCancelled()
         let reading = script.last
-        accept(reading, in: &script)
+        script.give(reading)
         // It stays while it is near, however the window moves.
         for step in 1...8 {
             script.now = .seconds(step)
@@ -47,7 +40,7 @@ struct TransferReaderTests {
         #expect(script.plans.count == 2)
         // The reader leaves; the connection goes on to the end, and the gap is fetched after it.
         script.feed(.wanted([]))
-        script.write(reading, to: Self.length)
+        script.write(reading, to: TransferScript.length)
         script.end(reading, .complete(.delimited))
         #expect(script.last.lease == ByteRange(1 << 20, Self.middle.lowerBound))
     }
@@ -64,7 +57,7 @@ struct TransferReaderTests {
     func severalConnections() throws {
         var script = try running(4)
         #expect(script.plans.count == 4)
-        let target = ByteRange(script.plans.last!.lease.lowerBound + (8 << 20), Self.length)
+        let target = ByteRange(script.plans.last!.lease.lowerBound + (8 << 20), TransferScript.length)
         script.feed(.wanted([target]))
         let cancelled = script.fresh.filter { if case .cancel = $0 { true } else { false } }
         #expect(cancelled.count == 1)
@@ -85,7 +78,7 @@ struct TransferReaderTests {
         script.endCancelled()
         let first = script.last
         #expect(first.lease.lowerBound == end.lowerBound)
-        accept(first, in: &script)
+        script.give(first)
         script.feed(.tick)
         #expect(script.plans.count == 2)
         script.now = .seconds(1)
@@ -106,7 +99,7 @@ struct TransferReaderTests {
         var script = try TransferScript { $0.connections = 2 }
         script.feed(.begin(nil))
         script.feed(.wanted([Self.middle]))
-        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
         #expect(script.plans.contains { $0.lease.lowerBound == Self.middle.lowerBound })
         #expect(isWhole(script))
@@ -119,7 +112,7 @@ struct TransferReaderTests {
         script.end(cut())
         script.now = .seconds(5)
         script.feed(.tick)
-        accept(script.last, in: &script)
+        script.give(script.last)
         #expect(script.machine.content.generation == 0)
         script.now = .seconds(6)
         script.end(.overlapDiffers)

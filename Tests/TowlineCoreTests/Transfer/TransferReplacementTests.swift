@@ -3,14 +3,6 @@ import TowlineCore
 
 @Suite("A transfer whose connections crawl or stand still")
 struct TransferReplacementTests {
-    private static let length: Int64 = 64 << 20
-
-    /// Answers an attempt as a server of this file does.
-    private func accept(_ plan: AttemptPlan, in script: inout TransferScript) {
-        let upper = min(plan.lease.upperBound, Self.length) - 1
-        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(upper)/\(Self.length)"
-        script.answer(plan, 206, [("Content-Range", range), ("ETag", "\"a\"")])
-    }
 
     private func begin(
         connections: Int, _ change: (inout TransferTerms) -> Void = { _ in }
@@ -20,9 +12,9 @@ struct TransferReplacementTests {
             change(&$0)
         }
         script.feed(.begin(nil))
-        accept(script.last, in: &script)
+        script.give(script.last)
         script.feed(.prepared)
-        for plan in script.plans.dropFirst() { accept(plan, in: &script) }
+        for plan in script.plans.dropFirst() { script.give(plan) }
         return script
     }
 
@@ -78,7 +70,7 @@ struct TransferReplacementTests {
             guard run(&script, seconds: 120, { _ in 20_000 }) != nil else { break }
             replaced += 1
             script.endCancelled()
-            accept(script.last, in: &script)
+            script.give(script.last)
         }
         #expect((1...8).contains(replaced), "\(replaced) replacements")
         let ending = script.ending
@@ -104,7 +96,7 @@ struct TransferReplacementTests {
     func keptWithoutRanges() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
-        script.answer(200, [("Content-Length", "\(Self.length)"), ("ETag", "\"a\"")])
+        script.answer(200, [("Content-Length", "\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
         #expect(run(&script, seconds: 10) { _ in 1_000_000 } == nil)
         #expect(run(&script, seconds: 120) { _ in 100 } == nil)
@@ -137,7 +129,7 @@ struct TransferReplacementTests {
             // Heads still come; bytes do not.
             for plan in script.plans[before...] {
                 script.now += .milliseconds(300)
-                accept(plan, in: &script)
+                script.give(plan)
                 script.progress[plan.id] = AttemptProgress(position: plan.lease.lowerBound, received: 0)
             }
         }

@@ -4,6 +4,10 @@ import TowlineCore
 /// Drives a state machine by value: what the server answers, and what the machine then does.
 struct TransferScript {
     static let url = "https://example.org/file.iso"
+    /// How long the file is in most tests.
+    static let length: Int64 = 64 << 20
+    /// What its checksum is.
+    static let sum = "sha256:" + String(repeating: "ab", count: 32)
     var machine: TransferStateMachine
     var now = Duration.zero
     var progress: [AttemptID: AttemptProgress] = [:]
@@ -29,6 +33,20 @@ struct TransferScript {
         terms.connections = 1
         change(&terms)
         machine = TransferStateMachine(terms: terms)
+    }
+
+    /// The file is at `m1.example`, `m2.example` and so on as well.
+    ///
+    /// - Parameters:
+    ///   - connections: in all.
+    ///   - checksum: the user gave one.
+    init(mirrors: Int, connections: Int, checksum: Bool, tries: Int) throws {
+        try self.init { terms in
+            terms.connections = connections
+            terms.retry = RetryPolicy(maxTries: tries)
+            terms.mirrors = (1...mirrors).compactMap { try? HTTPURL(parsing: "https://m\($0).example/file.iso") }
+            if checksum { terms.checksum = try? Checksum(parsing: Self.sum) }
+        }
     }
 
     /// Feeds an event; parts that the runner does at once (preparing) are done by hand in the tests.
@@ -66,6 +84,16 @@ struct TransferScript {
         answer(last, status, fields)
     }
 
+    /// A server that has the file answers with what an attempt asked for, or with the first `most` bytes of that.
+    mutating func give(
+        _ plan: AttemptPlan, tag: String? = "\"a\"", length: Int64 = Self.length, most: Int64 = .max
+    ) {
+        let lower = plan.seam.lowerBound
+        let upper = min(plan.lease.upperBound, length)
+        let range = "bytes \(lower)-\(upper - lower > most ? lower + most - 1 : upper - 1)/\(length)"
+        answer(plan, 206, [("Content-Range", range)] + (tag.map { [("ETag", $0)] } ?? []))
+    }
+
     /// An attempt wrote everything up to `position`.
     mutating func write(_ plan: AttemptPlan, to position: Int64) {
         progress[plan.id] = AttemptProgress(position: position, received: position - plan.lease.lowerBound)
@@ -95,8 +123,9 @@ struct TransferScript {
         var fields = [("Content-Range", "bytes 0-\(length - 1)/\(length)")]
         if let tag { fields.append(("ETag", tag)) }
         answer(206, fields)
+        let first = last
         feed(.prepared)
-        write(to: position)
+        write(first, to: position)
     }
 
     var ending: TransferEnding? {

@@ -3,22 +3,15 @@ import TowlineCore
 
 @Suite("A transfer over several connections")
 struct TransferSegmentTests {
-    private static let length: Int64 = 64 << 20
 
     /// 4 connections under way, each of them accepted.
     private func spread(_ count: Int = 4) throws -> TransferScript {
         var script = try TransferScript { $0.connections = count }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
-        for plan in script.plans.dropFirst() { accept(plan, in: &script) }
+        for plan in script.plans.dropFirst() { script.give(plan) }
         return script
-    }
-
-    private func accept(_ plan: AttemptPlan, in script: inout TransferScript) {
-        let upper = min(plan.lease.upperBound, Self.length) - 1
-        let range = "bytes \(plan.lease.lowerBound - plan.overlap)-\(upper)/\(Self.length)"
-        script.answer(plan, 206, [("Content-Range", range), ("ETag", "\"a\"")])
     }
 
     @Test("shares the file without gaps and without overlaps")
@@ -26,8 +19,8 @@ struct TransferSegmentTests {
         let script = try spread()
         #expect(script.plans.count == 4)
         let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
-        #expect(ByteRangeSet(leases).ranges == [ByteRange(0, Self.length)])
-        #expect(leases.reduce(0) { $0 + $1.count } == Self.length)
+        #expect(ByteRangeSet(leases).ranges == [ByteRange(0, TransferScript.length)])
+        #expect(leases.reduce(0) { $0 + $1.count } == TransferScript.length)
         #expect(script.plans.dropFirst().allSatisfy { $0.field("If-Range") == "\"a\"" })
     }
 
@@ -77,7 +70,7 @@ struct TransferSegmentTests {
             for plan in running where script.machine.ledger.lease(of: plan.id)?.isEmpty == true {
                 script.end(plan, .stopped)
             }
-            for plan in script.started(in: script.fresh) { accept(plan, in: &script) }
+            for plan in script.started(in: script.fresh) { script.give(plan) }
             script.endCancelled()
         }
     }
@@ -85,7 +78,7 @@ struct TransferSegmentTests {
     private func alone() throws -> TransferScript {
         var script = try TransferScript { $0.connections = nil }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
         return script
     }
@@ -109,7 +102,7 @@ struct TransferSegmentTests {
             $0.checksum = sum
         }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         #expect(script.machine.hashable == nil)
         script.feed(.prepared)
         #expect(script.plans.count == 4)
@@ -117,7 +110,7 @@ struct TransferSegmentTests {
         #expect(leases.map(\.upperBound).max() ?? .max <= 20 << 20, "none is far ahead of the others")
         #expect(ByteRangeSet(leases).ranges.count == 1)
         #expect(leases.reduce(0) { $0 + $1.count } == ByteRangeSet(leases).count)
-        for plan in script.plans.dropFirst() { accept(plan, in: &script) }
+        for plan in script.plans.dropFirst() { script.give(plan) }
         #expect(script.machine.isHashedFast, "nobody knows how fast it will be")
         script.write(script.plans[0], to: 1 << 20)
         script.feed(.tick)
@@ -165,9 +158,9 @@ struct TransferSegmentTests {
     func tooManyConnections() throws {
         var script = try TransferScript { $0.connections = 4 }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
-        accept(script.plans[1], in: &script)
+        script.give(script.plans[1])
         script.answer(script.plans[2], 503)
         script.endCancelled()
         script.answer(script.plans[3], 503)
@@ -181,9 +174,9 @@ struct TransferSegmentTests {
     func pageInSegment() throws {
         var script = try TransferScript { $0.connections = 3 }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")])
+        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
-        accept(script.plans[1], in: &script)
+        script.give(script.plans[1])
         script.answer(script.plans[2], 200, [("Content-Type", "text/html"), ("Content-Length", "99")])
         #expect(script.fresh.contains(.cancel(script.plans[2].id)))
         #expect(script.notices(.restarted).isEmpty)
@@ -260,12 +253,12 @@ struct TransferSegmentTests {
         let rival = script.last
         #expect(rival.isRace)
         #expect(rival.lease.upperBound == fast.lease.lowerBound)
-        accept(rival, in: &script)
+        script.give(rival)
         script.write(rival, to: rival.lease.upperBound)
         script.end(rival, .complete(.delimited))
         #expect(script.fresh.contains(.cancel(slow.id)))
         script.end(slow, .cancelled)
-        #expect(script.fresh.contains(.publish(length: Self.length, modified: nil)))
+        #expect(script.fresh.contains(.publish(length: TransferScript.length, modified: nil)))
     }
 
     @Test("who lost a race is given up, and its bytes are not raced again while others are still at theirs")
@@ -287,33 +280,33 @@ struct TransferSegmentTests {
             let rival = script.last
             #expect(rival.isRace && !raced.contains(rival.lease), "\(rival.lease) of \(ends)")
             raced.append(rival.lease)
-            accept(rival, in: &script)
+            script.give(rival)
             script.write(rival, to: rival.lease.upperBound)
             script.end(rival, .complete(.delimited))
             let loser = try #require(zip(slow, ends).first { $0.1 == rival.lease.upperBound }?.0)
             #expect(script.fresh.contains(.cancel(loser.id)))
             script.end(loser, .cancelled)
         }
-        #expect(script.actions.contains(.publish(length: Self.length, modified: nil)))
+        #expect(script.actions.contains(.publish(length: TransferScript.length, modified: nil)))
     }
 
     @Test("nothing is published before every attempt has ended")
     func waitsForWriters() throws {
         var script = try spread(2)
-        script.write(script.plans[0], to: Self.length)
+        script.write(script.plans[0], to: TransferScript.length)
         script.feed(.tick)
-        #expect(!script.actions.contains(.publish(length: Self.length, modified: nil)))
+        #expect(!script.actions.contains(.publish(length: TransferScript.length, modified: nil)))
         script.endCancelled()
         script.end(script.plans[0], .cancelled)
         script.end(script.plans[1], .cancelled)
-        #expect(script.actions.contains(.publish(length: Self.length, modified: nil)))
+        #expect(script.actions.contains(.publish(length: TransferScript.length, modified: nil)))
     }
 
     @Test("one connection alone with a weak validator: nothing proves that two belong together")
     func weakStaysSingle() throws {
         var script = try TransferScript { $0.connections = 8 }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "W/\"a\"")])
+        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "W/\"a\"")])
         script.feed(.prepared)
         script.feed(.tick)
         #expect(script.plans.count == 1)
@@ -336,7 +329,7 @@ struct TransferSegmentTests {
         var script = try TransferScript { $0.connections = 4 }
         script.feed(.begin(nil))
         let digest = "sha-256=:" + String(repeating: "A", count: 43) + "=:"
-        var fields = [("Content-Range", "bytes 0-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\"")]
+        var fields = [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")]
         fields.append(("Content-Digest", digest))
         if let whole { fields.append((whole, digest)) }
         script.answer(206, fields)
