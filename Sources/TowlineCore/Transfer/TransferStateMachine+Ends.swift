@@ -112,15 +112,11 @@ extension TransferStateMachine {
         var limit = ledger.written.isEmpty ? limit : nil
         if refutation != nil, replacesPart { limit = min(limit ?? .max, Self.triesAfterRefutation) }
         primary.failures += 1
-        if let limit, !mirrors.isEmpty, primary.failures >= limit {
-            return primaryFailed(TowlineError(code, "\(primary.url): \(reason)"))
-        }
-        if terms.retry.isExhausted(failures: tally.failures, limit: mirrors.isEmpty ? limit : nil) {
-            let tries = tally.failures == 1 ? "1 try" : "\(tally.failures) tries"
-            let error = TowlineError(code, "\(primary.url): \(reason); gave up after \(tries)")
-            // Before there is a byte, the others were asked in turn.
-            let isLast = beginsAnew && !mirrors.contains { $0.leftOut == nil && $0.failures == 0 }
-            return isLast ? failSources(error) : primaryFailed(error)
+        // Before there is a byte all are asked in turn, and each has tries of its own.
+        let tried = beginsAnew && !mirrors.isEmpty ? primary.failures : tally.failures
+        if terms.retry.isExhausted(failures: tried, limit: limit) {
+            let tries = tried == 1 ? "1 try" : "\(tried) tries"
+            return primaryFailed(TowlineError(code, "\(primary.url): \(reason); gave up after \(tries)"))
         }
         // What mirrors bring makes up for a failure, but is no reason to ask the primary ever again at once.
         let failures = mirrors.isEmpty ? tally.failures : max(tally.failures, primary.failures)
@@ -128,7 +124,7 @@ extension TransferStateMachine {
         notBefore = context.now + delay
         waitReason = reason
         if let allowed = terms.retry.allowedTries(limit: limit) {
-            waitReason += " (try \(tally.failures) of \(allowed))"
+            waitReason += " (try \(tried) of \(allowed))"
         }
         waitsForServer = wait != nil
         if !mirrors.isEmpty, tally.failures < primary.failures, !beginsAnew { return [] }

@@ -267,8 +267,8 @@ extension TransferStateMachine {
     private func needsOverlap(at source: SourceID) -> Bool {
         switch rung(at: source) {
         case .ifRange, .repeatedValidator: isDoubtful
-        // It speaks for the whole, also of a part file that is a copy.
-        case .checksum: false
+        // It speaks for the whole, also of a part file that is a copy; of a stream too late.
+        case .checksum: terms.isStream
         case .weakWithOverlap, .unsafe, .nothingToJoin, nil: true
         }
     }

@@ -106,7 +106,7 @@ struct ProofOptions: SettingOptions {
 struct FailureOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
-            "Attempts in a row that bring nothing before giving up; 0: no end. (default: 20)", valueName: "n"))
+            "Attempts in a row that bring nothing before a URL is given up; 0: no end. (default: 20)", valueName: "n"))
     var maxTries: String?
 
     @Option(

@@ -99,7 +99,9 @@ struct TransferReaderTests {
         var script = try TransferScript { $0.connections = 2 }
         script.feed(.begin(nil))
         script.feed(.wanted([Self.middle]))
-        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
+        script.answer(
+            206,
+            [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
         #expect(script.plans.contains { $0.lease.lowerBound == Self.middle.lowerBound })
         #expect(isWhole(script))

@@ -8,7 +8,9 @@ struct TransferSegmentTests {
     private func spread(_ count: Int = 4) throws -> TransferScript {
         var script = try TransferScript { $0.connections = count }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
+        script.answer(
+            206,
+            [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
         for plan in script.plans.dropFirst() { script.give(plan) }
         return script
@@ -78,7 +80,9 @@ struct TransferSegmentTests {
     private func alone() throws -> TransferScript {
         var script = try TransferScript { $0.connections = nil }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
+        script.answer(
+            206,
+            [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
         return script
     }
@@ -102,7 +106,9 @@ struct TransferSegmentTests {
             $0.checksum = sum
         }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
+        script.answer(
+            206,
+            [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         #expect(script.machine.hashable == nil)
         script.feed(.prepared)
         #expect(script.plans.count == 4)
@@ -158,7 +164,9 @@ struct TransferSegmentTests {
     func tooManyConnections() throws {
         var script = try TransferScript { $0.connections = 4 }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
+        script.answer(
+            206,
+            [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
         script.give(script.plans[1])
         script.answer(script.plans[2], 503)
@@ -174,7 +182,9 @@ struct TransferSegmentTests {
     func pageInSegment() throws {
         var script = try TransferScript { $0.connections = 3 }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
+        script.answer(
+            206,
+            [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.feed(.prepared)
         script.give(script.plans[1])
         script.answer(script.plans[2], 200, [("Content-Type", "text/html"), ("Content-Length", "99")])
@@ -306,7 +316,9 @@ struct TransferSegmentTests {
     func weakStaysSingle() throws {
         var script = try TransferScript { $0.connections = 8 }
         script.feed(.begin(nil))
-        script.answer(206, [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "W/\"a\"")])
+        script.answer(
+            206,
+            [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "W/\"a\"")])
         script.feed(.prepared)
         script.feed(.tick)
         #expect(script.plans.count == 1)
@@ -329,7 +341,9 @@ struct TransferSegmentTests {
         var script = try TransferScript { $0.connections = 4 }
         script.feed(.begin(nil))
         let digest = "sha-256=:" + String(repeating: "A", count: 43) + "=:"
-        var fields = [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")]
+        var fields = [
+            ("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\""),
+        ]
         fields.append(("Content-Digest", digest))
         if let whole { fields.append((whole, digest)) }
         script.answer(206, fields)
