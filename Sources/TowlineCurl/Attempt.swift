@@ -119,7 +119,7 @@ final class Attempt {
         case .head(let head, let framing):
             self.framing = framing
             phase = .body
-            if pool.isShared { heard = .now }
+            if pool.sharing != .none { heard = .now }
             if framing == .closed { handle.watchCloseNotify() }
             defer { deadlineDidChange(self) }
             switch receiver.receivedHead(head) {
@@ -142,7 +142,7 @@ final class Attempt {
         guard decidedEnd == nil, phase == .body else { return 0 }
         guard pause.isNone else { return Int(CURL_WRITEFUNC_PAUSE) }
         guard !bytes.isEmpty else { return 0 }
-        if pool.isShared { heard = .now }
+        if pool.sharing != .none { heard = .now }
         switch receiver.receivedBody(bytes) {
         case .consumed:
             return bytes.count

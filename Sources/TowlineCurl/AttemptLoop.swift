@@ -88,7 +88,7 @@ final class AttemptLoop {
             let url = request.url.requestText
             try RequestFields.check(url, request.fields)
             let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
-            let pool = try pool(for: options, isShared: request.sharesConnection && options.mayShare)
+            let pool = try pool(for: options, options.mayShare ? request.sharing : .none)
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, "out of memory") }
             let attempt = Attempt(
                 id: request.id, receiver: receiver, pool: pool, handle: handle, headTimeout: options.headTimeout,
@@ -130,12 +130,14 @@ final class AttemptLoop {
     // MARK: Pools
 
     /// The pool of attempts that may use one another's connections.
-    private func pool(for options: ConnectionOptions, isShared: Bool) throws(TransportFailure) -> ConnectionPool {
-        let known = pools.first { !$0.isRetired && $0.isShared == isShared && $0.options == options }
+    private func pool(
+        for options: ConnectionOptions, _ sharing: ConnectionSharing
+    ) throws(TransportFailure) -> ConnectionPool {
+        let known = pools.first { !$0.isRetired && $0.sharing == sharing && $0.options == options }
         if let known { return known }
         lastTag &+= 1
         if lastTag == EventPoll.alarmTag { lastTag = 1 }
-        let pool = try ConnectionPool(options: options, isShared: isShared, tag: lastTag, watch: watch)
+        let pool = try ConnectionPool(options: options, sharing: sharing, tag: lastTag, watch: watch)
         pools.append(pool)
         return pool
     }
@@ -155,7 +157,7 @@ final class AttemptLoop {
 
     /// libcurl does not notice that a connection has fallen silent, and would put the next stream on it.
     private func retireIfSilent(_ attempt: Attempt) {
-        if attempt.pool.isShared, attempt.isSilent { attempt.pool.isRetired = true }
+        if attempt.pool.sharing != .none, attempt.isSilent { attempt.pool.isRetired = true }
     }
 
     /// Gives up a pool whose multi handle refuses to go on, which it does for lack of memory or descriptors.

@@ -10,8 +10,8 @@ internal import TowlineEngine
 final class ConnectionPool {
     /// What the pool's connections were made with; credentials are in it only if they may be sent.
     let options: ConnectionOptions
-    /// Whether its attempts may be streams of one connection.
-    let isShared: Bool
+    /// Whether its attempts may be streams of one connection, or of several.
+    let sharing: ConnectionSharing
     /// Names the pool among those of an `EventPoll`.
     let tag: UInt32
     let multi: UnsafeMutableRawPointer
@@ -35,7 +35,9 @@ final class ConnectionPool {
     private static let maximumIdleHandles = 64
 
     /// Throws `local` if a file named in the options cannot be read, or memory ran out.
-    init(options: ConnectionOptions, isShared: Bool, tag: UInt32, watch: SocketWatch) throws(TransportFailure) {
+    init(
+        options: ConnectionOptions, sharing: ConnectionSharing, tag: UInt32, watch: SocketWatch
+    ) throws(TransportFailure) {
         try Self.check(options)
         guard CurlLibrary.initialisation == CURLE_OK, let multi = curl_multi_init() else {
             throw TransportFailure(.local, "libcurl cannot be initialised")
@@ -45,7 +47,7 @@ final class ConnectionPool {
             throw TransportFailure(.local, "out of memory")
         }
         self.options = options
-        self.isShared = isShared
+        self.sharing = sharing
         self.tag = tag
         self.watch = watch
         self.multi = multi
@@ -68,10 +70,16 @@ final class ConnectionPool {
         // Segments over one TCP connection gain nothing: a running attempt has its connection to itself, unless it says
         // otherwise. In libcurl 7.88 one stream that is paused holds up its whole connection.
         _ = ccurl_multi_set_long(
-            multi, CURLMOPT_PIPELINING, Int(isShared ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
+            multi, CURLMOPT_PIPELINING, Int(sharing == .none ? CURLPIPE_NOTHING : CURLPIPE_MULTIPLEX))
         limitConnections(connectionLimit)
         // Each that finds no room for its stream would otherwise open another connection.
-        if isShared { _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 2) }
+        switch sharing {
+        case .none: break
+        case .one: _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 2)
+        case .several:
+            _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, ConnectionSharing.connections)
+            _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, ConnectionSharing.streams)
+        }
         // Further connections to a host resume the first one's TLS session. No lock: one thread uses the share.
         _ = ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
         if let cookieFile = options.cookieFile {
@@ -103,8 +111,8 @@ final class ConnectionPool {
         _ = ccurl_set_pointer(handle.pointer, CURLOPT_SHARE, share)
         handle.tellSockets(to: watch)
         options.apply(to: handle)
-        // The first connection is waited for, rather than one more opened beside it.
-        if isShared { handle.set(CURLOPT_PIPEWAIT, 1) }
+        // The first connection is waited for, rather than one more opened beside it; several are opened at once.
+        if sharing == .one { handle.set(CURLOPT_PIPEWAIT, 1) }
         return handle
     }
 

@@ -32,6 +32,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     static let markInterval: Int64 = 128 << 10
 
     let plan: AttemptPlan
+    /// When it was asked for.
+    let startedAt: Duration
     private let limiters: [RateLimiter]
     private let report: @Sendable (Report) -> Void
     private let clock: @Sendable () -> Duration
@@ -96,6 +98,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     ) {
         self.makeHasher = makeHasher
         self.plan = plan
+        startedAt = clock()
         self.sink = sink
         self.slot = slot
         self.limiters = limiters

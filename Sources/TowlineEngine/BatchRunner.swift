@@ -128,7 +128,7 @@ private final class BatchRelay: TransferObserver {
     }
 
     func progressed(_ snapshot: TransferSnapshot) {
-        if snapshot.state == .publishing { slot.fetched(isShared: snapshot.sharedConnection) }
+        if snapshot.state == .publishing { slot.fetched(snapshot.sharing) }
         observer.progressed(number, snapshot)
     }
     func noticed(_ notice: TransferNotice) { observer.noticed(number, notice) }

@@ -22,9 +22,9 @@ final class BatchSlots: Sendable {
         fileprivate init(_ slots: BatchSlots) { self.slots = slots }
 
         /// Its bytes are there.
-        func fetched(isShared: Bool) {
+        func fetched(_ sharing: ConnectionSharing) {
             guard isFetching.exchange(false, ordering: .relaxed) else { return }
-            slots.release { end(&$0, isShared) }
+            slots.release { end(&$0, sharing) }
         }
 
         /// There was nothing to fetch by itself: what it would have taken says nothing.
@@ -41,13 +41,13 @@ final class BatchSlots: Sendable {
             let wasFetching = isFetching.exchange(false, ordering: .relaxed)
             slots.release { state in
                 state.running -= 1
-                if wasFetching { end(&state, false) }
+                if wasFetching { end(&state, .none) }
             }
         }
 
-        private func end(_ state: inout State, _ isShared: Bool) {
+        private func end(_ state: inout State, _ sharing: ConnectionSharing) {
             state.fetching -= 1
-            state.concurrency.fetched(after: MonotonicClock.now - began, isShared: isShared)
+            state.concurrency.fetched(after: MonotonicClock.now - began, sharing)
         }
     }
 

@@ -113,7 +113,7 @@ package final class HostBoard: Sendable {
         let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
         return Standing(
             notBefore: entry.notBefore, ceiling: ceiling, usual: entry.usual, connections: entry.connections,
-            sharesConnections: entry.sharing.shares)
+            sharing: entry.sharing.sharing)
     }
 
     /// What decides at a host.
@@ -123,12 +123,12 @@ package final class HostBoard: Sendable {
         /// The connections that paid off; `nil` if no download has found out yet.
         var usual: Int?
         var connections = 0
-        var sharesConnections = false
+        var sharing = ConnectionSharing.none
     }
 
-    /// How an answer over HTTP/2 looked.
-    func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin) {
-        entries.withLock { $0[origin, default: Entry()].sharing.answered(answer) }
+    /// How an answer over HTTP/2 looked, and what it took.
+    func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin, after duration: Duration = .zero) {
+        entries.withLock { $0[origin, default: Entry()].sharing.answered(answer, after: duration) }
     }
 
     /// How long it still wants to be left alone; `nil` if it does not.

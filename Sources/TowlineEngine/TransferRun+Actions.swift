@@ -60,7 +60,7 @@ extension TransferRun {
         services.transport.start(
             AttemptRequest(
                 id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
-                connection: options.connection, sharesConnection: plan.sharesConnection), receiver: writer)
+                connection: options.connection, sharing: plan.sharing), receiver: writer)
     }
 
     private func proceed(_ id: AttemptID) {

@@ -6,14 +6,14 @@ extension TransferRun {
         let shared = writers.count { $0.plan.sharesConnection }
         let origin = machine.resolved.origin
         let host = services.board.standing(origin)
-        let shares = host.sharesConnections && mayShareConnections
+        let sharing = mayShareConnections ? host.sharing : .none
         let now = MonotonicClock.now
         var context = TransferContext(
             now: now, progress: writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,
             hostCeiling: host.ceiling,
             // Those that share are not counted, but are among this transfer's own.
             hostConnections: host.connections + shared,
-            sharesConnections: shares, mayConnect: mayConnect(to: origin, shares: shares),
+            sharing: sharing, mayConnect: mayConnect(to: origin, shares: sharing != .none),
             jitter: Backoff.jitter(at: now))
         if !options.mirrors.isEmpty {
             context.mirrors = machine.mirrorOrigins.map { origin in

@@ -200,7 +200,10 @@ final class TransferRun {
             if !shared { services.board.ended(writer.plan.url.origin) }
             let answer = SharingPolicy.Answer(
                 result, shared: shared, isStream: writer.isStream, promise: writer.promise)
-            if let answer { services.board.answered(answer, from: writer.plan.url.origin) }
+            if let answer {
+                services.board.answered(
+                    answer, from: writer.plan.url.origin, after: MonotonicClock.now - writer.startedAt)
+            }
         }
         step(.ended(id, result))
         writers.removeAll { $0.plan.id == id }

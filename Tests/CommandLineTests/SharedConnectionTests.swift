@@ -159,8 +159,9 @@ struct SharedConnectionTests {
 
     /// The connection that most files come over falls silent: those under way are asked for once more elsewhere, and no
     /// others are put on it.
-    @Test func aSharedConnectionThatFallsSilentIsGivenUp() async throws {
+    @Test(arguments: [0, 50]) func aSharedConnectionThatFallsSilentIsGivenUp(_ delay: Int) async throws {
         var network = ShapingOptions()
+        network.delay = Int64(delay) * 1_000_000
         for number in 6...8 { network.stalled[number] = 100_000 }
         try await through(network, try files(0..<200)) { urls in
             let result = try await get(urls, ["--stall-timeout", "2", "--retry-wait", "0.2", "--progress", "none"])
@@ -172,8 +173,11 @@ struct SharedConnectionTests {
     }
 
     /// Each connection is reset somewhere, with whatever is on it.
-    @Test(arguments: [1, 2, 3]) func sharedConnectionsThatAreResetLoseNothing(_ seed: UInt64) async throws {
+    @Test(arguments: [1, 2, 3], [0, 50]) func sharedConnectionsThatAreResetLoseNothing(
+        _ seed: UInt64, _ delay: Int
+    ) async throws {
         var network = ShapingOptions()
+        network.delay = Int64(delay) * 1_000_000
         network.resetAfter = 30_000...300_000
         network.seed = seed
         try await through(network, try files(0..<200)) { urls in
@@ -196,9 +200,22 @@ struct SharedConnectionTests {
             #expect(ContinuousClock.now - began < .milliseconds(6400))
         }
         try expectFiles(0..<600)
-        // The second connection is worth its handshake.
+        // Each window grows for itself, and the host has no more than sixteen connections.
         let shared = Dictionary(grouping: nginx.log.filter { $0.range == "bytes=0-65535" }, by: \.connection)
-        #expect(shared.values.count { $0.count >= 20 } == 2, "\(shared.mapValues(\.count))")
+        #expect(shared.values.count { $0.count >= 20 } == 11, "\(shared.mapValues(\.count))")
+        #expect(Set(nginx.log.map(\.connection)).count <= 16)
+    }
+
+    /// What a server that is near does, one that is far away may do to several connections at once.
+    @Test(arguments: ["http2-brief", "http2-narrow"]) func farAwayOddServersLoseNothing(_ kind: String) async throws {
+        var network = ShapingOptions()
+        network.delay = 50_000_000
+        try await through(network, try files(0..<400, certificate: kind)) { urls in
+            let result = try await get(urls, ["--progress", "none"])
+            #expect(result.status == 0 && !result.stderr.contains("next attempt"), "\(result.stderr)")
+        }
+        try expectFiles(0..<400)
+        #expect(sharedCount > 50)
     }
 
     @Test(arguments: [SIGKILL, SIGINT]) func killedTheyAreWholeOrNotThere(_ signal: Int32) async throws {

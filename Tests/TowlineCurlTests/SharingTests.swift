@@ -30,28 +30,33 @@ extension CurlTransportTests {
             let server: FaultServer
             let authority: String
 
-            func request(_ path: String, shares: Bool = true) -> AttemptRequest {
+            func request(_ path: String, _ sharing: ConnectionSharing = .one) -> AttemptRequest {
                 AttemptRequest.make(
                     server.url(path), connection: .with { $0.certificateAuthorityFile = authority },
-                    sharesConnection: shares)
+                    sharing: sharing)
             }
 
             /// The connection of each request of the path, in order.
             func connections(_ path: String) -> [Int] { server.log.requests(path).map(\.info.connection) }
         }
 
-        @Test("those that say so are, at the same time as well, and no others", arguments: [true, false])
-        func together(shares: Bool) async throws {
+        @Test(
+            "those that say so are, at the same time as well, and no others",
+            arguments: [(.none, 8, 8), (.one, 8, 1), (.several, 60, ConnectionSharing.connections)]
+                as [(ConnectionSharing, Int, Int)])
+        func together(_ sharing: ConnectionSharing, _ count: Int, _ expected: Int) async throws {
             let gate = Gate()
             try await Self.withServer(["/gated": .wait(after: 500, for: gate)]) { site, transport in
-                let receivers = (0..<8).map { _ in RecordingReceiver() }
+                let receivers = (0..<count).map { _ in RecordingReceiver() }
                 for receiver in receivers {
-                    transport.start(site.request("/gated", shares: shares), receiver: receiver)
+                    transport.start(site.request("/gated", sharing), receiver: receiver)
                 }
-                await site.server.log.wait { $0.requests("/gated").count == 8 }
+                await site.server.log.wait { $0.requests("/gated").count == count }
                 gate.open()
                 for receiver in receivers { #expect(await receiver.finished().body.count == 100_000) }
-                #expect(Set(site.connections("/gated")).count == (shares ? 1 : 8))
+                let streams = Dictionary(grouping: site.connections("/gated")) { $0 }.mapValues(\.count)
+                #expect(streams.count == expected, "\(streams)")
+                #expect(sharing != .several || streams.values.allSatisfy { $0 <= ConnectionSharing.streams })
             }
         }
 
@@ -80,11 +85,11 @@ extension CurlTransportTests {
             options.http2 = true
             let server = try await FaultServer.start(["/small": Resource(length: 1000)], options: options)
             let transport = CurlTransport()
-            for shares in [true, true, false, false] {
+            for sharing in [ConnectionSharing.one, .several, .none, .none] {
                 let record = await run(
                     .make(
                         server.url("/small"), connection: .with { $0.httpProtocol = .http2PriorKnowledge },
-                        sharesConnection: shares), on: transport)
+                        sharing: sharing), on: transport)
                 #expect(record.body.count == 1000, "\(record.end as Any)")
             }
             #expect(Set(server.log.requests("/small").map(\.info.connection)).count == 4)

@@ -136,18 +136,18 @@ struct BoardTests {
         #expect(board.admit(host, limit: 9) && board.admit(host, limit: 9) && board.admit(other, limit: 9))
         for _ in 0..<2 {
             board.began(host)
-            board.answered(.small, from: host)
+            board.answered(.small, from: host, after: .milliseconds(5))
             board.ended(host)
             board.left(host)
         }
-        #expect(board.standing(host).sharesConnections && !board.standing(other).sharesConnections)
+        #expect(board.standing(host).sharing == .one && board.standing(other).sharing == .none)
         board.record(.sharingFailed, of: host)
         board.began(host)
         board.ended(host)
-        for _ in 0..<3 { board.answered(.small, from: host) }
-        #expect(!board.standing(host).sharesConnections, "a mistake is remembered")
-        board.answered(.small, from: host)
-        #expect(board.standing(host).sharesConnections)
+        for _ in 0..<3 { board.answered(.small, from: host, after: .milliseconds(5)) }
+        #expect(board.standing(host).sharing == .none, "a mistake is remembered")
+        board.answered(.small, from: host, after: .milliseconds(5))
+        #expect(board.standing(host).sharing == .one)
     }
 
     @Test("so many transfers are admitted to a host at one time, each until it is over")

@@ -9,11 +9,11 @@ struct GatheringTests {
     private static let length: Int64 = 3000
 
     private func bench(
-        limiters: [RateLimiter] = [], mayGather: Bool = true, sharesConnection: Bool = false
+        limiters: [RateLimiter] = [], mayGather: Bool = true, sharing: ConnectionSharing = .none
     ) throws -> WriterBench {
         try WriterBench(
             ByteRange(0, .max), joinsDirectly: false, limiters: limiters, mayGather: mayGather,
-            sharesConnection: sharesConnection)
+            sharing: sharing)
     }
 
     /// The head of an answer that is the whole file.
@@ -172,7 +172,7 @@ struct GatheringTests {
     func shared() throws {
         func disposition(_ head: ResponseHead, over version: ResponseHead.Version) throws -> (HeadDisposition, String?)
         {
-            let bench = try bench(sharesConnection: true)
+            let bench = try bench(sharing: .one)
             var head = head
             head.version = version
             let disposition = bench.writer.receivedHead(head)
@@ -213,11 +213,11 @@ struct BatchSlotsTests {
         let second = await slots.take()
         let third = Task { await slots.take() }
         while !slots.isWaitedFor { await Task.yield() }
-        first.fetched(isShared: false)
+        first.fetched(.none)
         _ = await third.value
         let fourth = Task { await slots.take() }
         while !slots.isWaitedFor { await Task.yield() }
-        first.fetched(isShared: false)
+        first.fetched(.none)
         first.ended()
         #expect(slots.isWaitedFor)
         second.ended()
@@ -230,7 +230,7 @@ struct BatchSlotsTests {
         var taken: [BatchSlots.Slot] = []
         for _ in 0..<7 {
             let slot = await slots.take()
-            slot.fetched(isShared: false)
+            slot.fetched(.none)
             taken.append(slot)
         }
         let next = Task { await slots.take() }
@@ -245,7 +245,7 @@ struct BatchSlotsTests {
     func single() async {
         let slots = BatchSlots(BatchConcurrency(fixed: 1))
         let first = await slots.take()
-        first.fetched(isShared: false)
+        first.fetched(.none)
         let second = Task { await slots.take() }
         while !slots.isWaitedFor { await Task.yield() }
         try? await Task.sleep(for: .milliseconds(20))

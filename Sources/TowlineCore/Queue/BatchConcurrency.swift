@@ -3,7 +3,7 @@
 /// Unless the user says, five: each may take sixteen connections. While they are so short that most of their time goes
 /// for asking, sixteen, which is what one host gets anyway (DESIGN.md §5). Where they are streams of one connection, what a
 /// server is usually ready for at once: RFC 9113 §6.5.2 recommends that it be no less than a hundred. Where each has to
-/// come a long way, twice as many: a second connection, whose window grows beside the first one's.
+/// come a long way, as many as several connections bear (`ConnectionSharing`).
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
     /// As many as these are, each with a connection of its own.
@@ -11,23 +11,20 @@ package struct BatchConcurrency: Sendable {
     /// As many streams as a connection bears.
     private static let streams = 100
     /// As many as these are unless the user says.
-    package static let most = 2 * streams
+    package static let most = ConnectionSharing.connections * ConnectionSharing.streams
     /// Downloads that take less, on average of the last ones, are short.
     private static let short = 1.0
-    /// Where not even the quickest one took less, they come from far away. The mean would not tell: it grows with how many
-    /// are asked for at once.
-    private static let far = 0.04
 
     private let fixed: Int?
     private let affordable: Int
     /// Seconds that the last ones took, each counting an eighth less than the one after it.
     private var mean: Double?
-    /// Seconds that the quickest one took.
-    private var least = Double.infinity
     /// How many there were, up to two.
     private var count = 0
     /// Which share of them came over a connection that others share, each counting a quarter less than the one after it.
     private var shared = 0.0
+    /// Whether the last one shared several.
+    private var sharesSeveral = false
 
     /// - Parameters:
     ///   - fixed: what the user says; `nil`: whatever suits the downloads.
@@ -45,7 +42,7 @@ package struct BatchConcurrency: Sendable {
         // The second one tells whether the next share a connection (`SharingPolicy`): until then none is opened for them.
         guard let mean, count > 1, mean < Self.short else { return Self.usual }
         guard shared > 0.9 else { return Self.mostOfShort }
-        return least < Self.far ? Self.streams : Self.most
+        return sharesSeveral ? Self.most : Self.streams
     }
 
     /// For so many at once there are descriptors: a part file, its journal and a connection each, and some for the process.
@@ -69,11 +66,11 @@ package struct BatchConcurrency: Sendable {
     package static let mostPublishing = 128
 
     /// A download has its bytes, or is over without, so long after it began.
-    package mutating func fetched(after duration: Duration, isShared: Bool = false) {
+    package mutating func fetched(after duration: Duration, _ sharing: ConnectionSharing = .none) {
         count = min(count + 1, 2)
-        shared += ((isShared ? 1 : 0) - shared) / 4
+        shared += ((sharing != .none ? 1 : 0) - shared) / 4
+        sharesSeveral = sharing == .several
         let seconds = duration.seconds
-        least = min(least, seconds)
         mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
     }
 }

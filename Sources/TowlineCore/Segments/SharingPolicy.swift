@@ -36,11 +36,18 @@ package struct SharingPolicy: Hashable, Sendable {
 
     private static let firstRun = 2
     private static let longestRun = 64
+    /// Where not even the quickest answer took less, handshake and all, they come from far away. The mean would not tell: it
+    /// grows with how many are asked for at once.
+    private static let far = Duration.milliseconds(40)
 
     /// Small answers in a row.
     private var small = 0
     /// So many are needed.
     private var needed = Self.firstRun
+    /// What the quickest small answer took.
+    private var least: Duration?
+    /// It was so when they began to share. What changes later is no reason for other connections.
+    private var isFar = false
 
     /// Nothing is known.
     package init() {}
@@ -49,12 +56,19 @@ package struct SharingPolicy: Hashable, Sendable {
     package var isWorthKeeping: Bool { shares || needed > Self.firstRun }
 
     /// Whether the next requests share.
-    package var shares: Bool { small >= needed }
+    private var shares: Bool { small >= needed }
+
+    /// How the next requests share connections.
+    package var sharing: ConnectionSharing { shares ? isFar ? .several : .one : .none }
 
     /// An answer came over HTTP/2, or was given up there.
-    package mutating func answered(_ answer: Answer) {
+    ///
+    /// - Parameter duration: what a small one took, from its request to its end.
+    package mutating func answered(_ answer: Answer, after duration: Duration = .zero) {
         switch answer {
         case .small:
+            least = min(least ?? duration, duration)
+            if !shares { isFar = (least ?? .zero) >= Self.far }
             small += 1
             guard small >= max(needed, Self.longestRun) else { break }
             // So many in a row, and an old mistake counts half.

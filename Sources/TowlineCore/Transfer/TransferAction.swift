@@ -92,9 +92,11 @@ package struct AttemptPlan: Hashable, Sendable {
     package var isRace: Bool
     /// Who is asked.
     package var source = SourceID.primary
-    /// Whether it may be one of several streams of a connection. Then nothing but a small file may come of it.
-    package var sharesConnection = false
+    /// Whether it has a connection to itself. Of what has not, nothing but a small file may come.
+    package var sharing = ConnectionSharing.none
 
+    /// Whether others may be streams of its connection.
+    package var sharesConnection: Bool { sharing != .none }
     /// The bytes before the lease that are asked for again and compared.
     package var seam: ByteRange { ByteRange(lease.lowerBound - overlap, lease.lowerBound) }
     /// Whether it brings nothing, and only compares what comes with what is there.

@@ -80,8 +80,8 @@ package struct TransferContext: Sendable {
     package var hostCeiling: Int?
     /// Connections that this process has to the host, those of this transfer among them.
     package var hostConnections: Int
-    /// Whether small files of the host are asked for over a connection that they share.
-    package var sharesConnections: Bool
+    /// How small files of the host share connections.
+    package var sharing: ConnectionSharing
     /// Whether this transfer is one of those that may have connections of their own to the host.
     package var mayConnect: Bool
     /// A random number in 0 ..< 1.
@@ -109,7 +109,7 @@ package struct TransferContext: Sendable {
     /// Makes one.
     package init(
         now: Duration, progress: [(id: AttemptID, progress: AttemptProgress)] = [], hostNotBefore: Duration? = nil,
-        hostCeiling: Int? = nil, hostConnections: Int = 0, sharesConnections: Bool = false, mayConnect: Bool = true,
+        hostCeiling: Int? = nil, hostConnections: Int = 0, sharing: ConnectionSharing = .none, mayConnect: Bool = true,
         jitter: Double = 0.5
     ) {
         self.now = now
@@ -117,7 +117,7 @@ package struct TransferContext: Sendable {
         self.hostNotBefore = hostNotBefore
         self.hostCeiling = hostCeiling
         self.hostConnections = hostConnections
-        self.sharesConnections = sharesConnections
+        self.sharing = sharing
         self.mayConnect = mayConnect
         self.jitter = jitter
     }

@@ -18,8 +18,8 @@ package struct TransferSnapshot: Hashable, Sendable {
     package var remaining: Duration?
     /// Connections in use.
     package var connections: Int
-    /// The bytes came over a connection that other transfers share.
-    package var sharedConnection = false
+    /// Whether the bytes came over a connection that other transfers share.
+    package var sharing = ConnectionSharing.none
     /// Why another transfer could not go on with what is there, in words; `nil` if it could, as far as is known.
     package var startsOverBecause: String?
     /// While waiting: how long still, and why, in words.

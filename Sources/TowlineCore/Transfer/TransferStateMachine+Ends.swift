@@ -37,7 +37,7 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         guard attempt.isAccepted else { return [] }
         if attempt.position > attempt.plan.lease.lowerBound { tally.failures = 0 }
-        sharedConnection = attempt.plan.sharesConnection
+        sharing = attempt.plan.sharing
         if ledger.completeLength != nil {
             // The close of a connection ends a body only where nothing better says how long it is; and an answer that
             // brought nothing, however orderly, is no progress.

@@ -43,7 +43,7 @@ extension TransferStateMachine {
             // One that is given up may still write to a stream.
             if terms.isStream, !attempts.isEmpty { return [] }
             // Many more may begin that share a connection than that have their own; and these may turn out to need one.
-            waitsForTurn = !context.mayConnect && !shares(context)
+            waitsForTurn = !context.mayConnect && sharing(context) == .none
             if asksPrimary { notBefore = nil }
             guard !waitsForTurn else { return [] }
             return startSole(context)
@@ -194,9 +194,9 @@ extension TransferStateMachine {
     /// Nothing is held that another request would go on with.
     var beginsAnew: Bool { ledger.written.isEmpty || replacesPart || representation == nil }
 
-    /// Whether the next request shares its connection.
-    private func shares(_ context: TransferContext) -> Bool {
-        context.sharesConnections && beginsAnew && !needsOwnConnection && !isSingle
+    /// Whether the next request has its connection to itself.
+    private func sharing(_ context: TransferContext) -> ConnectionSharing {
+        beginsAnew && !needsOwnConnection && !isSingle ? context.sharing : .none
     }
 
     /// Nothing runs: ask for the first gap, or for the file as if for the first time.
@@ -204,13 +204,13 @@ extension TransferStateMachine {
         // While nothing ran, nothing could be written.
         lastWrittenAt = context.now
         if beginsAnew {
-            let shares = shares(context)
+            let sharing = sharing(context)
             if hasStorage { replacesPart = true }
             forgetRepresentation()
             giveUpContent()
             ledger = RangeLedger()
             isConfirmed = isConfirmed && ranges == .works
-            return start(ByteRange(0, .max), shares: shares, context)
+            return start(ByteRange(0, .max), sharing: sharing, context)
         }
         if let source = nextSource(context), source != .primary, let gap = ledger.missing.first {
             return start(gap, from: source, context)
@@ -230,7 +230,7 @@ extension TransferStateMachine {
     /// Builds and registers an attempt.
     mutating func start(
         _ lease: ByteRange, isRace: Bool = false, from source: SourceID = .primary, at url: HTTPURL? = nil,
-        chain: [HTTPURL] = [], shares: Bool = false, _ context: TransferContext
+        chain: [HTTPURL] = [], sharing: ConnectionSharing = .none, _ context: TransferContext
     ) -> [TransferAction] {
         let id = AttemptID(nextID)
         nextID += 1
@@ -243,11 +243,11 @@ extension TransferStateMachine {
         let isOurs = target.origin == terms.source.origin && self[source].url.origin == terms.source.origin
         let asked = question(
             lease, overlap: overlap, isFirst: isFirst, from: source, isOurs: isOurs,
-            atMost: shares ? SharingPolicy.smallLimit : nil)
+            atMost: sharing != .none ? SharingPolicy.smallLimit : nil)
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart, chain: chain,
-            isConfirmation: tally.isConfirming, isRace: isRace, source: source, sharesConnection: shares)
+            isConfirmation: tally.isConfirming, isRace: isRace, source: source, sharing: sharing)
         attempts.append(
             Attempt(plan: plan, startedAt: context.now, position: lease.lowerBound, lastProgressAt: context.now))
         ledger.lease(lease, to: id, isRace: isRace)

@@ -9,7 +9,7 @@ extension TransferStateMachine {
         snapshot.resumedBytes = resumedBytes
         snapshot.receivedBytes = receivedBytes
         snapshot.connections = liveCount
-        snapshot.sharedConnection = sharedConnection
+        snapshot.sharing = sharing
         snapshot.startsOverBecause = startsOverBecause
         snapshot.state = state
         if case .downloading = snapshot.state {

@@ -111,8 +111,8 @@ package struct TransferStateMachine: Sendable {
     package internal(set) var needsOwnConnection = false
     /// It waits until it may have a connection of its own.
     package internal(set) var waitsForTurn = false
-    /// The answer that is written came over a connection that others share.
-    var sharedConnection = false
+    /// Whether the answer that is written came over a connection that others share.
+    var sharing = ConnectionSharing.none
     var ending: TransferEnding?
     /// What readers wait for, and what they will read next, the most urgent first.
     var wanted: [ByteRange] = []

@@ -36,21 +36,21 @@ package struct AttemptRequest: Sendable {
     package let sendsCredentials: Bool
     /// How to connect.
     package let connection: ConnectionOptions
-    /// Whether it may be one of several streams of an HTTP/2 connection, with others that say so. Pausing one of these may
-    /// pause them all.
-    package let sharesConnection: Bool
+    /// Whether it has a connection to itself, or may be a stream of one of HTTP/2 with others that say the same. Pausing
+    /// one of these may pause them all.
+    package let sharing: ConnectionSharing
 
     /// Makes a request.
     package init(
         id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, connection: ConnectionOptions,
-        sharesConnection: Bool = false
+        sharing: ConnectionSharing = .none
     ) {
         self.id = id
         self.url = url
         self.fields = fields
         self.sendsCredentials = sendsCredentials
         self.connection = connection
-        self.sharesConnection = sharesConnection
+        self.sharing = sharing
     }
 }
 

@@ -33,26 +33,23 @@ struct BatchConcurrencyTests {
     @Test("a hundred short ones where they share a connection, sixteen as soon as some do not")
     func shared() {
         var concurrency = BatchConcurrency()
-        for _ in 0..<8 { concurrency.fetched(after: .milliseconds(20), isShared: true) }
+        for _ in 0..<8 { concurrency.fetched(after: .milliseconds(20), .one) }
         #expect(concurrency.limit == 16)
-        concurrency.fetched(after: .milliseconds(20), isShared: true)
+        concurrency.fetched(after: .milliseconds(20), .one)
         #expect(concurrency.limit == 100)
-        for _ in 0..<20 { concurrency.fetched(after: .milliseconds(70), isShared: true) }
-        #expect(concurrency.limit == 100, "the server is near: they wait for one another")
-        for _ in 0..<3 { concurrency.fetched(after: .milliseconds(20), isShared: true) }
         var far = BatchConcurrency()
-        for _ in 0..<10 { far.fetched(after: .milliseconds(70), isShared: true) }
-        #expect(far.limit == 200)
-        far.fetched(after: .milliseconds(5), isShared: true)
+        for _ in 0..<10 { far.fetched(after: .milliseconds(70), .several) }
+        #expect(far.limit == 264)
+        far.fetched(after: .milliseconds(5), .one)
         #expect(far.limit == 100)
         #expect(BatchConcurrency(affordable: 3).limit == 3)
-        concurrency.fetched(after: .milliseconds(20), isShared: false)
+        concurrency.fetched(after: .milliseconds(20), .none)
         #expect(concurrency.limit == 16)
         var long = BatchConcurrency()
-        for _ in 0..<40 { long.fetched(after: .seconds(3), isShared: true) }
+        for _ in 0..<40 { long.fetched(after: .seconds(3), .one) }
         #expect(long.limit == 5)
         var fixed = BatchConcurrency(fixed: 3)
-        for _ in 0..<40 { fixed.fetched(after: .milliseconds(1), isShared: true) }
+        for _ in 0..<40 { fixed.fetched(after: .milliseconds(1), .one) }
         #expect(fixed.limit == 3)
     }
 

@@ -5,7 +5,7 @@ import TowlineCore
 struct SharingPolicyTests {
     private func policy(_ answers: [SharingPolicy.Answer]) -> SharingPolicy {
         var policy = SharingPolicy()
-        for answer in answers { policy.answered(answer) }
+        for answer in answers { policy.answered(answer, after: .milliseconds(5)) }
         return policy
     }
 
@@ -13,8 +13,8 @@ struct SharingPolicyTests {
 
     @Test("two small answers in a row")
     func begins() {
-        #expect(!policy([]).shares && !policy(small(1)).shares && policy(small(2)).shares)
-        #expect(!policy([.small, .long, .small]).shares)
+        #expect(policy([]).sharing == .none && policy(small(1)).sharing == .none && policy(small(2)).sharing == .one)
+        #expect(policy([.small, .long, .small]).sharing == .none)
     }
 
     @Test(
@@ -23,9 +23,9 @@ struct SharingPolicyTests {
     func mistakes(_ mistake: SharingPolicy.Answer) {
         var answers: [SharingPolicy.Answer] = small(2) + [mistake]
         for needed in [4, 8, 16, 32, 64, 64, 64] {
-            #expect(!policy(answers + small(needed - 1)).shares)
+            #expect(policy(answers + small(needed - 1)).sharing == .none)
             answers += small(needed)
-            #expect(policy(answers).shares)
+            #expect(policy(answers).sharing == .one)
             answers.append(mistake)
         }
     }
@@ -33,11 +33,11 @@ struct SharingPolicyTests {
     @Test("sixty-four in a row halve what a mistake has cost")
     func forgiven() {
         let mistaken = small(2) + [.long] + small(4) + [.long] + small(8) + [.long]
-        #expect(!policy(mistaken + small(15)).shares && policy(mistaken + small(16)).shares)
+        #expect(policy(mistaken + small(15)).sharing == .none && policy(mistaken + small(16)).sharing == .one)
         // Sixteen needed; after sixty-four eight, so that the next mistake makes it sixteen again.
         let forgiven = mistaken + small(64) + [.long]
-        #expect(!policy(forgiven + small(15)).shares && policy(forgiven + small(16)).shares)
-        #expect(!policy(mistaken + small(63) + [.long] + small(31)).shares)
+        #expect(policy(forgiven + small(15)).sharing == .none && policy(forgiven + small(16)).sharing == .one)
+        #expect(policy(mistaken + small(63) + [.long] + small(31)).sharing == .none)
     }
 
     @Test("what an attempt's end says of the host")
@@ -55,9 +55,31 @@ struct SharingPolicyTests {
         #expect(answer(.needsOwnConnection, shared: true, isStream: true, .long) == .long)
     }
 
+    @Test("several connections where not even the quickest answer was near, for as long as they are shared")
+    func far() {
+        func sharing(_ milliseconds: Int...) -> ConnectionSharing {
+            var policy = SharingPolicy()
+            for time in milliseconds { policy.answered(.small, after: .milliseconds(time)) }
+            return policy.sharing
+        }
+        #expect(sharing(40) == .none)
+        #expect(sharing(40, 300) == .several)
+        #expect(sharing(39, 300) == .one)
+        #expect(sharing(300, 39) == .one)
+        #expect(sharing(300, 300, 5) == .several, "those connections are there by now")
+        #expect(sharing(5, 300, 300, 300) == .one, "near ones wait for one another")
+        var mistaken = SharingPolicy()
+        for _ in 0..<2 { mistaken.answered(.small, after: .seconds(1)) }
+        mistaken.answered(.long, after: .seconds(1))
+        for _ in 0..<3 { mistaken.answered(.small, after: .seconds(1)) }
+        #expect(mistaken.sharing == .none)
+        mistaken.answered(.small, after: .milliseconds(5))
+        #expect(mistaken.sharing == .one, "they begin anew, and it is known to be near")
+    }
+
     @Test("what was never shared is no mistake")
     func longOnes() {
-        #expect(policy(Array(repeating: .long, count: 20) + small(2)).shares)
+        #expect(policy(Array(repeating: .long, count: 20) + small(2)).sharing == .one)
     }
 }
 
@@ -66,7 +88,7 @@ struct TransferSharingTests {
     @Test("the first request shares where the host's answers are small, and no other does")
     func first() throws {
         var script = try TransferScript()
-        script.sharesConnections = true
+        script.sharing = .one
         script.feed(.begin(nil))
         #expect(script.last.sharesConnection && script.last.field("Range") == "bytes=0-65535")
         script.answer(302, [("Location", "https://mirror.example/file.iso")])
@@ -76,7 +98,7 @@ struct TransferSharingTests {
         alone.feed(.begin(nil))
         #expect(!alone.last.sharesConnection)
         var stream = try TransferScript { $0.isStream = true }
-        stream.sharesConnections = true
+        stream.sharing = .one
         stream.feed(.begin(nil))
         #expect(!stream.last.sharesConnection)
     }
@@ -84,7 +106,7 @@ struct TransferSharingTests {
     @Test("what is not small is asked for at once over a connection of its own, and is no failure")
     func long() throws {
         var script = try TransferScript { $0.retry.maxTries = 1 }
-        script.sharesConnections = true
+        script.sharing = .one
         script.feed(.begin(nil))
         script.end(.needsOwnConnection)
         #expect(script.plans.count == 2 && !script.last.sharesConnection)
@@ -102,7 +124,7 @@ struct TransferSharingTests {
     @Test("but not before it may have one")
     func full() throws {
         var script = try TransferScript { $0.connections = nil }
-        script.sharesConnections = true
+        script.sharing = .one
         script.feed(.begin(nil))
         script.mayConnect = false
         script.end(.needsOwnConnection)
@@ -128,7 +150,7 @@ struct TransferSharingTests {
     @Test("a server that wants fewer gets no more streams of it", arguments: [429, 503])
     func busy(_ status: Int) throws {
         var script = try TransferScript()
-        script.sharesConnections = true
+        script.sharing = .one
         script.feed(.begin(nil))
         script.answer(status)
         #expect(script.fresh.contains(.report(.sharingFailed, of: script.last.url.origin)))
@@ -141,7 +163,7 @@ struct TransferSharingTests {
     @Test("one that stands still is asked for over a connection of its own, and the host is told of")
     func stalled() throws {
         var script = try TransferScript()
-        script.sharesConnections = true
+        script.sharing = .one
         script.feed(.begin(nil))
         let shared = script.last
         script.now = .seconds(31)
@@ -159,7 +181,7 @@ struct TransferSharingTests {
         arguments: [TransportFailure.Kind.closedBeforeHead, .streamRefused, .headTimedOut])
     func ended(_ kind: TransportFailure.Kind) throws {
         var script = try TransferScript()
-        script.sharesConnections = true
+        script.sharing = .one
         script.feed(.begin(nil))
         script.end(cut(kind))
         #expect(script.notices(.retrying).isEmpty)
@@ -172,7 +194,7 @@ struct TransferSharingTests {
     @Test("what else breaks is tried again as anywhere")
     func broken() throws {
         var script = try TransferScript()
-        script.sharesConnections = true
+        script.sharing = .one
         script.feed(.begin(nil))
         script.end(cut(.connectFailed))
         #expect(script.notices(.retrying).count == 1)

@@ -14,7 +14,7 @@ struct TransferScript {
     /// Connections to the host that other transfers of the process have.
     var otherConnections = 0
     /// Whether the host's answers were small so far.
-    var sharesConnections = false
+    var sharing = ConnectionSharing.none
     /// Whether it may have a connection of its own.
     var mayConnect = true
     /// What is known of the mirrors' hosts.
@@ -55,7 +55,7 @@ struct TransferScript {
         var context = TransferContext(
             now: now, progress: progress.map { ($0.key, $0.value) },
             hostConnections: progress.count + otherConnections,
-            sharesConnections: sharesConnections, mayConnect: mayConnect)
+            sharing: sharing, mayConnect: mayConnect)
         context.mirrors = mirrorHosts
         fresh = machine.handle(event, context)
         actions += fresh

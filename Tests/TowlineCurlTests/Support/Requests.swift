@@ -13,13 +13,13 @@ extension AttemptRequest {
     /// A request under a fresh id. The one place in these tests that makes an `HTTPURL`.
     static func make(
         _ url: String, _ fields: [(String, String)] = [], sendsCredentials: Bool = false,
-        connection: ConnectionOptions = .loopback, sharesConnection: Bool = false
+        connection: ConnectionOptions = .loopback, sharing: ConnectionSharing = .none
     ) -> AttemptRequest {
         guard let target = try? HTTPURL(parsing: url) else { preconditionFailure("\(url) is no URL") }
         let id = AttemptID(lastID.add(1, ordering: .relaxed).newValue)
         return AttemptRequest(
             id: id, url: target, fields: HTTPFields(fields), sendsCredentials: sendsCredentials,
-            connection: connection, sharesConnection: sharesConnection)
+            connection: connection, sharing: sharing)
     }
 }
 

@@ -18,7 +18,7 @@ final class WriterBench: Sendable {
     init(
         _ lease: ByteRange, overlap: Int64 = 0, held: Int64? = nil, joinsDirectly: Bool = true, hasSlot: Bool = true,
         marksFailFrom: Int64 = .max, limiters: [RateLimiter] = [], mayGather: Bool = false,
-        sharesConnection: Bool = false
+        sharing: ConnectionSharing = .none
     ) throws {
         let source = try HTTPURL(parsing: "https://example.org/file.bin")
         let asked = ByteRange(lease.lowerBound - overlap, min(lease.upperBound, Self.complete))
@@ -29,7 +29,7 @@ final class WriterBench: Sendable {
                 asked: joinsDirectly ? .range(asked) : .from(asked.lowerBound),
                 rung: joinsDirectly ? .ifRange : .nothingToJoin, known: joinsDirectly ? known : nil, source: source),
             lease: lease, overlap: overlap, joinsDirectly: joinsDirectly, chain: [], isConfirmation: false,
-            isRace: false, sharesConnection: sharesConnection)
+            isRace: false, sharing: sharing)
         let list = ReportList()
         self.list = list
         sink = MemorySink(Self.content(ByteRange(0, held ?? lease.lowerBound)), log: log)
