@@ -40,6 +40,8 @@ final class Attempt {
     /// How often the request was sent: libcurl sends it again if a reused connection was dead or the server refused
     /// the stream.
     private(set) var requestCount = 0
+    /// When the last of them went out.
+    private var requestedAt = MonotonicTime.never
     /// An address was not connected to, since it is not public.
     private(set) var hasRefusedAddress = false
     /// The end of a response without a body whose head the receiver answered with `.pause`.
@@ -102,6 +104,7 @@ final class Attempt {
     /// The connection is ready and the request goes out next.
     func willSendRequest() {
         requestCount += 1
+        requestedAt = .now
         phase = .requested
         collector.restart()
         deadlineDidChange(self)
@@ -116,10 +119,12 @@ final class Attempt {
         case .refused(let failure):
             decidedEnd = .failed(failure)
             return 0
-        case .head(let head, let framing):
+        case .head(var head, let framing):
             self.framing = framing
             phase = .body
-            if pool.sharing != .none { heard = .now }
+            let now = MonotonicTime.now
+            head.latency = .nanoseconds(max(0, now.nanoseconds - requestedAt.nanoseconds))
+            if pool.sharing != .none { heard = now }
             if framing == .closed { handle.watchCloseNotify() }
             defer { deadlineDidChange(self) }
             switch receiver.receivedHead(head) {

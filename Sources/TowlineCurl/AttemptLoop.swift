@@ -60,7 +60,7 @@ final class AttemptLoop {
             next = min(next, pool.timer)
             if pool.isTouched { return 0 }
             if pool.runningCount == 0 {
-                next = min(next, max(nextIdlePoolCheck, pool.idleSince.advanced(by: Self.idlePoolLife)))
+                next = min(next, max(nextIdlePoolCheck, endOfLife(of: pool)))
             }
         }
         guard next < .never else { return -1 }
@@ -150,7 +150,12 @@ final class AttemptLoop {
         idle.sort { $0.idleSince < $1.idleSince }
         let surplus = idle.count - Self.maximumIdlePools
         for (index, pool) in idle.enumerated()
-        where index < surplus || pool.idleSince.advanced(by: Self.idlePoolLife) <= now { drop(pool) }
+        where index < surplus || endOfLife(of: pool) <= now { drop(pool) }
+    }
+
+    /// When a pool in which nothing runs is closed, unless something begins in it. In one that is retired nothing does.
+    private func endOfLife(of pool: ConnectionPool) -> MonotonicTime {
+        pool.isRetired ? pool.idleSince : pool.idleSince.advanced(by: Self.idlePoolLife)
     }
 
     private func drop(_ pool: ConnectionPool) { pools.removeAll { $0 === pool } }

@@ -32,8 +32,6 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     static let markInterval: Int64 = 128 << 10
 
     let plan: AttemptPlan
-    /// When it was asked for.
-    let startedAt: Duration
     private let limiters: [RateLimiter]
     private let report: @Sendable (Report) -> Void
     private let clock: @Sendable () -> Duration
@@ -81,6 +79,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private var isAwaited = false
     /// Whether the answer is a stream of HTTP/2. Asked, as the next one is, by whom something of it was reported to.
     private(set) var isStream = false
+    /// What passed before its head came.
+    private(set) var latency: Duration?
     /// What is promised, if the body is wanted.
     private(set) var promise: SharingPolicy.Answer?
     /// What came and has no place yet.
@@ -98,7 +98,6 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     ) {
         self.makeHasher = makeHasher
         self.plan = plan
-        startedAt = clock()
         self.sink = sink
         self.slot = slot
         self.limiters = limiters
@@ -140,6 +139,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     func receivedHead(_ head: ResponseHead) -> HeadDisposition {
         let verdict = ResponseEvaluator.verdict(on: head, to: plan.question)
         isStream = head.version == .http2
+        latency = head.latency
         var disposition = HeadDisposition.pause
         switch verdict {
         case .partial(let range, let facts):

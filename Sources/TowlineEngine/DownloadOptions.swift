@@ -30,7 +30,8 @@ package struct DownloadOptions: Sendable {
     package var userFields = HTTPFields()
     /// How to connect, and who the user is; credentials go to the first origin only.
     package var connection = ConnectionOptions()
-    /// Attempts in a row that bring nothing before the transfer gives up; 0: no end.
+    /// Attempts in a row that bring nothing before the transfer gives up, of each of its URLs while none has brought a byte;
+    /// 0: no end.
     package var maxTries = 20
     /// The first wait after a failure; doubles up to a minute.
     package var retryWait = Duration.seconds(1)

@@ -9,8 +9,12 @@ package final class HostBoard: Sendable {
         var ceiling: Int?
         var ceilingEnd = Duration.zero
         var usual: Int?
-        /// Requests under way.
-        var connections = 0
+        /// Requests under way, each with a connection of its own.
+        var requests = 0
+        /// Those that share several.
+        var streams = 0
+        /// Their connections.
+        var connections: Int { requests + min(streams, ConnectionSharing.connections) }
         /// Transfers that may have connections of their own.
         var transfers = 0
         var sharing = SharingPolicy()
@@ -76,11 +80,21 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// A request begins over a connection of its own. Each is followed by `ended`.
-    func began(_ origin: HTTPURL.Origin) { entries.withLock { $0[origin, default: Entry()].connections += 1 } }
+    /// A request begins. Each is followed by `ended`.
+    func began(_ origin: HTTPURL.Origin, _ sharing: ConnectionSharing = .none) {
+        guard sharing != .one else { return }
+        entries.withLock { Self.count(1, sharing, in: &$0[origin, default: Entry()]) }
+    }
 
     /// A request is over.
-    func ended(_ origin: HTTPURL.Origin) { change(origin) { $0.connections -= 1 } }
+    func ended(_ origin: HTTPURL.Origin, _ sharing: ConnectionSharing = .none) {
+        guard sharing != .one else { return }
+        change(origin) { Self.count(-1, sharing, in: &$0) }
+    }
+
+    private static func count(_ number: Int, _ sharing: ConnectionSharing, in entry: inout Entry) {
+        if sharing == .none { entry.requests += number } else { entry.streams += number }
+    }
 
     /// A transfer is over that was admitted.
     func left(_ origin: HTTPURL.Origin) { change(origin) { $0.transfers -= 1 } }
@@ -126,9 +140,9 @@ package final class HostBoard: Sendable {
         var sharing = ConnectionSharing.none
     }
 
-    /// How an answer over HTTP/2 looked, and what it took.
-    func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin, after duration: Duration = .zero) {
-        entries.withLock { $0[origin, default: Entry()].sharing.answered(answer, after: duration) }
+    /// How an answer over HTTP/2 looked, and what it took to begin.
+    func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin, after latency: Duration = .zero) {
+        entries.withLock { $0[origin, default: Entry()].sharing.answered(answer, after: latency) }
     }
 
     /// How long it still wants to be left alone; `nil` if it does not.

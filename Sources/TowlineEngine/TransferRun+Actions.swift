@@ -56,7 +56,7 @@ extension TransferRun {
             makeHasher: { storage.hasher(for: $0) },
             report: { mailbox.post(.attempt($0)) })
         writers.append(writer)
-        if !plan.sharesConnection { services.board.began(plan.url.origin) }
+        services.board.began(plan.url.origin, plan.sharing)
         services.transport.start(
             AttemptRequest(
                 id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,

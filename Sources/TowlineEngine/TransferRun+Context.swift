@@ -3,7 +3,7 @@ internal import TowlineCore
 extension TransferRun {
     /// What the world looks like now.
     func context() -> TransferContext {
-        let shared = writers.count { $0.plan.sharesConnection }
+        let shared = writers.count { $0.plan.sharing == .one }
         let origin = machine.resolved.origin
         let host = services.board.standing(origin)
         let sharing = mayShareConnections ? host.sharing : .none
@@ -11,7 +11,7 @@ extension TransferRun {
         var context = TransferContext(
             now: now, progress: writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,
             hostCeiling: host.ceiling,
-            // Those that share are not counted, but are among this transfer's own.
+            // Those that share one are not counted, but are among this transfer's own.
             hostConnections: host.connections + shared,
             sharing: sharing, mayConnect: mayConnect(to: origin, shares: sharing != .none),
             jitter: Backoff.jitter(at: now))

@@ -197,12 +197,11 @@ final class TransferRun {
         giveBackSlot(id)
         if let writer = writer(id) {
             let shared = writer.plan.sharesConnection
-            if !shared { services.board.ended(writer.plan.url.origin) }
+            services.board.ended(writer.plan.url.origin, writer.plan.sharing)
             let answer = SharingPolicy.Answer(
                 result, shared: shared, isStream: writer.isStream, promise: writer.promise)
             if let answer {
-                services.board.answered(
-                    answer, from: writer.plan.url.origin, after: MonotonicClock.now - writer.startedAt)
+                services.board.answered(answer, from: writer.plan.url.origin, after: writer.latency ?? .zero)
             }
         }
         step(.ended(id, result))

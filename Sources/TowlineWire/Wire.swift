@@ -58,6 +58,10 @@ package enum Wire {
         package var endedAt: Int64?
         /// What follows it.
         package var followUp: FollowUp?
+        /// Its own limit, in bytes per second. Told, as `mirrors` are, where one download is asked for.
+        package var rateLimit: Int64?
+        /// Other URLs of the file, without secrets.
+        package var mirrors: [String]?
 
         /// A download of which little is known.
         package init(id: String, url: String, directory: String, state: State, addedAt: Int64) {

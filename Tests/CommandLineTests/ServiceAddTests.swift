@@ -24,9 +24,23 @@ struct ServiceAddTests {
         let added = try await service.tow(["add", "--paused", "--json", "-o", "a.bin", "http://127.0.0.1:9/a.bin"])
         let download = try JSONDecoder().decode(Named.self, from: Data(added.text.utf8))
         #expect(try await service.tow(["limit", "500K", download.id]).text == "rate      500.0 KiB/s for a.bin\n")
+        #expect(try await service.tow(["show", download.id]).text.contains("\nlimit        500.0 KiB/s\n"))
         #expect(try await service.tow(["limit", "none", download.id]).text == "rate      none for a.bin\n")
+        #expect(try await service.tow(["show", download.id]).text.contains("limit") == false)
         let all = try await service.tow(["limit"])
         #expect(all.text.hasPrefix("rate      3.0 MiB/s\nrunning "), "that of all is as it was")
+        service.kill()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func oneIsShownWithItsMirrors() async throws {
+        let service = try ServiceProcess(try TestDirectory())
+        _ = try await service.tow(["list"])
+        let mirrors = ["--mirror", "http://127.0.0.2:9/a.bin", "--mirror", "http://127.0.0.3:9/a.bin"]
+        let added = try await service.tow(["add", "--paused", "--json", "http://127.0.0.1:9/a.bin"] + mirrors)
+        let download = try JSONDecoder().decode(Named.self, from: Data(added.text.utf8))
+        let shown = try await service.tow(["show", download.id]).text
+        #expect(shown.contains("\nmirror       http://127.0.0.3:9/a.bin\nfile "), "\(shown)")
+        #expect(shown.contains("mirror       http://127.0.0.2:9/a.bin"), "\(shown)")
         service.kill()
     }
 

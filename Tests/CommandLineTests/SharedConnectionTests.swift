@@ -216,6 +216,8 @@ struct SharedConnectionTests {
         }
         try expectFiles(0..<400)
         #expect(sharedCount > 50)
+        // Each of the narrow server's bears three streams; what is refused before that is known comes over its own.
+        if kind == "http2-narrow" { #expect(Set(nginx.log.map(\.connection)).count <= 5 + 11 + 16) }
     }
 
     @Test(arguments: [SIGKILL, SIGINT]) func killedTheyAreWholeOrNotThere(_ signal: Int32) async throws {

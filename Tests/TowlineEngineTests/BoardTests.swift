@@ -128,6 +128,23 @@ struct BoardTests {
         #expect(right)
     }
 
+    @Test("streams of several connections count as these, those of one as none")
+    func streams() throws {
+        let board = HostBoard(clock: clock.read)
+        let host = try origin("https://example.org/")
+        board.began(host)
+        board.began(host, .one)
+        #expect(board.standing(host).connections == 1)
+        for _ in 0..<3 { board.began(host, .several) }
+        #expect(board.standing(host).connections == 4)
+        for _ in 0..<100 { board.began(host, .several) }
+        #expect(board.standing(host).connections == 1 + ConnectionSharing.connections)
+        for _ in 0..<101 { board.ended(host, .several) }
+        board.ended(host, .one)
+        board.ended(host)
+        #expect(board.standing(host).connections == 2)
+    }
+
     @Test("what is known of a host's small answers outlives its requests, and counts for it alone")
     func sharing() throws {
         let board = HostBoard(clock: clock.read)

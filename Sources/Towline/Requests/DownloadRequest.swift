@@ -72,8 +72,8 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     public var certificateAuthorities: URL?
     /// No byte for this many seconds: the connection is replaced.
     public var stallTimeout: Double = 30
-    /// Attempts in a row that bring nothing before the download fails; `nil`: it waits for the network and goes on by
-    /// itself, however long that takes.
+    /// Attempts in a row that bring nothing before the download fails, of each of its URLs while none has brought a byte;
+    /// `nil`: it waits for the network and goes on by itself, however long that takes.
     public var maximumTries: Int?
     /// Go on with length and overlap alone where the server gives nothing to prove that the file is the same.
     public var allowsUnsafeResume = false

@@ -18,6 +18,8 @@ package struct ResponseHead: Hashable, Sendable {
     package var fields: HTTPFields
     /// The protocol it came over.
     package var version: Version
+    /// What passed between the request and this: a round trip, and what the server took. `nil` if nobody measured.
+    package var latency: Duration?
 
     /// Makes a head.
     package init(status: Int, fields: HTTPFields = HTTPFields(), version: Version = .http1_1) {

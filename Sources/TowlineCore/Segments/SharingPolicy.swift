@@ -36,15 +36,15 @@ package struct SharingPolicy: Hashable, Sendable {
 
     private static let firstRun = 2
     private static let longestRun = 64
-    /// Where not even the quickest answer took less, handshake and all, they come from far away. The mean would not tell: it
-    /// grows with how many are asked for at once.
+    /// Where not even the quickest answer took less to begin, they come from far away. The mean would not tell: it grows with
+    /// how many are asked for at once.
     private static let far = Duration.milliseconds(40)
 
     /// Small answers in a row.
     private var small = 0
     /// So many are needed.
     private var needed = Self.firstRun
-    /// What the quickest small answer took.
+    /// What the quickest small answer took to begin.
     private var least: Duration?
     /// It was so when they began to share. What changes later is no reason for other connections.
     private var isFar = false
@@ -63,11 +63,11 @@ package struct SharingPolicy: Hashable, Sendable {
 
     /// An answer came over HTTP/2, or was given up there.
     ///
-    /// - Parameter duration: what a small one took, from its request to its end.
-    package mutating func answered(_ answer: Answer, after duration: Duration = .zero) {
+    /// - Parameter latency: what a small one took to begin.
+    package mutating func answered(_ answer: Answer, after latency: Duration = .zero) {
         switch answer {
         case .small:
-            least = min(least ?? duration, duration)
+            least = min(least ?? latency, latency)
             if !shares { isFar = (least ?? .zero) >= Self.far }
             small += 1
             guard small >= max(needed, Self.longestRun) else { break }

@@ -16,6 +16,8 @@ struct FileSource: Sendable {
     var notBefore: Duration?
     /// Times in a row that nothing came of it.
     var failures = 0
+    /// Tries in a row that brought no byte, whether they were answered or not.
+    var tries = 0
     /// Why it is asked no more.
     var leftOut: TowlineError?
     /// It has answered as it should.

@@ -66,15 +66,12 @@ extension TransferStateMachine {
         if attempt.isAccepted, attempt.position > attempt.plan.lease.lowerBound {
             // It brought something: the next one starts where this one stopped, at once.
             tally.failures = 0
+            primary.tries = 0
             notBefore = nil
             guard liveCount == 0 else { return [] }
             return [.notice(TransferNotice(.info, .retrying, "\(reason); going on from there"))]
         }
-        if attempt.plan.sharesConnection, !attempt.isAccepted,
-            [.closedBeforeHead, .streamRefused, .headTimedOut].contains(failure.kind)
-        {
-            // A connection that ends, or falls silent, takes what others had on it along (RFC 9113 §6.8): that says
-            // nothing of this one.
+        if attempt.plan.sharesConnection, !attempt.isAccepted, saysNothing(failure.kind, of: attempt.plan.sharing) {
             needsOwnConnection = true
             return []
         }
@@ -91,6 +88,16 @@ extension TransferStateMachine {
         case .permanent(let code): return primaryFailed(TowlineError(code, "\(attempt.plan.url): \(reason)"))
         case .transient(let limit):
             return failedAttempt(reason, nil, RetryPolicy.exhausted(failure.kind), limit: limit, context)
+        }
+    }
+
+    /// A connection that ends, or falls silent, takes what others had on it along (RFC 9113 §6.8): that says nothing of any of
+    /// them. Nor does it that of several connections which begin together the server does not want all.
+    private func saysNothing(_ kind: TransportFailure.Kind, of sharing: ConnectionSharing) -> Bool {
+        switch kind {
+        case .closedBeforeHead, .streamRefused, .headTimedOut: true
+        case .connectFailed, .connectTimedOut, .tlsFailed: sharing == .several
+        default: false
         }
     }
 
@@ -112,14 +119,16 @@ extension TransferStateMachine {
         var limit = ledger.written.isEmpty ? limit : nil
         if refutation != nil, replacesPart { limit = min(limit ?? .max, Self.triesAfterRefutation) }
         primary.failures += 1
-        // Before there is a byte all are asked in turn, and each has tries of its own.
-        let tried = beginsAnew && !mirrors.isEmpty ? primary.failures : tally.failures
+        primary.tries += 1
+        // Before there is a byte all are asked in turn, and each has tries and waits of its own.
+        let isInTurn = beginsAnew && !mirrors.isEmpty
+        let tried = isInTurn ? primary.tries : tally.failures
         if terms.retry.isExhausted(failures: tried, limit: limit) {
             let tries = tried == 1 ? "1 try" : "\(tried) tries"
             return primaryFailed(TowlineError(code, "\(primary.url): \(reason); gave up after \(tries)"))
         }
         // What mirrors bring makes up for a failure, but is no reason to ask the primary ever again at once.
-        let failures = mirrors.isEmpty ? tally.failures : max(tally.failures, primary.failures)
+        let failures = isInTurn || mirrors.isEmpty ? tried : max(tried, primary.failures)
         let delay = max(terms.retry.backoff.delay(failures: failures, jitter: context.jitter), wait ?? .zero)
         notBefore = context.now + delay
         waitReason = reason
@@ -141,8 +150,10 @@ extension TransferStateMachine {
         guard phase == .running, liveCount == 0, notBefore != nil, !waitsForServer else { return [] }
         tally.failures = 0
         notBefore = nil
-        primary.failures = 0
-        for index in mirrors.indices { (mirrors[index].failures, mirrors[index].notBefore) = (0, nil) }
+        (primary.failures, primary.tries) = (0, 0)
+        for index in mirrors.indices {
+            (mirrors[index].failures, mirrors[index].tries, mirrors[index].notBefore) = (0, 0, nil)
+        }
         return [.notice(TransferNotice(.info, .retrying, "the network changed; connecting anew"))]
     }
 

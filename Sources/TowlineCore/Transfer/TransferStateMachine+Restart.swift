@@ -55,6 +55,7 @@ extension TransferStateMachine {
         keptAnswer = nil
         attempts.change(keeper) { attempt in
             attempt.plan.lease = ByteRange(0, .max)
+            attempt.plan.overlap = 0
             attempt.position = 0
         }
         ledger.lease(ByteRange(0, .max), to: keeper)

@@ -203,6 +203,7 @@ package struct TransferStateMachine: Sendable {
             if progress.isHeldBack || step.hasWritten { lastWrittenAt = context.now }
             if step.hasWritten {
                 tally.failures = 0
+                if let source = attempts[id]?.plan.source { self[source].tries = 0 }
                 if mirrors.isEmpty || attempts[id]?.plan.source == .primary { tally.expirations = 0 }
             }
             if let position = step.claims { ledger.advance(id, to: position) }

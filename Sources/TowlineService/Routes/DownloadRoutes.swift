@@ -75,7 +75,7 @@ struct DownloadRoutes: Sendable {
     }
 
     private func answer(_ download: Download) async throws -> Response {
-        try Answer.json(Wire.Download(try await download.snapshot))
+        try Answer.json(Wire.Download(try await download.snapshot, of: try await download.request))
     }
 
     private func create(_ request: Request, _ context: ServiceContext) async throws -> Response {

@@ -26,6 +26,14 @@ extension Wire.Download {
         endedAt = snapshot.endedAt?.milliseconds
         if snapshot.state == .finished { followUp = Wire.FollowUp(snapshot.followUp) }
     }
+
+    /// With what a list does not tell of each.
+    init(_ snapshot: DownloadSnapshot, of request: DownloadRequest) {
+        self.init(snapshot)
+        rateLimit = request.rateLimit.flatMap { $0 > 0 ? $0 : nil }
+        guard !request.mirrors.isEmpty else { return }
+        mirrors = request.mirrors.compactMap { try? HTTPURL(parsing: $0.absoluteString).withoutSecrets }
+    }
 }
 
 extension Wire.State {

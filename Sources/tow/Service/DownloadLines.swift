@@ -36,7 +36,9 @@ struct DownloadLines {
 
     /// Everything that is known of one.
     func details(_ download: Wire.Download) -> String {
-        var lines = [("id", download.id), ("url", download.url), ("file", Self.path(download))]
+        var lines = [("id", download.id), ("url", download.url)]
+        lines += (download.mirrors ?? []).map { ("mirror", $0) }
+        lines.append(("file", Self.path(download)))
         lines.append(("state", download.state.rawValue))
         if let error = download.error {
             lines.append(("error", error.message))
@@ -46,6 +48,7 @@ struct DownloadLines {
         lines.append(("size", Self.sizes(download)))
         if let rate = download.rate { lines.append(("rate", Phrases.rate(Double(rate)))) }
         if let remaining = download.remaining { lines.append(("remaining", DurationText.format(.seconds(remaining)))) }
+        if let limit = download.rateLimit { lines.append(("limit", Phrases.rate(Double(limit)))) }
         if download.connections > 0 { lines.append(("connections", String(download.connections))) }
         if download.priority != 0 { lines.append(("priority", String(download.priority))) }
         if let group = download.group { lines.append(("group", group)) }

@@ -66,7 +66,7 @@ struct SharingPolicyTests {
         #expect(sharing(40, 300) == .several)
         #expect(sharing(39, 300) == .one)
         #expect(sharing(300, 39) == .one)
-        #expect(sharing(300, 300, 5) == .several, "those connections are there by now")
+        #expect(sharing(300, 300, 5) == .several, "what changes later is no reason for other connections")
         #expect(sharing(5, 300, 300, 300) == .one, "near ones wait for one another")
         var mistaken = SharingPolicy()
         for _ in 0..<2 { mistaken.answered(.small, after: .seconds(1)) }
@@ -189,6 +189,28 @@ struct TransferSharingTests {
         // Where that ends, too, it waits like any other.
         script.end(cut(kind))
         #expect(script.notices(.retrying).count == 1 && script.plans.count == 2)
+    }
+
+    @Test(
+        "one of several that cannot be made is no failure of the file",
+        arguments: [TransportFailure.Kind.connectFailed, .connectTimedOut, .tlsFailed])
+    func unwanted(_ kind: TransportFailure.Kind) throws {
+        var script = try TransferScript()
+        script.sharing = .several
+        script.feed(.begin(nil))
+        #expect(script.last.sharing == .several)
+        script.end(cut(kind))
+        #expect(script.notices(.retrying).isEmpty)
+        #expect(script.plans.count == 2 && !script.last.sharesConnection)
+    }
+
+    @Test("who allows few connections is not asked over several")
+    func ceiling() throws {
+        var script = try TransferScript()
+        script.sharing = .several
+        script.hostCeiling = 4
+        script.feed(.begin(nil))
+        #expect(script.last.sharing == .one)
     }
 
     @Test("what else breaks is tried again as anywhere")

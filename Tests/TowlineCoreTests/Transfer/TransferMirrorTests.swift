@@ -237,6 +237,39 @@ struct TransferMirrorTests {
         #expect(script.failure?.message.contains("gave up after 20 tries") == true)
     }
 
+    @Test("an answer without a byte is a try like any other", arguments: [1, 2])
+    func headsAlone(_ alive: Int) throws {
+        var script = try script(1, mirrors: 1)
+        script.feed(.begin(nil))
+        for _ in 0..<200 where script.ending == nil {
+            if alive == 1, script.last.url.host == "one.example" {
+                script.answer(404)
+                script.endCancelled()
+            } else {
+                script.give(script.last)
+                if script.prepares.count > script.prepared { script.feed(.prepared) }
+                script.end(cut())
+            }
+            if let wake = script.machine.wakeAt { script.now = max(script.now, wake) }
+            script.feed(.tick)
+        }
+        #expect(script.failure != nil)
+        #expect(script.plans.count <= 20 * alive + 1)
+    }
+
+    @Test("who is asked next does not wait for what others have cost")
+    func waitsOfItsOwn() throws {
+        var script = try script(1)
+        script.feed(.begin(nil))
+        for _ in 0..<6 {
+            script.end(cut(.connectFailed))
+            if let wake = script.machine.wakeAt { script.now = max(script.now, wake) }
+            script.feed(.tick)
+        }
+        #expect(Set(hosts(script).prefix(6)).count == 3)
+        #expect(script.now <= .seconds(6), "one second and two, for each")
+    }
+
     @Test("a primary that dies in the midst is carried on without, and asked again later")
     func primaryDies() throws {
         var script = try begun(2, mirrors: 1)

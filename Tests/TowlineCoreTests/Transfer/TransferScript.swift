@@ -15,6 +15,8 @@ struct TransferScript {
     var otherConnections = 0
     /// Whether the host's answers were small so far.
     var sharing = ConnectionSharing.none
+    /// What the host is known to allow.
+    var hostCeiling: Int?
     /// Whether it may have a connection of its own.
     var mayConnect = true
     /// What is known of the mirrors' hosts.
@@ -53,7 +55,7 @@ struct TransferScript {
     @discardableResult
     mutating func feed(_ event: TransferEvent) -> [TransferAction] {
         var context = TransferContext(
-            now: now, progress: progress.map { ($0.key, $0.value) },
+            now: now, progress: progress.map { ($0.key, $0.value) }, hostCeiling: hostCeiling,
             hostConnections: progress.count + otherConnections,
             sharing: sharing, mayConnect: mayConnect)
         context.mirrors = mirrorHosts
