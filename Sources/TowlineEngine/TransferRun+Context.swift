@@ -18,7 +18,7 @@ extension TransferRun {
         if !options.mirrors.isEmpty {
             context.mirrors = machine.mirrorOrigins.map { origin in
                 let host = services.board.standing(origin)
-                let own = writers.count { !$0.plan.sharesConnection && $0.plan.url.origin == origin }
+                let own = writers.count { $0.plan.sharing != .one && $0.plan.url.origin == origin }
                 return TransferContext.MirrorHost(
                     notBefore: host.notBefore, ceiling: host.ceiling,
                     otherConnections: max(0, host.connections - own))

@@ -138,9 +138,9 @@ extension TransferStateMachine {
 
     /// Nobody is left to ask.
     mutating func failSources(_ error: TowlineError) -> [TransferAction] {
-        // What is held is still what the checksum refuted, and of nobody else came a byte: that is to be heard of.
-        guard let refutation, replacesPart else { return fail(error) }
-        return [.setAside] + fail(refutation)
+        // Of nobody else came a byte: that is to be heard of, and what was refuted is kept where nobody has begun anew.
+        guard let refutation else { return fail(error) }
+        return (replacesPart ? [.setAside] : []) + fail(refutation)
     }
 
     /// Tries of a source that is asked because another was refuted, before it brings anything: the checksum may be wrong,

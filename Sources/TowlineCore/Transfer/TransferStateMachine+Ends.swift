@@ -117,7 +117,7 @@ extension TransferStateMachine {
         tally.failures += 1
         lastFailureAt = context.now
         var limit = ledger.written.isEmpty ? limit : nil
-        if refutation != nil, replacesPart { limit = min(limit ?? .max, Self.triesAfterRefutation) }
+        if refutation != nil { limit = min(limit ?? .max, Self.triesAfterRefutation) }
         primary.failures += 1
         primary.tries += 1
         // Before there is a byte all are asked in turn, and each has tries and waits of its own.

@@ -185,6 +185,8 @@ extension TransferStateMachine {
         resolved = primary.resolved
         // What was found of ranges was of the other server.
         (ranges, dislikesIfRange) = (.unknown, false)
+        // And so is what is known of sharing its connections.
+        needsOwnConnection = true
         isSingle = terms.sequential || terms.isStream
         tally.refusals = 0
         notBefore = primary.notBefore

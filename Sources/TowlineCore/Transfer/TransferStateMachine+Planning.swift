@@ -197,8 +197,9 @@ extension TransferStateMachine {
     /// Whether the next request has its connection to itself.
     private func sharing(_ context: TransferContext) -> ConnectionSharing {
         guard beginsAnew, !needsOwnConnection, !isSingle else { return .none }
-        // Who has shown to allow few connections gets no more of them for that.
-        return context.sharing == .several && context.hostCeiling != nil ? .one : context.sharing
+        // Who has shown to allow few connections, or has many already, gets no more of them for that.
+        let isLimited = context.hostCeiling != nil || context.hostConnections > ConnectionBudget.most
+        return context.sharing == .several && isLimited ? .one : context.sharing
     }
 
     /// Nothing runs: ask for the first gap, or for the file as if for the first time.

@@ -204,6 +204,8 @@ package struct TransferStateMachine: Sendable {
             if step.hasWritten {
                 tally.failures = 0
                 if let source = attempts[id]?.plan.source { self[source].tries = 0 }
+                // Others have brought something.
+                refutation = nil
                 if mirrors.isEmpty || attempts[id]?.plan.source == .primary { tally.expirations = 0 }
             }
             if let position = step.claims { ledger.advance(id, to: position) }
@@ -267,8 +269,6 @@ package struct TransferStateMachine: Sendable {
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {
         hasStorage = true
         replacesPart = false
-        // What was refuted is gone.
-        refutation = nil
         guard case .preparing(let id) = phase else { return [] }
         phase = .running
         guard let id, attempts[id] != nil else { return [] }

@@ -211,6 +211,26 @@ struct TransferSharingTests {
         script.hostCeiling = 4
         script.feed(.begin(nil))
         #expect(script.last.sharing == .one)
+        for (others, sharing) in [(16, ConnectionSharing.several), (17, .one)] {
+            var script = try TransferScript()
+            script.sharing = .several
+            script.otherConnections = others
+            script.feed(.begin(nil))
+            #expect(script.last.sharing == sharing)
+        }
+    }
+
+    @Test("what is known of the first URL's host says nothing of the next one's")
+    func anotherHost() throws {
+        var script = try TransferScript { terms in
+            terms.mirrors = [try? HTTPURL(parsing: "https://m1.example/file.iso")].compactMap(\.self)
+        }
+        script.sharing = .several
+        script.feed(.begin(nil))
+        #expect(script.last.sharing == .several)
+        script.answer(404)
+        script.endCancelled()
+        #expect(script.last.url.host == "m1.example" && script.last.sharing == .none)
     }
 
     @Test("what else breaks is tried again as anywhere")

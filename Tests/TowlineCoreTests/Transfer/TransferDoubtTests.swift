@@ -240,6 +240,22 @@ struct TransferDoubtTests {
         #expect(!script.actions.contains(.setAside))
     }
 
+    @Test("one that only answers, and brings nothing, does not hide that the checksum was wrong")
+    func headsAfterRefutation() throws {
+        var script = try begun(1)
+        bringAll(&script, sample: .overlapDiffers)
+        try mismatch(&script)
+        for _ in 0..<40 where script.ending == nil {
+            script.give(script.last)
+            if script.prepares.count > script.prepared { script.feed(.prepared) }
+            script.end(cut())
+            script.now += .seconds(20)
+            script.feed(.tick)
+        }
+        #expect(script.failure?.code == .checksumMismatch)
+        #expect(script.plans.count { $0.url.host == "m1.example" && !$0.isComparison } <= 4)
+    }
+
     @Test("a mirror with the same sample would only bring the same again")
     func sameSample() throws {
         var script = try begun(2)
