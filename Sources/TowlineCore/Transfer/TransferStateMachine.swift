@@ -203,7 +203,10 @@ package struct TransferStateMachine: Sendable {
             if progress.isHeldBack || step.hasWritten { lastWrittenAt = context.now }
             if step.hasWritten {
                 tally.failures = 0
-                if let source = attempts[id]?.plan.source { self[source].tries = 0 }
+                switch attempts[id]?.plan.source {
+                case .mirror(let index): mirrors[index].tries = 0
+                default: primary.tries = 0
+                }
                 // Others have brought something.
                 refutation = nil
                 if mirrors.isEmpty || attempts[id]?.plan.source == .primary { tally.expirations = 0 }
