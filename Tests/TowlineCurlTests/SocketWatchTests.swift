@@ -63,8 +63,8 @@ import Testing
     /// A number whose socket was closed, told or not, is another's: every next one of that number is heard of.
     @Test(arguments: [true, false]) func aNumberThatIsUsedAgainIsHeardOf(isTold: Bool) throws {
         let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        // A number that no other test is given meanwhile.
-        let number = fcntl(made, F_DUPFD_CLOEXEC, 700)
+        // A number that no other test is given meanwhile, nor the other case of this one, which runs beside it.
+        let number = fcntl(made, F_DUPFD_CLOEXEC, isTold ? 700 : 800)
         try #require(number >= 700)
         Glibc.close(made)
         watch.opened(number)
