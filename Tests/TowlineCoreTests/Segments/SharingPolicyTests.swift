@@ -177,11 +177,14 @@ struct TransferSharingTests {
     }
 
     @Test(
-        "one whose connection ends is asked for at once over its own",
-        arguments: [TransportFailure.Kind.closedBeforeHead, .streamRefused, .headTimedOut])
-    func ended(_ kind: TransportFailure.Kind) throws {
+        "one whose connection ends, or is one too many of several, is asked for at once over its own",
+        arguments: [
+            (.one, .closedBeforeHead), (.one, .streamRefused), (.one, .headTimedOut), (.several, .closedBeforeHead),
+            (.several, .connectFailed), (.several, .connectTimedOut), (.several, .tlsFailed),
+        ] as [(ConnectionSharing, TransportFailure.Kind)])
+    func ended(_ sharing: ConnectionSharing, _ kind: TransportFailure.Kind) throws {
         var script = try TransferScript()
-        script.sharing = .one
+        script.sharing = sharing
         script.feed(.begin(nil))
         script.end(cut(kind))
         #expect(script.notices(.retrying).isEmpty)
@@ -189,19 +192,6 @@ struct TransferSharingTests {
         // Where that ends, too, it waits like any other.
         script.end(cut(kind))
         #expect(script.notices(.retrying).count == 1 && script.plans.count == 2)
-    }
-
-    @Test(
-        "one of several that cannot be made is no failure of the file",
-        arguments: [TransportFailure.Kind.connectFailed, .connectTimedOut, .tlsFailed])
-    func unwanted(_ kind: TransportFailure.Kind) throws {
-        var script = try TransferScript()
-        script.sharing = .several
-        script.feed(.begin(nil))
-        #expect(script.last.sharing == .several)
-        script.end(cut(kind))
-        #expect(script.notices(.retrying).isEmpty)
-        #expect(script.plans.count == 2 && !script.last.sharesConnection)
     }
 
     @Test("who allows few connections is not asked over several")
