@@ -143,6 +143,12 @@ int towline_run_detached(void (*body)(void *argument), void *argument) {
     return -code;
 }
 
+static _Thread_local void *thread_local_value;
+
+void *towline_thread_local(void) { return thread_local_value; }
+
+void towline_set_thread_local(void *value) { thread_local_value = value; }
+
 uint32_t towline_major(uint64_t device) { return major(device); }
 
 uint32_t towline_minor(uint64_t device) { return minor(device); }

@@ -58,6 +58,9 @@ final class Attempt {
     /// In what time after its head the body is expected to end.
     private var endLimit: Duration?
 
+    /// The body was to end soon after its head, and its receiver has not heard that it is late.
+    var isBrief: Bool { endLimit != nil }
+
     /// Where the attempt is in the `DeadlineQueue`, whose alone these two are.
     var deadline = MonotonicTime.never
     var deadlineIndex: Int?

@@ -1,6 +1,7 @@
 import CCurl
 internal import TowlineCore
 internal import TowlineEngine
+internal import TowlineThreads
 
 /// Runs attempts on one engine thread: waits for sockets, clocks and commands, and hands each to whom it concerns.
 ///
@@ -8,6 +9,8 @@ internal import TowlineEngine
 final class AttemptLoop {
     private let poll: EventPoll
     private let watch: SocketWatch
+    /// The tasks that go on by what small files come to.
+    private let tasks: LocalRunQueue
     private let bufferSize: Int
     private let attemptDidEnd: () -> Void
 
@@ -23,18 +26,19 @@ final class AttemptLoop {
     private static let idlePoolCheckInterval = Duration.seconds(1)
     private var nextIdlePoolCheck = MonotonicTime.now
 
-    init(poll: EventPoll, bufferSize: Int, attemptDidEnd: @escaping () -> Void) {
+    init(poll: EventPoll, tasks: LocalRunQueue, bufferSize: Int, attemptDidEnd: @escaping () -> Void) {
         self.poll = poll
+        self.tasks = tasks
         watch = SocketWatch(poll: poll)
         self.bufferSize = bufferSize
         self.attemptDidEnd = attemptDidEnd
     }
 
-    /// Waits until something is due and does it.
+    /// Waits until something is due, unless it must not, and does it.
     ///
     /// - Returns: whether the thread was woken up for commands.
-    func turn() -> Bool {
-        let woken = poll.wait(milliseconds: timeToWait()) { event in
+    func turn(mayWait: Bool) -> Bool {
+        let woken = poll.wait(milliseconds: mayWait ? timeToWait() : 0) { event in
             guard watch.isWanted(event.descriptor) else { return }
             // A pool that was closed a moment ago may have left an event behind.
             guard let pool = pools.first(where: { $0.tag == event.tag }) else { return poll.forget(event.descriptor) }
@@ -216,7 +220,12 @@ final class AttemptLoop {
         deadlines.remove(attempt)
         attempt.pool.remove(attempt.handle)
         attemptDidEnd()
-        attempt.receiver.ended(end)
+        // What a small file's end leads to is short, and done by the thread that knows it first.
+        if attempt.isBrief {
+            tasks.keeping { attempt.receiver.ended(end) }
+        } else {
+            attempt.receiver.ended(end)
+        }
     }
 }
 

@@ -5,9 +5,10 @@ package import TowlineEngine
 /// The `Transport` over libcurl's multi interface (7.88.1 or newer).
 ///
 /// A few engine threads wait for sockets (epoll) and run libcurl; the callbacks of an attempt come from the thread
-/// that it was given to, with libcurl's own buffer and nothing copied, allocated or locked in between. An attempt goes
-/// to the thread on which the fewest run, the first of these if there are several: an even load keeps using the same
-/// connections. With one thread, the default, all attempts share what is idle.
+/// that it was given to, with libcurl's own buffer and nothing copied, allocated or locked in between. Attempts of one
+/// thread use one another's idle connections. With one thread, the default, these are all; where there are more, the segments
+/// of long files are the first one's, and only what may be brief is spread: what the small file leads to is done by
+/// the thread that it came to, the next request included (`LocalRunQueue`).
 ///
 /// Beyond the port's contract:
 /// - A body is handed over in pieces of up to 16 KiB (libcurl's `CURL_MAX_WRITE_SIZE`). After a pause the same bytes
@@ -18,38 +19,67 @@ package import TowlineEngine
 /// - A request that must not go out (a control character in a field, a file of the options that cannot be read) ends
 ///   as `failed(.local)`, a response 407 as `failed(.proxyFailed)`.
 package final class CurlTransport: Transport {
-    private let threads: [EngineThread]
+    private struct State {
+        var threads: [EngineThread] = []
+        var isShutDown = false
+    }
 
-    /// Starts the engine threads, which at once begin with what the first attempt would wait for: libcurl's
+    private let state = Mutex(State())
+    private let mostThreads: Int
+    private let bufferSize: Int
+
+    /// From so many attempts on a thread on the next ones that may be brief have another.
+    private static let enough = 4
+    /// So many more than elsewhere may run on a thread that begins one itself: that one goes on where its file is.
+    private static let slack = 4
+
+    /// Starts the first engine thread, which at once begins with what the first attempt would wait for: libcurl's
     /// initialisation with that of the TLS library, a millisecond or two.
     ///
     /// - Parameters:
-    ///   - engineThreads: how many, at least 1; a second one pays off where one core is busy with one thread's work.
+    ///   - engineThreads: how many at most, at least 1; a second one, started once there is enough for it, pays off where one core
+    ///     is busy with one thread's work.
     ///   - bufferSize: how many bytes an attempt reads at once, 16 KiB … 512 KiB; with over 4 attempts on a thread
     ///     the new ones get 128 KiB at most, with over 32 64 KiB, with over 256 16 KiB.
     ///
     /// If the system refuses threads or descriptors, every attempt ends with `failed(.local)`.
     package init(engineThreads: Int = 1, bufferSize: Int = 256 * 1024) {
-        let size = min(max(bufferSize, 16 * 1024), 512 * 1024)
-        threads = (0..<max(engineThreads, 1)).compactMap { EngineThread(name: "tow-curl-\($0)", bufferSize: size) }
+        self.bufferSize = min(max(bufferSize, 16 * 1024), 512 * 1024)
+        mostThreads = max(engineThreads, 1)
+        state.withLock { startThread(&$0) }
     }
 
     deinit {
         for thread in threads { thread.abandon() }
     }
 
+    private var threads: [EngineThread] { state.withLock { $0.threads } }
+
+    private func startThread(_ state: inout State) {
+        let thread = EngineThread(name: "tow-curl-\(state.threads.count)", bufferSize: bufferSize)
+        if let thread { state.threads.append(thread) }
+    }
+
     /// Sends the request of an attempt. After `shutdown` it ends as cancelled, within this call.
     package func start(_ request: AttemptRequest, receiver: any AttemptReceiver) {
-        guard let first = threads.first else {
+        guard let thread = thread(for: request) else {
             return receiver.ended(.failed(TransportFailure(.local, "no engine thread could be started")))
         }
-        var chosen = first
-        var least = Int.max
-        for thread in threads {
-            let load = thread.load.load(ordering: .relaxed)
-            if load < least { (chosen, least) = (thread, load) }
+        if !thread.post(.start(request, receiver)) { receiver.ended(.cancelled) }
+    }
+
+    private func thread(for request: AttemptRequest) -> EngineThread? {
+        state.withLock { state in
+            guard mostThreads > 1, request.mayBeBrief else { return state.threads.first }
+            guard var chosen = state.threads.min(by: { $0.runningCount < $1.runningCount }) else { return nil }
+            if chosen.runningCount >= Self.enough, state.threads.count < mostThreads, !state.isShutDown {
+                startThread(&state)
+                chosen = state.threads.last ?? chosen
+            }
+            let own = state.threads.first { $0.isCurrent }
+            if let own, own.runningCount < chosen.runningCount + Self.slack { return own }
+            return chosen
         }
-        if !chosen.post(.start(request, receiver)) { receiver.ended(.cancelled) }
     }
 
     /// Ends an attempt soon. Every thread is asked: which one has the attempt is known to that thread alone.
@@ -64,6 +94,10 @@ package final class CurlTransport: Transport {
 
     /// Cancels everything, joins the threads, closes every descriptor. Further calls wait for the same end.
     package func shutdown() async {
+        let threads = state.withLock { state in
+            state.isShutDown = true
+            return state.threads
+        }
         for thread in threads { thread.requestStop() }
         for thread in threads { await thread.stop() }
     }

@@ -2,6 +2,7 @@ import Glibc
 import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
+internal import TowlineThreads
 
 /// A POSIX thread that runs an `AttemptLoop`, and the way to it from other threads.
 final class EngineThread: Sendable {
@@ -23,7 +24,8 @@ final class EngineThread: Sendable {
     }
 
     /// How many attempts were handed to the thread and did not end yet.
-    let load = Atomic<Int>(0)
+    var runningCount: Int { load.load(ordering: .relaxed) }
+    private let load = Atomic<Int>(0)
 
     private let state = Mutex(State())
     private let poll: EventPoll
@@ -41,6 +43,9 @@ final class EngineThread: Sendable {
         state.withLock { $0.thread = thread }
     }
 
+    /// Whether the calling thread is this one.
+    var isCurrent: Bool { LocalRunQueue.isOwned(by: self) }
+
     /// Hands a command over and wakes the thread.
     ///
     /// - Returns: `false` if the thread is stopping and will not see the command.
@@ -49,7 +54,8 @@ final class EngineThread: Sendable {
             guard !state.isStopping else { return false }
             if case .start = command { load.add(1, ordering: .relaxed) }
             state.commands.append(command)
-            if state.commands.count == 1 { poll.wake() }
+            // It looks at them itself after what it ran.
+            if state.commands.count == 1, !isCurrent { poll.wake() }
             return true
         }
     }
@@ -94,12 +100,15 @@ final class EngineThread: Sendable {
     /// The body of the thread.
     fileprivate func run() {
         _ = CurlLibrary.initialisation
-        let loop = AttemptLoop(poll: poll, bufferSize: bufferSize) { [self] in
+        let tasks = LocalRunQueue(of: self)
+        let loop = AttemptLoop(poll: poll, tasks: tasks, bufferSize: bufferSize) { [self] in
             load.subtract(1, ordering: .relaxed)
         }
         var isStopping = false
         while !isStopping {
-            guard loop.turn() else { continue }
+            let isWoken = loop.turn(mayWait: tasks.isEmpty)
+            let hasRun = tasks.run()
+            guard isWoken || hasRun else { continue }
             let commands: [Command]
             (commands, isStopping) = state.withLock { state in
                 defer { state.commands = [] }
@@ -108,6 +117,7 @@ final class EngineThread: Sendable {
             for command in commands { perform(command, on: loop) }
         }
         loop.stop()
+        while tasks.run() {}
         let waiters = state.withLock { state in
             state.isOver = true
             poll.close()

@@ -71,7 +71,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// Where the response's own body ends.
     private var responseEnd = Int64.max
     /// Whether a small answer may be held in memory.
-    private let mayGather: Bool
+    let mayGather: Bool
     private let buffers: BufferPool
     /// What the answer is, while nobody was told.
     private var untold: ResponseVerdict?

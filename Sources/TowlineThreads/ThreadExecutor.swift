@@ -2,7 +2,8 @@ import Glibc
 import Synchronization
 
 /// Runs tasks on the thread that serves it, and on a second one while there is more than one job to do; on more where these
-/// wait for a disk. Timers of a moment come from the same threads.
+/// wait for a disk. Timers of a moment come from the same threads. A thread that keeps jobs for itself (`LocalRunQueue`)
+/// runs those.
 ///
 /// For a program whose tasks are many and short: the runtime's own threads, a clock's among them, are not even started.
 /// Actors keep what they promise: who runs a job does not matter to them.
@@ -67,6 +68,7 @@ package final class ThreadExecutor: TaskExecutor {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        guard !LocalRunQueue.keep(job, for: asUnownedTaskExecutor()) else { return }
         let call = state.withLock { state in
             state.jobs.append(job)
             return whoHears(&state)

@@ -9,7 +9,7 @@ enum Assembly {
     /// Runs the tasks of each command, on the first thread.
     static let executor = ThreadExecutor()
 
-    private static let transport = CurlTransport()
+    private static let transport = CurlTransport(engineThreads: 2)
 
     /// Begins, beside everything else, what downloads will wait for.
     static func warmUp() {

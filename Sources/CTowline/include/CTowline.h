@@ -74,6 +74,10 @@ void towline_keep_freed_memory(int kept, int largest, int arenas);
 /// Runs `body` on a detached thread of its own.
 int towline_run_detached(void (*body)(void *argument), void *argument);
 
+/// What belongs to the calling thread alone; NULL until it is set.
+void *towline_thread_local(void);
+void towline_set_thread_local(void *value);
+
 /// Continues a CRC-32C (RFC 3720 appendix B.4); start with 0. Uses the processor's instruction where there is one.
 uint32_t towline_crc32c(uint32_t crc, const void *bytes, size_t count);
 /// The same from a table alone, for tests to compare with.

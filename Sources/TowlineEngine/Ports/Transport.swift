@@ -39,11 +39,14 @@ package struct AttemptRequest: Sendable {
     /// Whether it has a connection to itself, or may be a stream of one of HTTP/2 with others that say the same. Pausing
     /// one of these may pause them all.
     package let sharing: ConnectionSharing
+    /// Whether its answer may be that of a small file, which is taken to its end before anything else is done with it. Where
+    /// there are several threads, such attempts are spread over them.
+    package let mayBeBrief: Bool
 
     /// Makes a request.
     package init(
         id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, connection: ConnectionOptions,
-        sharing: ConnectionSharing = .none
+        sharing: ConnectionSharing = .none, mayBeBrief: Bool = false
     ) {
         self.id = id
         self.url = url
@@ -51,6 +54,7 @@ package struct AttemptRequest: Sendable {
         self.sendsCredentials = sendsCredentials
         self.connection = connection
         self.sharing = sharing
+        self.mayBeBrief = mayBeBrief
     }
 }
 
