@@ -8,13 +8,15 @@ package final class BatchRunner: Sendable {
     private let observer: any BatchObserver
     /// Where its tasks run; `nil`: where the runtime sees fit.
     private let executor: (any TaskExecutor)?
+    /// Where those run that may read a long file before anything else; `nil`: where the others do.
+    private let patientExecutor: (any TaskExecutor)?
     private let roster = BatchRoster()
     private let isStopped = Atomic<Bool>(false)
 
     /// Prepares a batch; nothing happens before `run`.
     package init(
         options: BatchOptions, transport: any Transport, storage: any Storage, observer: any BatchObserver,
-        executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil
+        executor: (any TaskExecutor)? = nil, patientExecutor: (any TaskExecutor)? = nil, after: DelayedCall? = nil
     ) {
         self.options = options
         self.observer = observer
@@ -22,6 +24,7 @@ package final class BatchRunner: Sendable {
             transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit),
             transferLimit: options.concurrency ?? BatchConcurrency.mostOfShort, after: after)
         self.executor = executor
+        self.patientExecutor = patientExecutor
     }
 
     /// Runs what `next` gives, `nil` being the end, as many at once as the options say; returns when all have ended.
@@ -101,7 +104,10 @@ package final class BatchRunner: Sendable {
         roster.reach(entry, by: transfer.mailbox)
         if isStopped.load(ordering: .relaxed) { transfer.mailbox.post(.stop(.close)) }
         observer.started(item.number, item.download)
-        let result = await transfer.result()
+        // A file that is there already is read to compare it with its checksum.
+        let result = await withTaskExecutorPreference(item.download.checksum == nil ? nil : patientExecutor) {
+            await transfer.result()
+        }
         observer.ended(item.number, result)
         // The transfer holds its observer weakly.
         withExtendedLifetime(relay) {}

@@ -58,11 +58,12 @@ extension TransferRun {
         writers.append(writer)
         services.board.began(plan.url.origin, plan.sharing)
         // Each thread has connections of its own: not where these are few.
-        let isSpread = writer.mayGather && plan.sharing != .several && services.board.ceiling(plan.url.origin) == nil
+        let mayBeBrief =
+            writer.mayGather && plan.sharing != .several && services.board.ceiling(plan.url.origin) == nil
         services.transport.start(
             AttemptRequest(
                 id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
-                connection: options.connection, sharing: plan.sharing, mayBeBrief: isSpread), receiver: writer)
+                connection: options.connection, sharing: plan.sharing, mayBeBrief: mayBeBrief), receiver: writer)
     }
 
     private func proceed(_ id: AttemptID) {

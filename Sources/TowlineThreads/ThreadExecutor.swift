@@ -13,8 +13,11 @@ package final class ThreadExecutor: TaskExecutor {
         let body: @Sendable () -> Void
     }
 
+    /// What is to run, and as whose.
+    fileprivate typealias Job = (job: UnownedJob, executor: UnownedTaskExecutor)
+
     private struct State {
-        var jobs: [UnownedJob] = []
+        var jobs: [Job] = []
         /// Index of the next one.
         var next = 0
         var timers: [Timer] = []
@@ -36,7 +39,7 @@ package final class ThreadExecutor: TaskExecutor {
 
     /// What there is for a thread.
     private enum Work {
-        case job(UnownedJob)
+        case job(Job)
         case timer(@Sendable () -> Void)
         /// Nothing, for so many milliseconds.
         case rest(Int)
@@ -69,6 +72,10 @@ package final class ThreadExecutor: TaskExecutor {
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         guard !LocalRunQueue.keep(job, for: asUnownedTaskExecutor()) else { return }
+        add((job, asUnownedTaskExecutor()))
+    }
+
+    fileprivate func add(_ job: Job) {
         let call = state.withLock { state in
             state.jobs.append(job)
             return whoHears(&state)
@@ -130,7 +137,7 @@ package final class ThreadExecutor: TaskExecutor {
             let (work, call) = take(parking: event)
             perform(call)
             switch work {
-            case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
+            case .job(let (job, executor)): job.runSynchronously(on: executor)
             case .timer(let body): body()
             case .rest(let milliseconds):
                 let isWoken = event.wait(milliseconds: milliseconds)
@@ -177,4 +184,14 @@ package final class ThreadExecutor: TaskExecutor {
             return (.job(job), leavesMore && isAlone ? another(&state) : .nobody)
         }
     }
+}
+
+/// The threads of a `ThreadExecutor` for tasks that may take long: no thread keeps them for itself.
+package final class PatientExecutor: TaskExecutor {
+    private let base: ThreadExecutor
+
+    /// For tasks that those threads run.
+    package init(_ base: ThreadExecutor) { self.base = base }
+
+    package func enqueue(_ job: consuming ExecutorJob) { base.add((UnownedJob(job), asUnownedTaskExecutor())) }
 }
