@@ -170,7 +170,9 @@ let package = Package(
             swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineCurlTests",
-            dependencies: ["TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer", "TestServers"],
+            dependencies: [
+                "TowlineCore", "TowlineEngine", "TowlineCurl", "TowlineThreads", "FaultServer", "TestServers",
+            ],
             swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineRegistryTests",

@@ -54,8 +54,8 @@ final class EngineThread: Sendable {
             guard !state.isStopping else { return false }
             if case .start = command { load.add(1, ordering: .relaxed) }
             state.commands.append(command)
-            // It looks at them itself after what it ran.
-            if state.commands.count == 1, !isCurrent { poll.wake() }
+            // After jobs of its own it looks at them anyway.
+            if state.commands.count == 1, !LocalRunQueue.isRunning(of: self) { poll.wake() }
             return true
         }
     }

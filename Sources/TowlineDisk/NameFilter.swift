@@ -2,8 +2,8 @@
 /// *Space/time trade-offs in hash coding with allowable errors*, 1970).
 ///
 /// Two bits of sixteen for a name: one question in seventy is answered wrongly, and a million names take 2 MiB. What comes
-/// beyond the number expected goes to further filters, each four times as large (Almeida et al., *Scalable Bloom Filters*,
-/// 2007): of many files in a directory that was empty none has to be looked for.
+/// beyond the number expected goes to further filters, each four times as large and as often wrong (Almeida et al.,
+/// *Scalable Bloom Filters*, 2007): of many files that come to an empty directory few have to be looked for.
 struct NameFilter: Sendable {
     fileprivate struct Layer {
         var words: [UInt64]

@@ -12,6 +12,7 @@ package final class LocalRunQueue {
     /// Index of the next one.
     private var next = 0
     private var isKeeping = false
+    private var isRunning = false
 
     /// So many jobs run before the loop has its turn again.
     private static let mostAtOnce = 256
@@ -30,6 +31,12 @@ package final class LocalRunQueue {
 
     /// Whether the calling thread is that owner's.
     package static func isOwned(by owner: AnyObject) -> Bool { current?.owner === owner }
+
+    /// Whether that owner's thread calls, from a job that `run` runs.
+    package static func isRunning(of owner: AnyObject) -> Bool {
+        guard let current else { return false }
+        return current.owner === owner && current.isRunning
+    }
 
     /// Takes a job that became ready on the calling thread, if that keeps them at the moment.
     static func keep(_ job: UnownedJob, for executor: UnownedTaskExecutor) -> Bool {
@@ -54,6 +61,8 @@ package final class LocalRunQueue {
     /// - Returns: whether it ran any.
     package func run() -> Bool {
         guard !jobs.isEmpty else { return false }
+        isRunning = true
+        defer { isRunning = false }
         keeping {
             for _ in 0..<Self.mostAtOnce {
                 guard next < jobs.count else { break }

@@ -29,8 +29,11 @@ extension CurlTransportTests {
             var before = 0
             for round in 0..<52 {
                 let transport = CurlTransport(engineThreads: 2)
-                let receivers = [RecordingReceiver(), RecordingReceiver(), RecordingReceiver()]
-                for receiver in receivers { transport.start(.make(server.url()), receiver: receiver) }
+                // So many that there is a second thread.
+                let receivers = (0..<6).map { _ in RecordingReceiver() }
+                for receiver in receivers {
+                    transport.start(.make(server.url(), mayBeBrief: true), receiver: receiver)
+                }
                 await receivers[0].until { $0.bodyCallCount > 0 }
                 await transport.shutdown()
                 for receiver in receivers {

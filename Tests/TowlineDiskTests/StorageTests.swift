@@ -465,6 +465,16 @@ import TowlineEngine
         #expect((0..<count * 4).allSatisfy { filter.mayContain("more-\($0)") })
     }
 
+    /// A directory that was empty fills with files; none of them is taken for there before it is.
+    @Test func moreNamesThanExpectedAreToldApartToo() {
+        var filter = NameFilter(expecting: 0)
+        for number in 0..<50_000 { filter.insert("there-\(number).bin") }
+        #expect((0..<50_000).allSatisfy { filter.mayContain("there-\($0).bin") })
+        let wrong = (0..<20_000).count { filter.mayContain("absent-\($0).bin") }
+        // Three full ones, and a fourth: one in seventy for each.
+        #expect(wrong < 20_000 / 10, "\(wrong)")
+    }
+
     @Test func aFileThatCannotFitIsRefusedBeforeTheFirstByte() throws {
         let error = #expect(throws: TowlineError.self) { try storage.make(directory.place(), length: 1 << 60) }
         #expect(error?.code == .diskFull)

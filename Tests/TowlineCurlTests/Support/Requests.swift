@@ -13,13 +13,14 @@ extension AttemptRequest {
     /// A request under a fresh id. The one place in these tests that makes an `HTTPURL`.
     static func make(
         _ url: String, _ fields: [(String, String)] = [], sendsCredentials: Bool = false,
-        connection: ConnectionOptions = .loopback, sharing: ConnectionSharing = .none
+        connection: ConnectionOptions = .loopback, sharing: ConnectionSharing = .none,
+        mayBeBrief: Bool = false
     ) -> AttemptRequest {
         guard let target = try? HTTPURL(parsing: url) else { preconditionFailure("\(url) is no URL") }
         let id = AttemptID(lastID.add(1, ordering: .relaxed).newValue)
         return AttemptRequest(
             id: id, url: target, fields: HTTPFields(fields), sendsCredentials: sendsCredentials,
-            connection: connection, sharing: sharing)
+            connection: connection, sharing: sharing, mayBeBrief: mayBeBrief)
     }
 }
 

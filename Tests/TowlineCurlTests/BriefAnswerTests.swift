@@ -1,0 +1,135 @@
+import Glibc
+import Synchronization
+import TestServers
+import Testing
+import TowlineCore
+import TowlineCurl
+import TowlineEngine
+import TowlineThreads
+
+extension CurlTransportTests {
+    /// Which thread small files and what they lead to are done by.
+    @Suite struct BriefAnswerTests {
+        /// The threads that heads came on.
+        private final class Trace: Sendable {
+            private let list = Mutex<[UInt]>([])
+            var threads: [UInt] { list.withLock { $0 } }
+            func note() { list.withLock { $0.append(UInt(pthread_self())) } }
+        }
+
+        private static func served() async -> ThreadExecutor {
+            let executor = ThreadExecutor()
+            let (isServed, served) = AsyncStream<Void>.makeStream()
+            WorkThread.start { executor.run { served.finish() } }
+            for await _ in isServed {}
+            return executor
+        }
+
+        @Test("Enough attempts that may be brief have a second thread, others never", arguments: [true, false])
+        func spread(mayBeBrief: Bool) async {
+            let server = ScriptedServer(responses: { _ in response("body") })
+            defer { server.close() }
+            let transport = CurlTransport(engineThreads: 2)
+            let trace = Trace()
+            let receivers = (0..<12).map { _ in
+                RecordingReceiver(onHead: { _ in
+                    trace.note()
+                    // Until all have begun.
+                    return .pause
+                })
+            }
+            let requests = receivers.map { _ in AttemptRequest.make(server.url(), mayBeBrief: mayBeBrief) }
+            for (request, receiver) in zip(requests, receivers) { transport.start(request, receiver: receiver) }
+            for receiver in receivers { await receiver.until { !$0.heads.isEmpty } }
+            for request in requests { transport.proceed(request.id) }
+            for receiver in receivers { #expect(await receiver.finished().body == Array("body".utf8)) }
+            await transport.shutdown()
+            let counts = Dictionary(grouping: trace.threads) { $0 }.values.map(\.count).sorted()
+            #expect(counts == (mayBeBrief ? [6, 6] : [12]))
+        }
+
+        /// A task that asks three times, and where it was after each answer.
+        private static func threads(
+            _ disposition: HeadDisposition, mayBeBrief: Bool = true
+        ) async -> (heads: [UInt], task: [UInt]) {
+            let server = ScriptedServer(responses: { _ in response("body") })
+            defer { server.close() }
+            let transport = CurlTransport(engineThreads: 2)
+            let executor = await served()
+            let (heads, places) = (Trace(), Trace())
+            let url = server.url()
+            await Task(executorPreference: executor) {
+                for _ in 0..<3 {
+                    let receiver = RecordingReceiver(onHead: { _ in
+                        heads.note()
+                        return disposition
+                    })
+                    transport.start(.make(url, mayBeBrief: mayBeBrief), receiver: receiver)
+                    // The wait itself: a function of the test's own executor would take the task elsewhere.
+                    await receiver.until { $0.end != nil }
+                    places.note()
+                }
+            }.value
+            await transport.shutdown()
+            return (heads.threads, places.threads)
+        }
+
+        @Test("What a brief answer leads to is done by the thread that it came to, the next request included")
+        func stays() async {
+            let seen = await Self.threads(.proceedBriefly(within: .seconds(20)))
+            #expect(seen.task == seen.heads && Set(seen.heads).count == 1, "\(seen)")
+        }
+
+        @Test("What another leads to is not: its thread has bytes to see to")
+        func leaves() async {
+            let seen = await Self.threads(.proceed)
+            #expect(Set(seen.task).isDisjoint(with: seen.heads), "\(seen)")
+        }
+
+        @Test("An answer that was brief too late is like any other")
+        func late() async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbo")
+                usleep(200_000)
+                connection.send("dy")
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let transport = CurlTransport()
+            let executor = await Self.served()
+            let (heads, places) = (Trace(), Trace())
+            let url = server.url()
+            await Task(executorPreference: executor) {
+                let receiver = RecordingReceiver(onHead: { _ in
+                    heads.note()
+                    return .proceedBriefly(within: .milliseconds(10))
+                })
+                transport.start(.make(url, mayBeBrief: true), receiver: receiver)
+                await receiver.until { $0.end != nil }
+                places.note()
+                #expect(receiver.record.lateCount == 1)
+            }.value
+            await transport.shutdown()
+            #expect(Set(places.threads).isDisjoint(with: heads.threads))
+        }
+
+        @Test("What is left to do when a transport ends is done")
+        func shutdownFromATask() async {
+            let server = ScriptedServer(responses: { _ in response("body") })
+            defer { server.close() }
+            let transport = CurlTransport(engineThreads: 2)
+            let executor = await Self.served()
+            let url = server.url()
+            let isOver = await Task(executorPreference: executor) {
+                let receiver = RecordingReceiver(onHead: { _ in .proceedBriefly(within: .seconds(20)) })
+                transport.start(.make(url, mayBeBrief: true), receiver: receiver)
+                await receiver.until { $0.end != nil }
+                // On the engine thread itself.
+                await transport.shutdown()
+                return true
+            }.value
+            #expect(isOver)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+import Glibc
+import Synchronization
+import Testing
+import TowlineThreads
+
+@Suite("Tasks that go on on the thread that knew first")
+struct LocalRunQueueTests {
+    /// Which threads were seen, in order.
+    private final class Trace: Sendable {
+        private let list = Mutex<[UInt]>([])
+        var threads: [UInt] { list.withLock { $0 } }
+        func note() { list.withLock { $0.append(UInt(pthread_self())) } }
+    }
+
+    private static func served() async -> ThreadExecutor {
+        let executor = ThreadExecutor()
+        let (isServed, served) = AsyncStream<Void>.makeStream()
+        WorkThread.start { executor.run { served.finish() } }
+        for await _ in isServed {}
+        return executor
+    }
+
+    /// Runs `body` on a thread of its own, which has a queue.
+    private static func onThread<Value: Sendable>(_ body: @escaping @Sendable (LocalRunQueue) -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            WorkThread.start {
+                let owner = Trace()
+                let queue = LocalRunQueue(of: owner)
+                continuation.resume(returning: withExtendedLifetime(owner) { body(queue) })
+            }
+        }
+    }
+
+    /// A task that waits for the stream's end, then notes where it is.
+    private static func waiting(
+        on executor: any TaskExecutor, _ trace: Trace, steps: Int = 1
+    ) async -> (Task<Void, Never>, AsyncStream<Void>.Continuation) {
+        let (isReached, reached) = AsyncStream<Void>.makeStream()
+        let (signals, signal) = AsyncStream<Void>.makeStream()
+        let task = Task(executorPreference: executor) {
+            var iterator = signals.makeAsyncIterator()
+            reached.finish()
+            await iterator.next()
+            for step in 0..<steps {
+                if step > 0 { await Task.yield() }
+                trace.note()
+            }
+        }
+        for await _ in isReached {}
+        // It is at its wait, or about to be: nothing else tells.
+        try? await Task.sleep(for: .milliseconds(50))
+        return (task, signal)
+    }
+
+    @Test func whatGoesOnInsideIsRunThereAndWhatGoesOnOutsideIsNot() async {
+        let executor = await Self.served()
+        let (inner, outer) = (Trace(), Trace())
+        let (first, insideSignal) = await Self.waiting(on: executor, inner, steps: 3)
+        let (second, outsideSignal) = await Self.waiting(on: executor, outer)
+        let (thread, before, after) = await Self.onThread { queue in
+            queue.keeping { insideSignal.yield() }
+            let before = (queue.isEmpty, inner.threads.count)
+            outsideSignal.yield()
+            let hasRun = queue.run()
+            return (UInt(pthread_self()), before, (hasRun, queue.isEmpty, queue.run()))
+        }
+        await first.value
+        await second.value
+        #expect(before.0 == false && before.1 == 0, "it waits for its turn")
+        #expect(after.0 && after.1 && !after.2, "all of it was run at once, what came of it included")
+        #expect(inner.threads == [thread, thread, thread])
+        #expect(outer.threads.count == 1 && outer.threads[0] != thread)
+    }
+
+    /// A task that never ends to go on leaves the loop its turn.
+    @Test func aRunEnds() async {
+        let executor = await Self.served()
+        let trace = Trace()
+        let (task, signal) = await Self.waiting(on: executor, trace, steps: 1000)
+        let counts = await Self.onThread { queue in
+            queue.keeping { signal.yield() }
+            var counts: [Int] = []
+            while !queue.isEmpty {
+                _ = queue.run()
+                counts.append(trace.threads.count)
+            }
+            return counts
+        }
+        await task.value
+        #expect(counts.count >= 3 && counts.last == 1000, "\(counts)")
+        #expect(Set(trace.threads).count == 1)
+    }
+
+    @Test func whatMayTakeLongIsNotKept() async {
+        let executor = await Self.served()
+        let trace = Trace()
+        let (task, signal) = await Self.waiting(on: PatientExecutor(executor), trace, steps: 2)
+        let (thread, hasRun) = await Self.onThread { queue in
+            queue.keeping { signal.yield() }
+            return (UInt(pthread_self()), queue.run())
+        }
+        await task.value
+        #expect(!hasRun)
+        #expect(trace.threads.count == 2 && !trace.threads.contains(thread))
+    }
+
+    @Test func aThreadKnowsWhoseItIs() async {
+        let other = Trace()
+        let known = await withCheckedContinuation { continuation in
+            WorkThread.start {
+                let owner = Trace()
+                let before = LocalRunQueue.isOwned(by: owner)
+                let queue = LocalRunQueue(of: owner)
+                let during = (LocalRunQueue.isOwned(by: owner), LocalRunQueue.isOwned(by: other))
+                withExtendedLifetime(queue) {}
+                continuation.resume(returning: (before, during.0, during.1))
+            }
+        }
+        #expect(!known.0 && known.1 && !known.2)
+    }
+}
