@@ -114,7 +114,28 @@ extension CurlTransportTests {
             #expect(Set(places.threads).isDisjoint(with: heads.threads))
         }
 
-        @Test("What is left to do when a transport ends is done")
+        @Test("What waits for an answer that was to be brief hears that the transport ends")
+        func shutdownUnderWay() async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbo")
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let transport = CurlTransport(engineThreads: 2)
+            let executor = await Self.served()
+            let receiver = RecordingReceiver(onHead: { _ in .proceedBriefly(within: .seconds(20)) })
+            let task = Task(executorPreference: executor) {
+                transport.start(.make(server.url(), mayBeBrief: true), receiver: receiver)
+                await receiver.until { $0.end != nil }
+            }
+            await receiver.until { $0.bodyCallCount > 0 }
+            await transport.shutdown()
+            await task.value
+            #expect(receiver.record.end?.isCancelled == true)
+        }
+
+        @Test("A task may end its transport on that one's own thread")
         func shutdownFromATask() async {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
@@ -125,7 +146,7 @@ extension CurlTransportTests {
                 let receiver = RecordingReceiver(onHead: { _ in .proceedBriefly(within: .seconds(20)) })
                 transport.start(.make(url, mayBeBrief: true), receiver: receiver)
                 await receiver.until { $0.end != nil }
-                // On the engine thread itself.
+                // Here it is on the engine thread.
                 await transport.shutdown()
                 return true
             }.value

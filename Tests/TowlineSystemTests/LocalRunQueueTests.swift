@@ -110,12 +110,12 @@ struct LocalRunQueueTests {
             WorkThread.start {
                 let owner = Trace()
                 let before = LocalRunQueue.isOwned(by: owner)
-                let queue = LocalRunQueue(of: owner)
-                let during = (LocalRunQueue.isOwned(by: owner), LocalRunQueue.isOwned(by: other))
-                withExtendedLifetime(queue) {}
-                continuation.resume(returning: (before, during.0, during.1))
+                let during = withExtendedLifetime(LocalRunQueue(of: owner)) { _ in
+                    (LocalRunQueue.isOwned(by: owner), LocalRunQueue.isOwned(by: other))
+                }
+                continuation.resume(returning: [before, during.0, during.1, LocalRunQueue.isOwned(by: owner)])
             }
         }
-        #expect(!known.0 && known.1 && !known.2)
+        #expect(known == [false, true, false, false], "before, while it has a queue, of another, and after that")
     }
 }

@@ -2,7 +2,7 @@
 package enum ConnectionSharing: Hashable, Sendable {
     /// It has.
     case none
-    /// It is one of many streams of a connection (RFC 9113 §5).
+    /// It is one of many streams of a connection (RFC 9113 §5), of which each of the transport's threads has one.
     case one
     /// It is one of some streams of each of several connections: from far away what they cost is less than what they bring,
     /// because each window begins small and grows for itself (RFC 6928: ten segments, doubled with each round trip).
