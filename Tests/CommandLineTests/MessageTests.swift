@@ -128,6 +128,18 @@ struct MessageTests {
 
     // MARK: Failures
 
+    /// Not by each download of a long list.
+    @Test(arguments: ["no/such", "file"]) func aDirectoryThatIsNotThereIsSaidOnce(_ directory: String) async throws {
+        let place = try TestDirectory()
+        try Data("x".utf8).write(to: place.file("file"))
+        let list = (0..<20).map { "http://127.0.0.1:1/\($0)\n" }.joined()
+        let result = try await CommandRun.run(
+            ["get", "-i", "-", "-d", directory], input: list, directory: place.url)
+        #expect(result.status == 6)
+        let lines = result.stderr.split(separator: "\n")
+        #expect(lines.count == 1 && lines[0].contains("\(directory) is no directory that is there"), "\(result)")
+    }
+
     @Test func aWrongChecksumShowsBothAndWhereTheBytesAre() async throws {
         let server = try await FaultServer.start(["/data.bin": file()])
         let place = try TestDirectory()

@@ -8,6 +8,13 @@ struct GetRun {
 
     /// Returns the exit status when everything has ended, or soon after a signal.
     func perform() async throws(TowlineError) -> Int32 {
+        // Each download of a long list would say it.
+        if plan.listPath != nil, !DownloadSettings.isDirectory(plan.settings.directory) {
+            throw TowlineError(
+                .unusableDestination,
+                "\(plan.settings.directory) is no directory that is there; create it before the list is fetched into it"
+            )
+        }
         let batch = affordable(descriptors: ProcessSetup.raiseDescriptorLimit())
         let queue = try DownloadQueue(urls: plan.urls, settings: plan.settings, listPath: plan.listPath)
         let reporter = makeReporter()

@@ -88,7 +88,8 @@ struct DownloadSettings {
         return path.hasPrefix("/") ? "/" + parts : parts
     }
 
-    private static func isDirectory(_ path: String) -> Bool {
+    /// Whether a directory is there, links on the way followed.
+    static func isDirectory(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
