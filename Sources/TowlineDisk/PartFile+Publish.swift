@@ -21,7 +21,7 @@ extension PartFile {
             try journal.adopt(identity)
         }
         let isQueued = terms.durable && !(journal == nil && folder.isInMemory)
-        let given = isQueued ? try await nameDurably(terms.existing) : try rename(terms.existing)
+        let given = isQueued ? try await nameDurably(terms) : try rename(terms)
         guard let name = given else {
             let present = try folder.status(of: names.final)
             discard()
@@ -29,7 +29,7 @@ extension PartFile {
         }
         index.gave(name)
         try await journal?.retireWaiting(as: .void)
-        close()
+        if hasTwin.load(ordering: .acquiring) { discard() } else { close() }
         return PublishedFile(path: folder.path(of: name), length: terms.length)
     }
 
@@ -38,13 +38,13 @@ extension PartFile {
     /// Where the last of these fails, the file is whole, durable and under its name; only the name may not outlive a power
     /// loss. It stays: taking it back is no more durable than giving it was. The journal stays as well, which knows the
     /// file under either name, and the next run syncs the directory before it calls the download done.
-    private func nameDurably(_ existing: ExistingPolicy) async throws(TowlineError) -> String? {
+    private func nameDurably(_ terms: PublishTerms) async throws(TowlineError) -> String? {
         let before = file.failedSyncs.load(ordering: .acquiring)
         let answer = Mutex<Result<String?, TowlineError>?>(nil)
         let naming = SyncQueue.Naming(folder: folder.descriptor, isFirst: !hasName) {
             // As for any other sync: a success that began before another one failed is none.
             guard self.file.failedSyncs.load(ordering: .acquiring) == before else { return false }
-            let result = Result { () throws(TowlineError) in try self.rename(existing) }
+            let result = Result { () throws(TowlineError) in try self.rename(terms) }
             answer.withLock { $0 = result }
             return (try? result.get()) != nil
         }
@@ -82,8 +82,8 @@ extension PartFile {
     }
 
     /// - Returns: the name; `nil` if something is there and is to be left.
-    private func rename(_ existing: ExistingPolicy) throws(TowlineError) -> String? {
-        switch existing {
+    private func rename(_ terms: PublishTerms) throws(TowlineError) -> String? {
+        switch terms.existing {
         case .overwrite:
             // What takes its place takes it from everybody who reads and writes there.
             if try folder.status(of: names.final)?.kind == .other { throw .unusable(folder.path(of: names.final)) }
@@ -92,7 +92,7 @@ extension PartFile {
         case .skip:
             return try give(names.final) ? names.final : nil
         case .fail:
-            guard try give(names.final) else {
+            guard try give(names.final) || isTwin(names.final, terms.length) else {
                 // What is said to be kept has a name.
                 try appear()
                 throw .occupied(folder.path(of: names.final))
@@ -101,9 +101,41 @@ extension PartFile {
         case .rename:
             for number in 0..<10_000 {
                 let name = names.numbered(number)
-                if try give(name) { return name }
+                if try give(name) || isTwin(name, terms.length) { return name }
             }
             throw .occupied(folder.path(of: names.final))
+        }
+    }
+
+    /// Whether what has the name came from the same place and has the same bytes: another process was at the same download
+    /// and finished first. Of a long file nobody else had the part file, and its bytes are not compared.
+    private func isTwin(_ name: String, _ length: Int64) -> Bool {
+        guard journal == nil, let other = try? folder.open(name, readOnly: true),
+            let mark = FinishedMark(of: other, boot: folder.boot(boot)), mark.isOf(source), mark.length == length,
+            file.hasSameBytes(as: other, length: length)
+        else { return false }
+        hasTwin.store(true, ordering: .releasing)
+        return true
+    }
+}
+
+extension Descriptor {
+    /// Whether both files hold the same, up to that length; `false` if one of them cannot be read.
+    fileprivate func hasSameBytes(as other: Descriptor, length: Int64) -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: 128 << 10, alignment: 16) { buffer in
+            let (own, others) = (buffer[..<(64 << 10)], buffer[(64 << 10)...])
+            var offset: Int64 = 0
+            while offset < length {
+                let count = Int(min(Int64(own.count), length - offset))
+                let first = UnsafeMutableRawBufferPointer(rebasing: own.prefix(count))
+                let second = UnsafeMutableRawBufferPointer(rebasing: others.prefix(count))
+                guard (try? read(into: first, at: offset)) == count,
+                    (try? other.read(into: second, at: offset)) == count,
+                    first.elementsEqual(second)
+                else { return false }
+                offset += Int64(count)
+            }
+            return true
         }
     }
 }

@@ -37,6 +37,8 @@ package final class PartFile: Sink {
     private let hasher: PrefixHasher
     /// `false` until it gets its first name.
     private let isNamed: Atomic<Bool>
+    /// Another process gave the same bytes the name.
+    let hasTwin = Atomic<Bool>(false)
     /// Where the bytes end that were written before.
     private let unnamedEnd = Atomic<Int64>(0)
 

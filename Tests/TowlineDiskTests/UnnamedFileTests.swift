@@ -97,6 +97,36 @@ import TowlineEngine
         }
     }
 
+    /// Two processes at the same list: who comes second finds that it is done, under whatever name it would have got.
+    @Test(arguments: [ExistingPolicy.fail, .rename]) func theSameWasPublishedMeanwhile(_ policy: ExistingPolicy)
+        async throws
+    {
+        let (storage, _) = storage()
+        let parts = try [whole(storage), whole(storage)]
+        for part in parts {
+            let file = try await publish(part, policy)
+            #expect(file == PublishedFile(path: directory.path + "/file", length: 5000))
+        }
+        #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
+    }
+
+    /// Other bytes, or the same that are somebody's own, are not this download.
+    @Test(arguments: [true, false]) func anotherWasPublishedMeanwhile(_ isMarked: Bool) async throws {
+        let (storage, _) = storage()
+        let (first, second) = try (whole(storage), whole(storage))
+        if isMarked {
+            try second.fill(4999..<5000, seed: 9)
+            _ = try await publish(first, .fail)
+        } else {
+            first.sink.discard()
+            directory["file"] = pattern(0..<5000)
+        }
+        let error = await #expect(throws: TowlineError.self) { try await publish(second, .fail) }
+        #expect(error?.code == .destinationExists)
+        second.sink.close()
+        #expect(directory["file"] == pattern(0..<5000) && directory["file.tow"] != nil)
+    }
+
     /// Somebody took it before there was anything of this one: that is for whoever asked to decide.
     @Test func theNameIsTakenAlready() throws {
         let (storage, _) = storage()
