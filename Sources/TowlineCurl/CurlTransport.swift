@@ -30,8 +30,6 @@ package final class CurlTransport: Transport {
 
     /// From so many attempts on a thread on the next ones that may be brief have another.
     private static let enough = 4
-    /// So many more than elsewhere may run on a thread that begins one itself: that one goes on where its file is.
-    private static let slack = 4
 
     /// Starts the first engine thread, which at once begins with what the first attempt would wait for: libcurl's
     /// initialisation with that of the TLS library, a millisecond or two.
@@ -62,24 +60,27 @@ package final class CurlTransport: Transport {
 
     /// Sends the request of an attempt. After `shutdown` it ends as cancelled, within this call.
     package func start(_ request: AttemptRequest, receiver: any AttemptReceiver) {
-        guard let thread = thread(for: request) else {
-            return receiver.ended(.failed(TransportFailure(.local, "no engine thread could be started")))
+        // Handed over under the lock: who comes next counts this one.
+        let isTaken = state.withLock { state in thread(for: request, &state)?.post(.start(request, receiver)) }
+        switch isTaken {
+        case true?: break
+        case false?: receiver.ended(.cancelled)
+        case nil: receiver.ended(.failed(TransportFailure(.local, "no engine thread could be started")))
         }
-        if !thread.post(.start(request, receiver)) { receiver.ended(.cancelled) }
     }
 
-    private func thread(for request: AttemptRequest) -> EngineThread? {
-        state.withLock { state in
-            guard mostThreads > 1, request.mayBeBrief else { return state.threads.first }
-            guard var chosen = state.threads.min(by: { $0.runningCount < $1.runningCount }) else { return nil }
-            if chosen.runningCount >= Self.enough, state.threads.count < mostThreads, !state.isShutDown {
-                startThread(&state)
-                chosen = state.threads.last ?? chosen
-            }
-            let own = state.threads.first { $0.isCurrent }
-            if let own, own.runningCount < chosen.runningCount + Self.slack { return own }
-            return chosen
+    /// The least loaded one, so that both together have no more connections than attempts that ran at one time; of those the
+    /// calling one: there the file is that leads to this one.
+    private func thread(for request: AttemptRequest, _ state: inout State) -> EngineThread? {
+        guard mostThreads > 1, request.mayBeBrief else { return state.threads.first }
+        guard var chosen = state.threads.min(by: { $0.runningCount < $1.runningCount }) else { return nil }
+        if chosen.runningCount >= Self.enough, state.threads.count < mostThreads, !state.isShutDown {
+            startThread(&state)
+            chosen = state.threads.last ?? chosen
         }
+        let own = state.threads.first { $0.isCurrent }
+        if let own, own.runningCount <= chosen.runningCount { return own }
+        return chosen
     }
 
     /// Ends an attempt soon. Every thread is asked: which one has the attempt is known to that thread alone.

@@ -73,9 +73,10 @@ struct SharedConnectionTests {
         #expect(result.status == 0, "\(result.stderr)")
         try expectFiles(0..<400)
         let connections = Dictionary(grouping: nginx.log, by: \.connection)
-        // Five begin before anything is known.
+        // Five begin before anything is known; then each of two threads has one that is shared.
         #expect(connections.count <= 7, "\(connections.mapValues(\.count))")
-        #expect(connections.values.contains { $0.count > 300 }, "\(connections.mapValues(\.count))")
+        let shared = connections.values.map(\.count).sorted().suffix(2)
+        #expect(shared.reduce(0, +) > 300, "\(connections.mapValues(\.count))")
         #expect(nginx.log.count == 400)
     }
 
@@ -162,7 +163,8 @@ struct SharedConnectionTests {
     @Test(arguments: [0, 50]) func aSharedConnectionThatFallsSilentIsGivenUp(_ delay: Int) async throws {
         var network = ShapingOptions()
         network.delay = Int64(delay) * 1_000_000
-        for number in 6...8 { network.stalled[number] = 100_000 }
+        // Those that are shared near by: one of each thread. Who leaves them comes over its own.
+        for number in 6...(delay == 0 ? 7 : 8) { network.stalled[number] = 100_000 }
         try await through(network, try files(0..<200)) { urls in
             let result = try await get(urls, ["--stall-timeout", "2", "--retry-wait", "0.2", "--progress", "none"])
             #expect(result.status == 0, "\(result.stderr)")
