@@ -152,9 +152,10 @@ let package = Package(
             dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl"], path: "Sources/CrashVictim",
             swiftSettings: strict),
 
-        // Servers, proxies and certificates of the distribution, for more than one test target.
+        // Servers, proxies and certificates of the distribution, and traces of threads, for more than one test target.
         .target(
-            name: "TestServers", dependencies: ["FaultServer"], path: "Tests/TestServers", swiftSettings: strict),
+            name: "TestServers", dependencies: ["FaultServer", "TowlineThreads"], path: "Tests/TestServers",
+            swiftSettings: strict),
 
         // The registry by a script, for tests that watch its system calls or kill it.
         .executableTarget(
@@ -185,7 +186,7 @@ let package = Package(
             name: "TowlineArchiveTests", dependencies: ["TowlineCore", "TowlineArchive"], swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineSystemTests",
-            dependencies: ["TowlineCore", "TowlineEngine", "TowlineSystem", "TowlineThreads"],
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineSystem", "TowlineThreads", "TestServers"],
             swiftSettings: unmeasured),
         .testTarget(
             name: "IntegrationTests",

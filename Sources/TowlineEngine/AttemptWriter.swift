@@ -102,7 +102,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         self.slot = slot
         self.limiters = limiters
         self.buffers = buffers
-        self.mayGather = mayGather && !plan.joinsDirectly
+        self.mayGather = mayGather && plan.mayBringWhole
         self.clock = clock
         self.report = report
         position = Atomic(Self.nowhere)
@@ -181,9 +181,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case .whole(let facts): length = facts.representation.completeLength
         default: length = nil
         }
-        guard mayGather, let length, length <= Self.gatherLimit, plan.lease.lowerBound == 0, plan.overlap == 0 else {
-            return nil
-        }
+        guard mayGather, let length, length <= Self.gatherLimit else { return nil }
         return Int(length)
     }
 

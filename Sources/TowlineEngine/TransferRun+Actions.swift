@@ -57,9 +57,8 @@ extension TransferRun {
             report: { mailbox.post(.attempt($0)) })
         writers.append(writer)
         services.board.began(plan.url.origin, plan.sharing)
-        // Each thread has connections of its own: not where these are few.
         let mayBeBrief =
-            writer.mayGather && plan.sharing != .several && services.board.ceiling(plan.url.origin) == nil
+            writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: services.board.ceiling(plan.url.origin))
         services.transport.start(
             AttemptRequest(
                 id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,

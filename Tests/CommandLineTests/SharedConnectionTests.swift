@@ -163,8 +163,7 @@ struct SharedConnectionTests {
     @Test(arguments: [0, 50]) func aSharedConnectionThatFallsSilentIsGivenUp(_ delay: Int) async throws {
         var network = ShapingOptions()
         network.delay = Int64(delay) * 1_000_000
-        // Those that are shared near by: one of each thread. Who leaves them comes over its own.
-        for number in 6...(delay == 0 ? 7 : 8) { network.stalled[number] = 100_000 }
+        for number in 6...8 { network.stalled[number] = 100_000 }
         try await through(network, try files(0..<200)) { urls in
             let result = try await get(urls, ["--stall-timeout", "2", "--retry-wait", "0.2", "--progress", "none"])
             #expect(result.status == 0, "\(result.stderr)")

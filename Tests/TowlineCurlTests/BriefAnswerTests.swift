@@ -10,27 +10,12 @@ import TowlineThreads
 extension CurlTransportTests {
     /// Which thread small files and what they lead to are done by.
     @Suite struct BriefAnswerTests {
-        /// The threads that heads came on.
-        private final class Trace: Sendable {
-            private let list = Mutex<[UInt]>([])
-            var threads: [UInt] { list.withLock { $0 } }
-            func note() { list.withLock { $0.append(UInt(pthread_self())) } }
-        }
-
-        private static func served() async -> ThreadExecutor {
-            let executor = ThreadExecutor()
-            let (isServed, served) = AsyncStream<Void>.makeStream()
-            WorkThread.start { executor.run { served.finish() } }
-            for await _ in isServed {}
-            return executor
-        }
-
         @Test("Enough attempts that may be brief have a second thread, others never", arguments: [true, false])
         func spread(mayBeBrief: Bool) async {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
             let transport = CurlTransport(engineThreads: 2)
-            let trace = Trace()
+            let trace = ThreadTrace()
             let receivers = (0..<12).map { _ in
                 RecordingReceiver(onHead: { _ in
                     trace.note()
@@ -55,8 +40,8 @@ extension CurlTransportTests {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
             let transport = CurlTransport(engineThreads: 2)
-            let executor = await served()
-            let (heads, places) = (Trace(), Trace())
+            let executor = await ThreadExecutor.served()
+            let (heads, places) = (ThreadTrace(), ThreadTrace())
             let url = server.url()
             await Task(executorPreference: executor) {
                 for _ in 0..<3 {
@@ -97,8 +82,8 @@ extension CurlTransportTests {
             }
             defer { server.close() }
             let transport = CurlTransport()
-            let executor = await Self.served()
-            let (heads, places) = (Trace(), Trace())
+            let executor = await ThreadExecutor.served()
+            let (heads, places) = (ThreadTrace(), ThreadTrace())
             let url = server.url()
             await Task(executorPreference: executor) {
                 let receiver = RecordingReceiver(onHead: { _ in
@@ -123,7 +108,7 @@ extension CurlTransportTests {
             }
             defer { server.close() }
             let transport = CurlTransport(engineThreads: 2)
-            let executor = await Self.served()
+            let executor = await ThreadExecutor.served()
             let receiver = RecordingReceiver(onHead: { _ in .proceedBriefly(within: .seconds(20)) })
             let task = Task(executorPreference: executor) {
                 transport.start(.make(server.url(), mayBeBrief: true), receiver: receiver)
@@ -140,7 +125,7 @@ extension CurlTransportTests {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
             let transport = CurlTransport(engineThreads: 2)
-            let executor = await Self.served()
+            let executor = await ThreadExecutor.served()
             let url = server.url()
             let isOver = await Task(executorPreference: executor) {
                 let receiver = RecordingReceiver(onHead: { _ in .proceedBriefly(within: .seconds(20)) })

@@ -1,30 +1,14 @@
-import Glibc
-import Synchronization
+import TestServers
 import Testing
 import TowlineThreads
 
 @Suite("Tasks that go on on the thread that knew first")
 struct LocalRunQueueTests {
-    /// Which threads were seen, in order.
-    private final class Trace: Sendable {
-        private let list = Mutex<[UInt]>([])
-        var threads: [UInt] { list.withLock { $0 } }
-        func note() { list.withLock { $0.append(UInt(pthread_self())) } }
-    }
-
-    private static func served() async -> ThreadExecutor {
-        let executor = ThreadExecutor()
-        let (isServed, served) = AsyncStream<Void>.makeStream()
-        WorkThread.start { executor.run { served.finish() } }
-        for await _ in isServed {}
-        return executor
-    }
-
     /// Runs `body` on a thread of its own, which has a queue.
     private static func onThread<Value: Sendable>(_ body: @escaping @Sendable (LocalRunQueue) -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             WorkThread.start {
-                let owner = Trace()
+                let owner = ThreadTrace()
                 let queue = LocalRunQueue(of: owner)
                 continuation.resume(returning: withExtendedLifetime(owner) { body(queue) })
             }
@@ -33,7 +17,7 @@ struct LocalRunQueueTests {
 
     /// A task that waits for the stream's end, then notes where it is.
     private static func waiting(
-        on executor: any TaskExecutor, _ trace: Trace, steps: Int = 1
+        on executor: any TaskExecutor, _ trace: ThreadTrace, steps: Int = 1
     ) async -> (Task<Void, Never>, AsyncStream<Void>.Continuation) {
         let (isReached, reached) = AsyncStream<Void>.makeStream()
         let (signals, signal) = AsyncStream<Void>.makeStream()
@@ -53,8 +37,8 @@ struct LocalRunQueueTests {
     }
 
     @Test func whatGoesOnInsideIsRunThereAndWhatGoesOnOutsideIsNot() async {
-        let executor = await Self.served()
-        let (inner, outer) = (Trace(), Trace())
+        let executor = await ThreadExecutor.served()
+        let (inner, outer) = (ThreadTrace(), ThreadTrace())
         let (first, insideSignal) = await Self.waiting(on: executor, inner, steps: 3)
         let (second, outsideSignal) = await Self.waiting(on: executor, outer)
         let (thread, before, after) = await Self.onThread { queue in
@@ -62,7 +46,7 @@ struct LocalRunQueueTests {
             let before = (queue.isEmpty, inner.threads.count)
             outsideSignal.yield()
             let hasRun = queue.run()
-            return (UInt(pthread_self()), before, (hasRun, queue.isEmpty, queue.run()))
+            return (ThreadTrace.current, before, (hasRun, queue.isEmpty, queue.run()))
         }
         await first.value
         await second.value
@@ -74,8 +58,8 @@ struct LocalRunQueueTests {
 
     /// A task that never ends to go on leaves the loop its turn.
     @Test func aRunEnds() async {
-        let executor = await Self.served()
-        let trace = Trace()
+        let executor = await ThreadExecutor.served()
+        let trace = ThreadTrace()
         let (task, signal) = await Self.waiting(on: executor, trace, steps: 1000)
         let counts = await Self.onThread { queue in
             queue.keeping { signal.yield() }
@@ -92,12 +76,12 @@ struct LocalRunQueueTests {
     }
 
     @Test func whatMayTakeLongIsNotKept() async {
-        let executor = await Self.served()
-        let trace = Trace()
+        let executor = await ThreadExecutor.served()
+        let trace = ThreadTrace()
         let (task, signal) = await Self.waiting(on: PatientExecutor(executor), trace, steps: 2)
         let (thread, hasRun) = await Self.onThread { queue in
             queue.keeping { signal.yield() }
-            return (UInt(pthread_self()), queue.run())
+            return (ThreadTrace.current, queue.run())
         }
         await task.value
         #expect(!hasRun)
@@ -105,10 +89,10 @@ struct LocalRunQueueTests {
     }
 
     @Test func aThreadKnowsWhoseItIs() async {
-        let other = Trace()
+        let other = ThreadTrace()
         let known = await withCheckedContinuation { continuation in
             WorkThread.start {
-                let owner = Trace()
+                let owner = ThreadTrace()
                 let before = LocalRunQueue.isOwned(by: owner)
                 let during = withExtendedLifetime(LocalRunQueue(of: owner)) { _ in
                     (LocalRunQueue.isOwned(by: owner), LocalRunQueue.isOwned(by: other))

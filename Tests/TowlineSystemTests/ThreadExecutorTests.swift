@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestServers
 import Testing
 import TowlineThreads
 
@@ -13,27 +14,15 @@ struct ThreadExecutorTests {
         let runs = Atomic<Int>(0)
 
         func noteThread() {
-            _ = threads.withLock { $0.insert(UInt(pthread_self())) }
+            _ = threads.withLock { $0.insert(ThreadTrace.current) }
             runs.add(1, ordering: .relaxed)
         }
         func note(_ number: Int) { order.withLock { $0.append(number) } }
     }
 
-    /// An executor that a thread serves, which nobody can end.
-    private static func served(_ first: Seen? = nil) async -> ThreadExecutor {
-        let executor = ThreadExecutor()
-        let (isServed, served) = AsyncStream<Void>.makeStream()
-        WorkThread.start {
-            first?.noteThread()
-            executor.run { served.finish() }
-        }
-        for await _ in isServed {}
-        return executor
-    }
-
     @Test func allJobsRunOnTheServingThreadAndItsFewHelpers() async throws {
         let first = Seen()
-        let executor = await Self.served(first)
+        let executor = await ThreadExecutor.served { first.noteThread() }
         let serving = try #require(first.threads.withLock { $0.first })
         let seen = Seen()
         await withTaskGroup(of: Void.self) { group in
@@ -50,7 +39,7 @@ struct ThreadExecutorTests {
     }
 
     @Test func aJobThatWaitsHoldsNoOther() async {
-        let executor = await Self.served()
+        let executor = await ThreadExecutor.served()
         let isReleased = AutoResetEvent()
         let waiting = Task(executorPreference: executor) { isReleased.wait(milliseconds: 20_000) }
         // So long that whoever comes finds it waiting.
@@ -62,7 +51,7 @@ struct ThreadExecutorTests {
 
     /// What was there already when a job began to wait is done beside it, though nobody brings more.
     @Test func whatWaitsBehindAJobThatWaitsIsDone() async {
-        let executor = await Self.served()
+        let executor = await ThreadExecutor.served()
         let isReleased = AutoResetEvent()
         let isHeld = Task(executorPreference: executor) {
             // Both are queued behind this very job.
@@ -76,7 +65,7 @@ struct ThreadExecutorTests {
     }
 
     @Test func timersComeInTheirTimeAlsoBesideJobs() async {
-        let executor = await Self.served()
+        let executor = await ThreadExecutor.served()
         let began = ContinuousClock.now
         let seen = Seen()
         let busy = Task(executorPreference: executor) {

@@ -213,11 +213,32 @@ class Downloading(PageTestCase):
         self.browser.wait("c in front", order, "cab")
         self.browser.press("Alt+ArrowDown")
         self.browser.wait("c second", order, "acb")
-        self.assertEqual([each["url"][-5] for each in self.service.downloads()], list("acb"))
+        self.wait_order("acb")
         self.browser.run("document.querySelector('#order').value = 'name'; document.querySelector('#order').dispatchEvent(new Event('change'))")
         self.browser.wait("by name", order, "abc")
         self.browser.click("#direction")
         self.browser.wait("by name, the other way", order, "cba")
+
+    def test_moves_reach_the_service_in_the_order_they_were_made(self):
+        for name in "abc":
+            self.service.add(f"{FILES}/small/{name}.bin", name=f"{name}.bin", startsPaused=True)
+        order = "return [...document.querySelectorAll('.row .name')].map((each) => each.textContent[0]).join('') === a0"
+        self.browser.wait("the list", order, "abc")
+        # The first one is long on its way.
+        self.browser.run(
+            "const send = window.fetch; let isFirst = true; window.answered = 0;"
+            "window.fetch = async (...call) => {"
+            "  if (call[1]?.method !== 'PATCH') return send(...call);"
+            "  if (isFirst) { isFirst = false; await new Promise((go) => setTimeout(go, 500)); }"
+            "  const answer = await send(...call);"
+            "  window.answered += 1;"
+            "  return answer;"
+            "}")
+        self.browser.click(f"{self.row('a.bin')} .name")
+        self.browser.press("Alt+ArrowDown", "Alt+ArrowDown")
+        self.browser.wait("a at the end", order, "bca")
+        self.browser.wait("both answers", "return window.answered === 2")
+        self.wait_order("bca")
 
     def test_removing_many(self):
         self.service.add(*[f"{FILES}/small/{number}.bin" for number in range(5)], startsPaused=True)

@@ -173,6 +173,13 @@ class PageTestCase(unittest.TestCase):
             f"{row} to be {' or '.join(states)}", "return a1.includes(document.querySelector(a0)?.dataset.state)",
             row, list(states))
 
+    def wait_order(self, letters):
+        """Waits until the service has the downloads in that order, by the letter before `.bin`: what is shown is ahead of it."""
+        deadline = time.monotonic() + 10
+        while (found := "".join(each["url"][-5] for each in self.service.downloads())) != letters:
+            self.assertLess(time.monotonic(), deadline, f"{found} instead of {letters}")
+            time.sleep(0.05)
+
     def held(self, row):
         """How far the row's bar is, 0 … 1."""
         script = "return new DOMMatrix(getComputedStyle(document.querySelector(arguments[0] + ' .progress i')).transform).a"

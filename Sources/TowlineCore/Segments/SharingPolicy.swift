@@ -61,6 +61,12 @@ package struct SharingPolicy: Hashable, Sendable {
     /// How the next requests share connections.
     package var sharing: ConnectionSharing { shares ? isFar ? .several : .one : .none }
 
+    /// Whether what may be a small file goes to whichever engine thread has least to do. Each has connections of its own: that
+    /// is too many for a host that allows few, and where several are shared the threads would share twice as many.
+    package static func spreads(_ plan: AttemptPlan, hostCeiling: Int?) -> Bool {
+        plan.mayBringWhole && plan.sharing != .several && hostCeiling == nil
+    }
+
     /// An answer came over HTTP/2, or was given up there.
     ///
     /// - Parameter latency: what a small one took to begin.

@@ -95,6 +95,8 @@ package struct AttemptPlan: Hashable, Sendable {
     /// Whether it has a connection to itself. Of what has not, nothing but a small file may come.
     package var sharing = ConnectionSharing.none
 
+    /// Whether its answer may be all of a file for which there is no place yet.
+    package var mayBringWhole: Bool { !joinsDirectly && lease.lowerBound == 0 && overlap == 0 }
     /// Whether others may be streams of its connection.
     package var sharesConnection: Bool { sharing != .none }
     /// The bytes before the lease that are asked for again and compared.

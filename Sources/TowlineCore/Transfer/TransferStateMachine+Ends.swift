@@ -71,7 +71,7 @@ extension TransferStateMachine {
             guard liveCount == 0 else { return [] }
             return [.notice(TransferNotice(.info, .retrying, "\(reason); going on from there"))]
         }
-        if attempt.plan.sharesConnection, !attempt.isAccepted, saysNothing(failure.kind, of: attempt.plan.sharing) {
+        if attempt.plan.sharesConnection, saysNothing(failure.kind, of: attempt.plan.sharing) {
             needsOwnConnection = true
             return []
         }
@@ -95,7 +95,7 @@ extension TransferStateMachine {
     /// them. Nor does it that of several connections which begin together the server does not want all.
     private func saysNothing(_ kind: TransportFailure.Kind, of sharing: ConnectionSharing) -> Bool {
         switch kind {
-        case .closedBeforeHead, .streamRefused, .headTimedOut: true
+        case .closedBeforeHead, .streamRefused, .headTimedOut, .bodyCut: true
         case .connectFailed, .connectTimedOut, .tlsFailed: sharing == .several
         default: false
         }

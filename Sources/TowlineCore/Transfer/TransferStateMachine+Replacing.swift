@@ -41,8 +41,9 @@ extension TransferStateMachine {
     /// Whether an attempt that ends now counts as a failure: it wrote nothing, nobody else has for a stall timeout, and
     /// no failure was counted meanwhile. Connections that stand still in turn, each replaced while another may still
     /// come to life, would otherwise never use up the tries; and an outage is one failure, not one for each of them.
+    /// Where others shared it, its silence says nothing of this file, which has its own next.
     private func isFruitless(_ attempt: Attempt, _ context: TransferContext) -> Bool {
-        guard attempt.position <= attempt.plan.lease.lowerBound else { return false }
+        guard attempt.position <= attempt.plan.lease.lowerBound, !attempt.plan.sharesConnection else { return false }
         let isNew = lastFailureAt.map { context.now - $0 >= terms.stallTimeout } ?? true
         return isNew && isBarren(context)
     }

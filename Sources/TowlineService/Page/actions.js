@@ -36,6 +36,8 @@ export class Actions {
   constructor(store, confirm) {
     this.store = store;
     this.confirm = confirm;
+    /** Ends with the last of the changes of the order. */
+    this.moves = Promise.resolve();
   }
 
   /** Acts on those of `ids` that it makes sense for; asks before anything is lost. */
@@ -119,8 +121,11 @@ export class Actions {
     if (there.priority !== download.priority) changes.priority = there.priority;
     const shown = index < target ? (ids[target + 1] ?? null) : there.id;
     this.store.move(id, shown);
+    // One after another: of two that are under way at once the service may hear the second one first.
+    const change = this.moves.then(() => api.change(id, changes));
+    this.moves = change.catch(() => {});
     try {
-      const answer = await api.change(id, changes);
+      const answer = await change;
       this.store.byId.set(id, answer);
       this.store.mark(id);
       announce(t("movedTo", { name: nameOf(download), n: target + 1 }));

@@ -171,16 +171,22 @@ struct TransferSharingTests {
         #expect(script.fresh.contains(.cancel(shared.id)))
         #expect(script.fresh.contains(.report(.sharingFailed, of: shared.url.origin)))
         script.endCancelled()
-        script.now = .seconds(33)
+        #expect(script.plans.count == 2 && !script.last.sharesConnection, "at once")
+        // Where that stands still, too, it waits like any other, and one try is used up.
+        #expect(!script.notices(.retrying).contains { $0.message.contains("(try") })
+        script.now = .seconds(62)
         script.feed(.tick)
-        #expect(script.plans.count == 2 && !script.last.sharesConnection)
+        #expect(script.notices(.retrying).last?.message.contains("(try 1 of") == true)
+        script.endCancelled()
+        #expect(script.plans.count == 2)
     }
 
     @Test(
         "one whose connection ends, or is one too many of several, is asked for at once over its own",
         arguments: [
-            (.one, .closedBeforeHead), (.one, .streamRefused), (.one, .headTimedOut), (.several, .closedBeforeHead),
-            (.several, .connectFailed), (.several, .connectTimedOut), (.several, .tlsFailed),
+            (.one, .closedBeforeHead), (.one, .streamRefused), (.one, .headTimedOut), (.one, .bodyCut),
+            (.several, .closedBeforeHead), (.several, .connectFailed), (.several, .connectTimedOut),
+            (.several, .tlsFailed),
         ] as [(ConnectionSharing, TransportFailure.Kind)])
     func ended(_ sharing: ConnectionSharing, _ kind: TransportFailure.Kind) throws {
         var script = try TransferScript()
@@ -192,6 +198,38 @@ struct TransferSharingTests {
         // Where that ends, too, it waits like any other.
         script.end(cut(kind))
         #expect(script.notices(.retrying).count == 1 && script.plans.count == 2)
+    }
+
+    @Test("and so is one whose connection ends behind the head")
+    func endedBehindTheHead() throws {
+        var script = try TransferScript()
+        script.sharing = .one
+        script.feed(.begin(nil))
+        script.answer(206, [("Content-Range", "bytes 0-999/1000"), ("ETag", "\"a\"")])
+        script.end(cut(.bodyCut))
+        #expect(script.notices(.retrying).isEmpty)
+        script.feed(.prepared)
+        #expect(script.plans.count == 2 && !script.last.sharesConnection)
+    }
+
+    @Test("what may be a small file is spread over threads where their connections are not too many")
+    func spread() throws {
+        for (sharing, ceiling, spreads) in [
+            (ConnectionSharing.none, nil, true), (.one, nil, true), (.several, nil, false), (.none, 4, false),
+            (.one, 4, false),
+        ] as [(ConnectionSharing, Int?, Bool)] {
+            var script = try TransferScript()
+            script.sharing = sharing
+            script.feed(.begin(nil))
+            #expect(SharingPolicy.spreads(script.last, hostCeiling: ceiling) == spreads, "\(sharing) \(ceiling as Any)")
+            for change: (inout AttemptPlan) -> Void in [
+                { $0.joinsDirectly = true }, { $0.lease = ByteRange(1, .max) }, { $0.overlap = 1 },
+            ] {
+                var plan = script.last
+                change(&plan)
+                #expect(!SharingPolicy.spreads(plan, hostCeiling: nil))
+            }
+        }
     }
 
     @Test("who allows few connections is not asked over several")
