@@ -219,6 +219,26 @@ struct MessageTests {
         await server.stop()
     }
 
+    /// In a long list, what failed is told once more where it is seen.
+    @Test(arguments: [3, 14]) func whatFailedOfManyIsNamedAtTheEnd(_ failing: Int) async throws {
+        let server = try await FaultServer.start(["/good/*": Resource(length: 100)])
+        let place = try TestDirectory()
+        let urls = (1...failing).map { server.url("/none\($0)") } + (1...40).map { server.url("/good/\($0)") }
+        let result = try await CommandRun.run(
+            ["get", "--max-tries", "1", "-j", "2", "-i", "-"], input: urls.joined(separator: "\n"), directory: place.url
+        )
+        #expect(result.status == 8)
+        let last = result.stderr.split(separator: "\n").suffix(1 + min(failing, 11))
+        let named = last.filter { $0.hasPrefix("failed: http://") && $0.contains("/none") && $0.contains("404") }
+        #expect(named.count == min(failing, 10), "\(last)")
+        #expect(last.contains("failed: 4 more, told of above") == (failing == 14), "\(last)")
+        #expect(last.last?.hasPrefix("40 done, \(failing) failed; ") == true, "\(last)")
+        let quiet = try await CommandRun.run(
+            ["get", "--max-tries", "1", "-q", "-i", "-"], input: urls.joined(separator: "\n"), directory: place.url)
+        #expect(quiet.stderr.split(separator: "\n").count == failing, "\(quiet.stderr)")
+        await server.stop()
+    }
+
     @Test func aFullDiskIsToldInHumanSizes() async throws {
         let server = try await FaultServer.start(["/data.bin": Resource(length: 1 << 55, seed: 7)])
         let place = try TestDirectory()

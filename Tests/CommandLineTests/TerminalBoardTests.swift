@@ -108,7 +108,8 @@ struct TerminalBoardTests {
         board.closed(exitStatus: 130, interrupted: true, now: .seconds(1))
         var screen = ScreenModel(width: 100)
         screen.write(board.frame(width: 100, height: 24, now: .seconds(1), isLast: true))
-        #expect(screen.text == ["! one  interrupted before a byte came", "Interrupted. Run the same command again."])
+        #expect(
+            screen.text == ["! one  interrupted; nothing of it is kept", "Interrupted. Run the same command again."])
     }
 
     @Test func messagesOfServersAreHarmless() throws {

@@ -67,7 +67,7 @@ struct ListOptions: ParsableArguments {
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "Download the URLs in a file, one a line; - for standard input. Indented lines below a URL are options for it, such as 'output=name'.",
+            "Download the URLs in a file, one a line; - for standard input. Indented lines below a URL are options for it, such as 'output=name' or 'checksum=sha256:…'.",
             valueName: "file"), completion: .file())
     var inputFile: String?
 
@@ -84,7 +84,7 @@ struct ListOptions: ParsableArguments {
 struct ProofOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
-            "What the file must hash to: md5, sha1, sha256, sha512 or crc32c. One URL only.",
+            "What the file must hash to: md5, sha1, sha256, sha512 or crc32c. One URL only; in a list, each may have its own.",
             valueName: "algorithm:hex"))
     var checksum: String?
 

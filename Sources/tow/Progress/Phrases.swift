@@ -88,7 +88,7 @@ enum Phrases {
     /// What an interrupted download keeps, without its mark.
     static func kept(_ row: ProgressRow) -> String {
         let name = TerminalSafeText.make(row.name)
-        guard row.snapshot.heldBytes > 0 else { return "\(name)  interrupted before a byte came" }
+        guard row.snapshot.heldBytes > 0 else { return "\(name)  interrupted; nothing of it is kept" }
         guard let reason = row.snapshot.startsOverBecause else {
             return "\(name)  interrupted; \(sizes(row.snapshot)) kept"
         }
@@ -97,11 +97,24 @@ enum Phrases {
 
     /// Why a download failed, and, where running again may help, what it would go on with; without its mark.
     static func failure(_ error: TowlineError, _ row: ProgressRow?) -> String {
-        let message = path(error.message) + (error.code == .destinationExists ? " (--if-exists)" : "")
+        let message = path(error.message) + remedy(for: error)
         guard ExitStatus(error) == .transient, let snapshot = row?.snapshot else { return message }
         guard snapshot.heldBytes > 0 else { return "\(message). Nothing came; the same command tries again" }
         if let reason = snapshot.startsOverBecause { return "\(message). The same command starts over: \(reason)" }
         return "\(message). \(sizes(snapshot)) kept; the same command goes on"
+    }
+
+    /// The option that would help.
+    private static func remedy(for error: TowlineError) -> String {
+        switch error.code {
+        case .destinationExists: " (--if-exists)"
+        // An authority that nobody here knows; of a certificate that has expired, or is another host's, it would not help to
+        // know it. OpenSSL's words, in both spellings.
+        case .untrustedServer
+        where ["issuer certificate", "self-signed", "self signed"].contains(where: error.message.contains):
+            " (--cacert: an authority of your own)"
+        default: ""
+        }
     }
 
     /// The last words after an interruption.

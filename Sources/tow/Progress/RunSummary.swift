@@ -9,6 +9,13 @@ struct RunSummary {
     private var received: Int64 = 0
     private var startsOver = false
     private var keepsBytes = false
+    /// The first ones' messages.
+    private var failures: [String] = []
+
+    /// Of so many downloads, what was said of a failed one is no longer to be seen at the end.
+    private static let longList = 20
+    /// So many failures are told once more.
+    private static let mostFailures = 10
 
     /// Takes an end into account.
     mutating func count(_ result: Result<CompletedTransfer, TowlineError>, _ row: ProgressRow?) {
@@ -22,6 +29,7 @@ struct RunSummary {
             if (row?.snapshot.heldBytes ?? 0) > 0 { keepsBytes = true }
             guard error.code == .cancelled else {
                 failed += 1
+                if failures.count < Self.mostFailures { failures.append(Phrases.failure(error, row)) }
                 return
             }
             interrupted += 1
@@ -29,10 +37,16 @@ struct RunSummary {
         }
     }
 
-    /// The last lines: of several downloads how many ended how, and after an interruption what to do.
+    /// The last lines: of many downloads which ones failed, of several how many ended how, and after an interruption what to
+    /// do.
     func lines(wasInterrupted: Bool, elapsed: Duration) -> [String] {
         var lines: [String] = []
-        if finished + failed + interrupted > 1 {
+        let count = finished + failed + interrupted
+        if count > Self.longList {
+            lines += failures.map { "failed: \($0)" }
+            if failed > failures.count { lines.append("failed: \(failed - failures.count) more, told of above") }
+        }
+        if count > 1 {
             var counts = ["\(finished) done"]
             if failed > 0 { counts.append("\(failed) failed") }
             if interrupted > 0 { counts.append("\(interrupted) interrupted") }
