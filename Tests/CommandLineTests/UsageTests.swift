@@ -80,6 +80,7 @@ struct UsageTests {
         (["get", "-H", "Range: bytes=0-", "http://a.test/"], "--header"),
         (["get", "--user", "nameonly", "http://a.test/"], "--user"),
         (["get", "--cacert", "/nonexistent", "http://a.test/"], "--cacert"),
+        (["get", "--cacert", "/bin/true", "http://a.test/"], "holds no certificate in PEM form"),
         (["get", "--proxy", "gopher://p", "http://a.test/"], "--proxy"),
         (["get", "--if-exists", "ask", "http://a.test/"], "skip, fail, overwrite, rename"),
         (["get", "--if-changed", "ask", "http://a.test/"], "restart, fail"),

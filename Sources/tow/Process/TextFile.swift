@@ -4,6 +4,16 @@ import Glibc
 enum TextFile {
     /// Its text; `nil` with `errno` set if it cannot be read, is longer than `limit` bytes, or is not UTF-8.
     static func read(_ path: String, limit: Int) -> String? {
+        guard let bytes = bytes(path, limit: limit) else { return nil }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            errno = EILSEQ
+            return nil
+        }
+        return text
+    }
+
+    /// Its bytes; `nil` with `errno` set if it cannot be read or is longer than `limit` bytes.
+    static func bytes(_ path: String, limit: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -20,10 +30,6 @@ enum TextFile {
                 return nil
             }
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            errno = EILSEQ
-            return nil
-        }
-        return text
+        return bytes
     }
 }

@@ -97,7 +97,7 @@ enum Phrases {
 
     /// Why a download failed, and, where running again may help, what it would go on with; without its mark.
     static func failure(_ error: TowlineError, _ row: ProgressRow?) -> String {
-        let message = path(error.message) + remedy(for: error)
+        let message = path(error.message) + remedy(for: error, row)
         guard ExitStatus(error) == .transient, let snapshot = row?.snapshot else { return message }
         guard snapshot.heldBytes > 0 else { return "\(message). Nothing came; the same command tries again" }
         if let reason = snapshot.startsOverBecause { return "\(message). The same command starts over: \(reason)" }
@@ -105,15 +105,18 @@ enum Phrases {
     }
 
     /// The option that would help.
-    private static func remedy(for error: TowlineError) -> String {
+    private static func remedy(for error: TowlineError, _ row: ProgressRow?) -> String {
         switch error.code {
-        case .destinationExists: " (--if-exists)"
+        case .destinationExists: return " (--if-exists)"
         // An authority that nobody here knows; of a certificate that has expired, or is another host's, it would not help to
         // know it. OpenSSL's words, in both spellings.
         case .untrustedServer
         where ["issuer certificate", "self-signed", "self signed"].contains(where: error.message.contains):
-            " (--cacert: an authority of your own)"
-        default: ""
+            if let file = row?.authorityFile {
+                return " (the certificates in \(path(file)) do not vouch for it)"
+            }
+            return " (--cacert FILE: a PEM file with the certificate of an authority of your own)"
+        default: return ""
         }
     }
 

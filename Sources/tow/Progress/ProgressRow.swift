@@ -30,6 +30,9 @@ struct ProgressRow {
         self.snapshot = snapshot
     }
 
+    /// Whose certificates are trusted instead of the system's.
+    var authorityFile: String? { options?.connection.certificateAuthorityFile }
+
     /// The final name, or what comes nearest; not yet safe to print.
     var name: String { snapshot.name ?? options.map(Phrases.name) ?? "" }
 }

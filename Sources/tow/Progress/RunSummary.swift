@@ -44,7 +44,7 @@ struct RunSummary {
         let count = finished + failed + interrupted
         if count > Self.longList {
             lines += failures.map { "failed: \($0)" }
-            if failed > failures.count { lines.append("failed: \(failed - failures.count) more, told of above") }
+            if failed > failures.count { lines.append("failed: \(failed - failures.count) more, told of above; -q tells of failures alone") }
         }
         if count > 1 {
             var counts = ["\(finished) done"]

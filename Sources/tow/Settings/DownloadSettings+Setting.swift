@@ -57,7 +57,7 @@ extension DownloadSettings {
         case .netrcFile: connection.netrc = .file(try OptionValue.readableFile(value))
         case .cookies: connection.cookieFile = try OptionValue.readableFile(value)
         case .proxy: connection.proxy = try OptionValue.proxy(value)
-        case .cacert: connection.certificateAuthorityFile = try OptionValue.readableFile(value)
+        case .cacert: connection.certificateAuthorityFile = try OptionValue.certificateFile(value)
         case .connectTimeout: connection.connectTimeout = try OptionValue.seconds(value)
         default: return false
         }

@@ -74,6 +74,20 @@ enum OptionValue {
         return path
     }
 
+    /// A path of a file with certificates as PEM (RFC 7468). Of a pipe, what were read here would be missing later.
+    static func certificateFile(_ path: String) throws(TowlineError) -> String {
+        let path = try readableFile(path)
+        var facts = stat()
+        guard stat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG,
+            let bytes = TextFile.bytes(path, limit: 16 << 20)
+        else { return path }
+        // Also `X509 CERTIFICATE` and `TRUSTED CERTIFICATE`.
+        guard String(decoding: bytes, as: UTF8.self).contains(" CERTIFICATE-----") else {
+            throw unusable("\(shown(path)) holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
+        }
+        return path
+    }
+
     /// A proxy's URL. Its user info may be a secret, so that no message shows it.
     static func proxy(_ value: String) throws(TowlineError) -> String {
         let schemes = ["http://", "https://", "socks5://", "socks5h://"]
