@@ -44,7 +44,8 @@ struct RunSummary {
         let count = finished + failed + interrupted
         if count > Self.longList {
             lines += failures.map { "failed: \($0)" }
-            if failed > failures.count { lines.append("failed: \(failed - failures.count) more, told of above; -q tells of failures alone") }
+            let others = failed - failures.count
+            if others > 0 { lines.append("failed: \(others) more, told of above; -q tells of failures alone") }
         }
         if count > 1 {
             var counts = ["\(finished) done"]
