@@ -18,9 +18,11 @@ import TowlineEngine
         return (FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1), forOneRun: true), faulty)
     }
 
-    private func whole(_ storage: FileStorage) throws -> OpenPart {
+    private func whole(_ storage: FileStorage, source: String? = nil) throws -> OpenPart {
+        var record = DownloadRecord.sample(length: 5000)
+        if let source { record.source = source }
         let part = try storage.create(
-            directory.place(), record: .sample(length: 5000),
+            directory.place(), record: record,
             terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
         try part.fill(0..<5000)
         return part
@@ -110,14 +112,21 @@ import TowlineEngine
         #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
     }
 
-    /// Other bytes, or the same that are somebody's own, are not this download.
-    @Test(arguments: [true, false]) func anotherWasPublishedMeanwhile(_ isMarked: Bool) async throws {
+    enum Other: CaseIterable {
+        case hasOtherBytes, isSomebodysOwn, cameFromElsewhere
+    }
+
+    /// Other bytes, or the same that are somebody's own or another URL's, are not this download.
+    @Test(arguments: Other.allCases) func anotherWasPublishedMeanwhile(_ other: Other) async throws {
         let (storage, _) = storage()
-        let (first, second) = try (whole(storage), whole(storage))
-        if isMarked {
+        let first = try whole(storage, source: other == .cameFromElsewhere ? "http://example.test/other" : nil)
+        let second = try whole(storage)
+        switch other {
+        case .hasOtherBytes:
             try second.fill(4999..<5000, seed: 9)
             _ = try await publish(first, .fail)
-        } else {
+        case .cameFromElsewhere: _ = try await publish(first, .fail)
+        case .isSomebodysOwn:
             first.sink.discard()
             directory["file"] = pattern(0..<5000)
         }
