@@ -19,8 +19,14 @@ package import TowlineEngine
 /// - A request that must not go out (a control character in a field, a file of the options that cannot be read) ends
 ///   as `failed(.local)`, a response 407 as `failed(.proxyFailed)`.
 package final class CurlTransport: Transport {
+    private struct Lane {
+        let thread: EngineThread
+        /// So many attempts ran on it at one time when one that may be brief began: their connections are there.
+        var most = 0
+    }
+
     private struct State {
-        var threads: [EngineThread] = []
+        var lanes: [Lane] = []
         var isShutDown = false
     }
 
@@ -51,11 +57,11 @@ package final class CurlTransport: Transport {
         for thread in threads { thread.abandon() }
     }
 
-    private var threads: [EngineThread] { state.withLock { $0.threads } }
+    private var threads: [EngineThread] { state.withLock { $0.lanes.map(\.thread) } }
 
     private func startThread(_ state: inout State) {
-        let thread = EngineThread(name: "tow-curl-\(state.threads.count)", bufferSize: bufferSize)
-        if let thread { state.threads.append(thread) }
+        let thread = EngineThread(name: "tow-curl-\(state.lanes.count)", bufferSize: bufferSize)
+        if let thread { state.lanes.append(Lane(thread: thread)) }
     }
 
     /// Sends the request of an attempt. After `shutdown` it ends as cancelled, within this call.
@@ -69,18 +75,24 @@ package final class CurlTransport: Transport {
         }
     }
 
-    /// The least loaded one, so that both together have no more connections than attempts that ran at one time; of those the
-    /// calling one: there the file is that leads to this one.
+    /// The least loaded of those that had more at one time, unless all of them have much more to do than another: so all together
+    /// have no more connections than attempts that ran at one time. Of equals the calling one: there the file is that
+    /// leads to this one.
     private func thread(for request: AttemptRequest, _ state: inout State) -> EngineThread? {
-        guard mostThreads > 1, request.mayBeBrief else { return state.threads.first }
-        guard var chosen = state.threads.min(by: { $0.runningCount < $1.runningCount }) else { return nil }
-        if chosen.runningCount >= Self.enough, state.threads.count < mostThreads, !state.isShutDown {
+        guard mostThreads > 1, request.mayBeBrief else { return state.lanes.first?.thread }
+        guard var least = state.lanes.lazy.map(\.thread.runningCount).min() else { return nil }
+        if least >= Self.enough, state.lanes.count < mostThreads, !state.isShutDown {
             startThread(&state)
-            chosen = state.threads.last ?? chosen
+            least = 0
         }
-        let own = state.threads.first { $0.isCurrent }
-        if let own, own.runningCount <= chosen.runningCount { return own }
-        return chosen
+        let order = state.lanes.map { lane in
+            let count = lane.thread.runningCount
+            let isConnected = count < lane.most && count <= least + Self.enough
+            return (isConnected ? 0 : 1, count, lane.thread.isCurrent ? 0 : 1)
+        }
+        guard let index = order.indices.min(by: { order[$0] < order[$1] }) else { return nil }
+        state.lanes[index].most = max(state.lanes[index].most, order[index].1 + 1)
+        return state.lanes[index].thread
     }
 
     /// Ends an attempt soon. Every thread is asked: which one has the attempt is known to that thread alone.
@@ -97,7 +109,7 @@ package final class CurlTransport: Transport {
     package func shutdown() async {
         let threads = state.withLock { state in
             state.isShutDown = true
-            return state.threads
+            return state.lanes.map(\.thread)
         }
         for thread in threads { thread.requestStop() }
         for thread in threads { await thread.stop() }

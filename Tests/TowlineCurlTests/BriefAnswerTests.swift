@@ -33,11 +33,43 @@ extension CurlTransportTests {
             #expect(counts == (mayBeBrief ? [6, 6] : [12]))
         }
 
+        @Test("No more connections than attempts that ran at one time", arguments: 0..<4)
+        func connections(_ stride: Int) async {
+            let server = ScriptedServer(responses: { _ in response("body") })
+            defer { server.close() }
+            let transport = CurlTransport(engineThreads: 2)
+            var running: [(id: AttemptID, receiver: RecordingReceiver)] = []
+            var most = 0
+            for count in [5, 4, 5, 3, 6, 12, 3, 9, 12, 2, 16, 7, 11, 16] {
+                while running.count > count {
+                    // The oldest, the newest, or from the midst: they are of one thread or of both.
+                    let last = running.count - 1
+                    let (id, receiver) = running.remove(at: [0, last, last / 2, min(3, last)][stride])
+                    transport.proceed(id)
+                    #expect(await receiver.finished().body == Array("body".utf8))
+                }
+                while running.count < count {
+                    let receiver = RecordingReceiver(onHead: { _ in .pause })
+                    let request = AttemptRequest.make(server.url(), mayBeBrief: true)
+                    transport.start(request, receiver: receiver)
+                    await receiver.until { !$0.heads.isEmpty }
+                    running.append((request.id, receiver))
+                }
+                most = max(most, count)
+                #expect(server.connectionCount == most, "with \(count)")
+            }
+            await transport.shutdown()
+        }
+
         /// A task that asks three times, and where it was after each answer.
         private static func threads(
             _ disposition: HeadDisposition, mayBeBrief: Bool = true
         ) async -> (heads: [UInt], task: [UInt]) {
-            let server = ScriptedServer(responses: { _ in response("body") })
+            let server = ScriptedServer(responses: { _ in
+                // What has come before the task waits for it does not take it anywhere.
+                usleep(50_000)
+                return response("body")
+            })
             defer { server.close() }
             let transport = CurlTransport(engineThreads: 2)
             let executor = await ThreadExecutor.served()

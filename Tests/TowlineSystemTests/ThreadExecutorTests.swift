@@ -12,6 +12,8 @@ struct ThreadExecutorTests {
         let isOver = Atomic<Bool>(false)
 
         let runs = Atomic<Int>(0)
+        let running = Atomic<Int>(0)
+        let mostRunning = Atomic<Int>(0)
 
         func noteThread() {
             _ = threads.withLock { $0.insert(ThreadTrace.current) }
@@ -20,22 +22,44 @@ struct ThreadExecutorTests {
         func note(_ number: Int) { order.withLock { $0.append(number) } }
     }
 
-    @Test func allJobsRunOnTheServingThreadAndItsFewHelpers() async throws {
+    @Test func theServingThreadHasItsShareOfTheJobs() async throws {
         let first = Seen()
         let executor = await ThreadExecutor.served { first.noteThread() }
         let serving = try #require(first.threads.withLock { $0.first })
         let seen = Seen()
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<2000 {
-                group.addTask(executorPreference: executor) {
-                    seen.noteThread()
-                    await Task.yield()
-                    seen.noteThread()
+        // Until the serving thread had its share: a busy machine may let it wait while its helper does all.
+        for round in 1...1000 {
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<200 {
+                    group.addTask(executorPreference: executor) {
+                        seen.noteThread()
+                        await Task.yield()
+                        seen.noteThread()
+                    }
                 }
             }
+            #expect(seen.runs.load(ordering: .relaxed) == round * 400)
+            if round >= 10, seen.threads.withLock({ $0.contains(serving) }) { break }
         }
-        #expect(seen.runs.load(ordering: .relaxed) == 4000)
-        #expect(seen.threads.withLock { $0.contains(serving) && $0.count <= 4 })
+        #expect(seen.threads.withLock { $0.contains(serving) })
+    }
+
+    /// However many jobs wait for something, as for a disk, four threads do so at one time.
+    @Test func jobsThatWaitHaveFourThreads() async {
+        let executor = await ThreadExecutor.served()
+        let seen = Seen()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<40 {
+                group.addTask(executorPreference: executor) {
+                    seen.mostRunning.max(seen.running.add(1, ordering: .relaxed).newValue, ordering: .relaxed)
+                    usleep(20_000)
+                    seen.running.subtract(1, ordering: .relaxed)
+                }
+                // More comes while those there are waiting.
+                try? await Task.sleep(for: .milliseconds(1))
+            }
+        }
+        #expect(seen.mostRunning.load(ordering: .relaxed) == 4)
     }
 
     @Test func aJobThatWaitsHoldsNoOther() async {
