@@ -75,9 +75,9 @@ package final class CurlTransport: Transport {
         }
     }
 
-    /// The least loaded of those that had more at one time, unless all of them have much more to do than another: so all together
-    /// have no more connections than attempts that ran at one time. Of equals the calling one: there the file is that
-    /// leads to this one.
+    /// The least loaded of those that had more at one time, unless all of them have much more to do than another: so all
+    /// together have no more connections than attempts that ran at one time. Of equals the calling one: there the file is
+    /// that leads to this one.
     private func thread(for request: AttemptRequest, _ state: inout State) -> EngineThread? {
         guard mostThreads > 1, request.mayBeBrief else { return state.lanes.first?.thread }
         guard var least = state.lanes.lazy.map(\.thread.runningCount).min() else { return nil }

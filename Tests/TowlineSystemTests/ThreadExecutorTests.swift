@@ -22,7 +22,7 @@ struct ThreadExecutorTests {
         func note(_ number: Int) { order.withLock { $0.append(number) } }
     }
 
-    @Test func theServingThreadHasItsShareOfTheJobs() async throws {
+    @Test func allJobsRunOnTheServingThreadAndItsFewHelpers() async throws {
         let first = Seen()
         let executor = await ThreadExecutor.served { first.noteThread() }
         let serving = try #require(first.threads.withLock { $0.first })
@@ -41,7 +41,7 @@ struct ThreadExecutorTests {
             #expect(seen.runs.load(ordering: .relaxed) == round * 400)
             if round >= 10, seen.threads.withLock({ $0.contains(serving) }) { break }
         }
-        #expect(seen.threads.withLock { $0.contains(serving) })
+        #expect(seen.threads.withLock { $0.contains(serving) && $0.count <= 4 })
     }
 
     /// However many jobs wait for something, as for a disk, four threads do so at one time.
@@ -49,7 +49,7 @@ struct ThreadExecutorTests {
         let executor = await ThreadExecutor.served()
         let seen = Seen()
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<40 {
+            for _ in 0..<100 {
                 group.addTask(executorPreference: executor) {
                     seen.mostRunning.max(seen.running.add(1, ordering: .relaxed).newValue, ordering: .relaxed)
                     usleep(20_000)
