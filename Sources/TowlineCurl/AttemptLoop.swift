@@ -18,6 +18,8 @@ final class AttemptLoop {
     /// A few: one for each kind of options.
     private var pools: [ConnectionPool] = []
     private var lastTag: UInt32 = 0
+    /// The fields of the last request: small files of one host send the same ones.
+    private var lastFields: FieldList?
     private var deadlines = DeadlineQueue()
 
     /// A pool in which nothing runs is closed with its connections after this time, or sooner if there are many.
@@ -90,7 +92,8 @@ final class AttemptLoop {
                 throw TransportFailure(.local, "attempt \(request.id.value) was started before")
             }
             let url = request.url.requestText
-            try RequestFields.check(url, request.fields)
+            try RequestFields.check(url)
+            let fields = try fieldList(request.fields)
             let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
             let pool = try pool(for: options, options.mayShare ? request.sharing : .none)
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, "out of memory") }
@@ -100,7 +103,7 @@ final class AttemptLoop {
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
                 })
             let size = BufferPolicy.size(upTo: bufferSize, running: attempts.count + 1)
-            guard handle.prepare(url: url, fields: request.fields, bufferSize: size, for: attempt) else {
+            guard handle.prepare(url: url, fields: fields, bufferSize: size, for: attempt) else {
                 throw TransportFailure(.local, "out of memory")
             }
             try pool.add(handle)
@@ -109,6 +112,13 @@ final class AttemptLoop {
             attemptDidEnd()
             receiver.ended(.failed(error))
         }
+    }
+
+    private func fieldList(_ fields: HTTPFields) throws(TransportFailure) -> FieldList {
+        if let lastFields, lastFields.fields == fields { return lastFields }
+        let list = try FieldList(fields)
+        lastFields = list
+        return list
     }
 
     /// Ends an attempt as cancelled.

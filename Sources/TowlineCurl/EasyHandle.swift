@@ -9,7 +9,8 @@ final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     /// Where libcurl writes what went wrong, in its own words.
     private let errorText: UnsafeMutableBufferPointer<CChar>
-    private var fieldList: UnsafeMutablePointer<curl_slist>?
+    /// The handle points to it.
+    private var fieldList: FieldList?
     private var bufferSize = 0
     /// Set to 1 by OpenSSL's callback.
     private let closeNotifyFlag: UnsafeMutablePointer<Int32>
@@ -32,7 +33,6 @@ final class EasyHandle {
 
     deinit {
         curl_easy_cleanup(pointer)
-        curl_slist_free_all(fieldList)
         errorText.deallocate()
         closeNotifyFlag.deallocate()
     }
@@ -40,9 +40,8 @@ final class EasyHandle {
     /// Points the handle at an attempt, which must outlive its stay in the multi handle.
     ///
     /// - Returns: `false` if memory ran out.
-    func prepare(url: String, fields: HTTPFields, bufferSize: Int, for attempt: Attempt) -> Bool {
-        curl_slist_free_all(fieldList)
-        fieldList = RequestFields.list(fields)
+    func prepare(url: String, fields: FieldList, bufferSize: Int, for attempt: Attempt) -> Bool {
+        defer { fieldList = fields }
         errorText[0] = 0
         closeNotifyFlag.pointee = 0
         watchesCloseNotify = false
@@ -51,9 +50,8 @@ final class EasyHandle {
             set(CURLOPT_BUFFERSIZE, bufferSize)
             self.bufferSize = bufferSize
         }
-        return fieldList != nil
-            && url.withCString { ccurl_set_string(pointer, CURLOPT_URL, $0) } == CURLE_OK
-            && ccurl_set_list(pointer, CURLOPT_HTTPHEADER, fieldList) == CURLE_OK
+        return url.withCString { ccurl_set_string(pointer, CURLOPT_URL, $0) } == CURLE_OK
+            && ccurl_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_HEADERDATA, context) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_WRITEDATA, context) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_PREREQDATA, context) == CURLE_OK

@@ -10,7 +10,9 @@ enum FieldText {
 
     /// The text of `bytes`.
     static func decode(_ bytes: some BidirectionalCollection<UInt8>) -> String {
-        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
+        var all: UInt8 = 0
+        for byte in bytes { all |= byte }
+        if all < 0x80 { return String(decoding: bytes, as: UTF8.self) }
         var text = String.UnicodeScalarView()
         var index = bytes.startIndex
         while index < bytes.endIndex {

@@ -51,10 +51,14 @@ struct HeadCollector {
     mutating func take(_ raw: UnsafeRawBufferPointer) -> Step {
         byteCount += raw.count
         guard byteCount <= Self.maximumBytes else { return Self.tooLarge("head over 64 KiB") }
-        var line = raw[...]
-        if line.last == 0x0A { line = line.dropLast() }
-        if line.last == 0x0D { line = line.dropLast() }
-        guard !line.contains(where: { $0 == 0 || $0 == 0x0D || $0 == 0x0A }) else {
+        var count = raw.count
+        if count > 0, raw[count - 1] == 0x0A { count -= 1 }
+        if count > 0, raw[count - 1] == 0x0D { count -= 1 }
+        let line = UnsafeRawBufferPointer(rebasing: raw[..<count])
+        // To the end in any case: many bytes at once are faster than few one by one.
+        var isBroken = false
+        for byte in line { isBroken = isBroken || byte == 0 || byte == 0x0D || byte == 0x0A }
+        guard !isBroken else {
             return Self.malformed("CR or NUL inside a header line")
         }
         switch state {
@@ -71,11 +75,11 @@ struct HeadCollector {
 
     /// `status-line = HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4); libcurl writes one in the same
     /// form for HTTP/2, without the minor version.
-    private mutating func takeStatusLine(_ line: Slice<UnsafeRawBufferPointer>) -> Step {
-        guard let space = line.firstIndex(of: 0x20), let version = Self.version(line[..<space]) else {
+    private mutating func takeStatusLine(_ line: UnsafeRawBufferPointer) -> Step {
+        guard let space = line.firstIndex(of: 0x20), let version = Self.version(Self.part(of: line, 0..<space)) else {
             return Self.malformed("no valid status line")
         }
-        let code = line[(space + 1)...].prefix { $0 != 0x20 }
+        let code = Self.part(of: line, space + 1..<line.count).prefix { $0 != 0x20 }
         guard code.count == 3, let status = Self.decimal(code), status >= 100 else {
             return Self.malformed("no valid status line")
         }
@@ -85,19 +89,19 @@ struct HeadCollector {
         return .more
     }
 
-    private mutating func takeField(_ line: Slice<UnsafeRawBufferPointer>) -> Step {
-        if Self.isBlank(line[line.startIndex]) { return unfold(line) }
-        guard let colon = line.firstIndex(of: 0x3A), colon > line.startIndex,
-            line[..<colon].allSatisfy(RequestFields.isTokenByte)
+    private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Step {
+        if Self.isBlank(line[0]) { return unfold(line) }
+        guard let colon = line.firstIndex(where: { !RequestFields.isTokenByte($0) }), colon > 0, line[colon] == 0x3A
         else { return Self.malformed("a header line that is no field") }
         fields.append(
-            name: FieldText.decode(line[..<colon]), value: FieldText.decode(Self.trimmed(line[(colon + 1)...])))
+            name: FieldText.decode(Self.part(of: line, 0..<colon)),
+            value: FieldText.decode(Self.trimmed(Self.part(of: line, colon + 1..<line.count))))
         return countField()
     }
 
     /// Joins a folded line to the field above it (obs-fold, RFC 9112 §5.2). Not for the framing fields: libcurl has
     /// read the first line of those on its own and would see another body than we do.
-    private mutating func unfold(_ line: Slice<UnsafeRawBufferPointer>) -> Step {
+    private mutating func unfold(_ line: UnsafeRawBufferPointer) -> Step {
         guard let last = fields.lines.last else { return Self.malformed("a folded line without a field") }
         let framing = ["content-length", "transfer-encoding", "connection"]
         guard !framing.contains(where: { HTTPFields.equalNames($0, last.name) }) else {
@@ -127,7 +131,7 @@ struct HeadCollector {
         }
     }
 
-    private static func version(_ text: Slice<UnsafeRawBufferPointer>) -> ResponseHead.Version? {
+    private static func version(_ text: UnsafeRawBufferPointer) -> ResponseHead.Version? {
         if text.elementsEqual("HTTP/1.1".utf8) { return .http1_1 }
         if text.elementsEqual("HTTP/1.0".utf8) { return .http1_0 }
         if text.elementsEqual("HTTP/2".utf8) { return .http2 }
@@ -151,10 +155,15 @@ struct HeadCollector {
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
-        var bytes = bytes.drop(while: isBlank)
-        while let last = bytes.last, isBlank(last) { bytes = bytes.dropLast() }
-        return bytes
+    private static func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        var (start, end) = (0, bytes.count)
+        while start < end, isBlank(bytes[start]) { start += 1 }
+        while start < end, isBlank(bytes[end - 1]) { end -= 1 }
+        return part(of: bytes, start..<end)
+    }
+
+    private static func part(of bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes[range])
     }
 
     private static func malformed(_ message: String) -> Step { .refused(TransportFailure(.malformed, message)) }

@@ -13,16 +13,20 @@ enum RequestFields {
         }
     }
 
-    /// Throws if a URL or a field could break out of its place in the request: CR, LF, NUL or another control
-    /// character, white space in a URL, a name that is no token (RFC 9110 §5.1, §5.5).
-    static func check(_ url: String, _ fields: HTTPFields) throws(TransportFailure) {
-        let scheme = url.utf8.prefix { $0 != 0x3A }.lazy.map(ASCII.lowercased)
-        guard scheme.elementsEqual("http".utf8) || scheme.elementsEqual("https".utf8) else {
+    /// Throws if a URL could break out of its place in the request: by CR, LF, NUL or another control character, or
+    /// white space.
+    static func check(_ url: String) throws(TransportFailure) {
+        guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
             throw TransportFailure(.local, "the URL is neither http nor https")
         }
-        guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
+        let isClean = url.utf8.withContiguousStorageIfAvailable { $0.allSatisfy { $0 > 0x20 && $0 != 0x7F } }
+        guard isClean ?? url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
             throw TransportFailure(.local, "the URL holds a control character or white space")
         }
+    }
+
+    /// Throws if a field could: by a control character, or a name that is no token (RFC 9110 §5.1, §5.5).
+    static func check(_ fields: HTTPFields) throws(TransportFailure) {
         for line in fields.lines {
             guard !line.name.isEmpty, line.name.utf8.allSatisfy(isTokenByte) else {
                 throw TransportFailure(.local, "a request field has an invalid name")

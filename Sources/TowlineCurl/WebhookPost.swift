@@ -29,8 +29,10 @@ struct WebhookPost: Sendable {
             ("User-Agent", "towline/\(TowlineVersion.text)"), ("Content-Type", "application/json"),
             ("Idempotency-Key", message.idempotencyKey),
         ])
+        let list: FieldList
         do throws(TransportFailure) {
-            try RequestFields.check(url, fields)
+            try RequestFields.check(url)
+            list = try FieldList(fields)
             try ConnectionPool.check(options)
         } catch {
             return .failure(error)
@@ -39,13 +41,11 @@ struct WebhookPost: Sendable {
             return .failure(TransportFailure(.local, "libcurl could not set itself up"))
         }
         options.apply(to: handle)
-        let list = RequestFields.list(fields)
-        defer { curl_slist_free_all(list) }
         let exchange = Exchange(flag: flag)
-        guard list != nil, prepare(handle, list, exchange) else {
+        guard prepare(handle, list.pointer, exchange) else {
             return .failure(TransportFailure(.local, "no memory"))
         }
-        let code = withExtendedLifetime(exchange) { curl_easy_perform(handle.pointer) }
+        let code = withExtendedLifetime((exchange, list)) { curl_easy_perform(handle.pointer) }
         if let head = exchange.head { return .success(head) }
         if let refusal = exchange.refusal { return .failure(refusal) }
         let kind = FailureTable.rows[code.rawValue]?.requested ?? .other
@@ -54,7 +54,7 @@ struct WebhookPost: Sendable {
     }
 
     private func prepare(
-        _ handle: EasyHandle, _ list: UnsafeMutablePointer<curl_slist>?, _ exchange: Exchange
+        _ handle: EasyHandle, _ list: UnsafeMutablePointer<curl_slist>, _ exchange: Exchange
     ) -> Bool {
         let pointer = handle.pointer
         let context = Unmanaged.passUnretained(exchange).toOpaque()

@@ -18,6 +18,12 @@ package final class HostBoard: Sendable {
         /// Transfers that may have connections of their own.
         var transfers = 0
         var sharing = SharingPolicy()
+
+        /// Whether it says nothing.
+        func isEmpty(unlessSharing keepsSharing: Bool) -> Bool {
+            connections == 0 && transfers == 0 && notBefore == nil && ceiling == nil && usual == nil
+                && !(keepsSharing && sharing.isWorthKeeping)
+        }
     }
 
     /// What is worth knowing in the next process, too.
@@ -31,7 +37,7 @@ package final class HostBoard: Sendable {
     /// A host that refused a connection in a bad hour is not spared for ever: after this time it is tried again.
     package static let ceilingLife = Duration.seconds(3600)
 
-    private let entries = Mutex<[HTTPURL.Origin: Entry]>([:])
+    private let entries = Mutex(OriginTable<Entry>())
 
     private let clock: @Sendable () -> Duration
 
@@ -43,19 +49,19 @@ package final class HostBoard: Sendable {
     /// Writes down what a transfer found out.
     package func record(_ report: HostReport, of origin: HTTPURL.Origin) {
         entries.withLock { entries in
-            var entry = entries[origin] ?? Entry()
-            switch report {
-            case .leaveAlone(let duration):
-                entry.notBefore = max(entry.notBefore ?? .zero, clock() + duration)
-            case .connections(let count):
-                let now = clock()
-                let known = entry.ceilingEnd > now ? entry.ceiling : nil
-                entry.ceiling = max(1, min(known ?? count, count))
-                entry.ceilingEnd = now + Self.ceilingLife
-            case .paysOff(let count): entry.usual = max(1, count)
-            case .sharingFailed: entry.sharing.answered(.broken)
+            entries.change(origin, adding: Entry()) { entry in
+                switch report {
+                case .leaveAlone(let duration):
+                    entry.notBefore = max(entry.notBefore ?? .zero, clock() + duration)
+                case .connections(let count):
+                    let now = clock()
+                    let known = entry.ceilingEnd > now ? entry.ceiling : nil
+                    entry.ceiling = max(1, min(known ?? count, count))
+                    entry.ceilingEnd = now + Self.ceilingLife
+                case .paysOff(let count): entry.usual = max(1, count)
+                case .sharingFailed: entry.sharing.answered(.broken)
+                }
             }
-            entries[origin] = entry
         }
     }
 
@@ -63,27 +69,32 @@ package final class HostBoard: Sendable {
     package var knowledge: [HTTPURL.Origin: Knowledge] {
         let now = clock()
         return entries.withLock { entries in
-            entries.compactMapValues { entry in
+            var found: [HTTPURL.Origin: Knowledge] = [:]
+            for (origin, entry) in entries.all {
                 let ceiling = entry.ceilingEnd > now ? entry.ceiling : nil
-                guard ceiling != nil || entry.usual != nil else { return nil }
-                return Knowledge(ceiling: ceiling, usual: entry.usual)
+                guard ceiling != nil || entry.usual != nil else { continue }
+                found[origin] = Knowledge(ceiling: ceiling, usual: entry.usual)
             }
+            return found
         }
     }
 
     /// A transfer wants connections of its own, which no more than `limit` may have at one time. If it may, `left` follows.
     func admit(_ origin: HTTPURL.Origin, limit: Int) -> Bool {
         entries.withLock { entries in
-            guard entries[origin]?.transfers ?? 0 < limit else { return false }
-            entries[origin, default: Entry()].transfers += 1
-            return true
+            let isAdmitted = entries.change(origin, adding: limit > 0 ? Entry() : nil) { entry in
+                guard entry.transfers < limit else { return false }
+                entry.transfers += 1
+                return true
+            }
+            return isAdmitted ?? false
         }
     }
 
     /// A request begins. Each is followed by `ended`.
     func began(_ origin: HTTPURL.Origin, _ sharing: ConnectionSharing = .none) {
         guard sharing != .one else { return }
-        entries.withLock { Self.count(1, sharing, in: &$0[origin, default: Entry()]) }
+        entries.withLock { $0.change(origin, adding: Entry()) { Self.count(1, sharing, in: &$0) } }
     }
 
     /// A request is over.
@@ -99,16 +110,15 @@ package final class HostBoard: Sendable {
     /// A transfer is over that was admitted.
     func left(_ origin: HTTPURL.Origin) { change(origin) { $0.transfers -= 1 } }
 
-    private func change(_ origin: HTTPURL.Origin, _ body: (inout Entry) -> Void) {
+    private func change(_ origin: HTTPURL.Origin, _ body: @Sendable (inout Entry) -> Void) {
         entries.withLock { entries in
-            guard var entry = entries[origin] else { return }
-            body(&entry)
             // A list of a million hosts leaves nothing behind of those that said nothing.
-            let isEmpty =
-                entry.connections == 0 && entry.transfers == 0 && entry.notBefore == nil && entry.ceiling == nil
-                && entry.usual == nil
-                && (!entry.sharing.isWorthKeeping || entries.count > Self.mostSharing)
-            entries[origin] = isEmpty ? nil : entry
+            let keepsSharing = entries.count <= Self.mostSharing
+            let isEmpty = entries.change(origin) { entry in
+                body(&entry)
+                return entry.isEmpty(unlessSharing: keepsSharing)
+            }
+            if isEmpty == true { entries.remove(origin) }
         }
     }
 
@@ -119,11 +129,11 @@ package final class HostBoard: Sendable {
     func notBefore(_ origin: HTTPURL.Origin) -> Duration? { standing(origin).notBefore }
 
     /// Somebody wants it asked now: what it said of later counts no more.
-    package func overrule(_ origin: HTTPURL.Origin) { entries.withLock { $0[origin]?.notBefore = nil } }
+    package func overrule(_ origin: HTTPURL.Origin) { entries.withLock { $0.change(origin) { $0.notBefore = nil } } }
 
     /// What decides at a host, looked up together.
     func standing(_ origin: HTTPURL.Origin) -> Standing {
-        guard let entry = entries.withLock({ $0[origin] }) else { return Standing() }
+        guard let entry = entries.withLock({ $0.value(of: origin) }) else { return Standing() }
         let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
         return Standing(
             notBefore: entry.notBefore, ceiling: ceiling, usual: entry.usual, connections: entry.connections,
@@ -142,7 +152,7 @@ package final class HostBoard: Sendable {
 
     /// How an answer over HTTP/2 looked, and what it took to begin.
     func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin, after latency: Duration = .zero) {
-        entries.withLock { $0[origin, default: Entry()].sharing.answered(answer, after: latency) }
+        entries.withLock { $0.change(origin, adding: Entry()) { $0.sharing.answered(answer, after: latency) } }
     }
 
     /// How long it still wants to be left alone; `nil` if it does not.

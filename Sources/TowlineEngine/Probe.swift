@@ -89,7 +89,8 @@ package enum Probe {
         var givesRanges = false
         if case .partial = verdict { givesRanges = true }
         return ProbeReport(
-            finalURL: plan.url, redirects: plan.chain, head: head, facts: ResponseFacts(head, url: options.url),
+            finalURL: plan.url, redirects: plan.chain, head: head,
+            facts: ResponseFacts(head, nameOfURL: SafeFileName.ofURL(options.url)),
             givesRanges: givesRanges)
     }
 }

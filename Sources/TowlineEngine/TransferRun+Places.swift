@@ -29,8 +29,7 @@ extension TransferRun {
 
     private func lookBefore(_ directory: String, _ name: String?) throws(TowlineError) -> HeldDownload? {
         let known = name.map { Place(directory: directory, name: $0) }
-        let guess = Place(
-            directory: directory, name: SafeFileName.forDownload(fields: HTTPFields(), url: options.url))
+        let guess = Place(directory: directory, name: nameOfURL)
         let begun = known == nil ? services.storage.find(source: source, inDirectory: directory) : nil
         let candidate = known ?? begun ?? guess
         if known == nil, begun == nil, services.storage.seemsVacant(guess) {

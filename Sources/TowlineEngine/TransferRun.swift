@@ -15,6 +15,8 @@ final class TransferRun {
     let source: String
     /// The same with them, which tells apart what this process is at; it is told to nobody.
     let identity: String
+    /// The file's name by the URL.
+    let nameOfURL: String
     weak var observer: (any TransferObserver)?
     var machine: TransferStateMachine
     /// Of the attempts that run.
@@ -66,8 +68,10 @@ final class TransferRun {
         limiter = RateLimiter(rate: options.rateLimit ?? 0)
         let block = Self.nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue
         let host = services.board.standing(options.url.origin)
+        let terms = TransferTerms(options)
+        nameOfURL = terms.nameOfURL
         machine = TransferStateMachine(
-            terms: TransferTerms(options), firstID: block << 32, hostCeiling: host.ceiling,
+            terms: terms, firstID: block << 32, hostCeiling: host.ceiling,
             // Found where no limit held bytes back.
             hostUsual: limiter.rate > 0 || services.limiter.rate > 0 ? nil : host.usual)
         ticker = Ticker { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }

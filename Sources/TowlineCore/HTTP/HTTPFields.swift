@@ -17,13 +17,15 @@ package struct HTTPFields: Hashable, Sendable {
 
     /// The field lines in order.
     package private(set) var lines: [Field] = []
+    /// Of which kinds the names are, a bit for each: a head is asked for twenty names, most of which no server sends.
+    private var kinds: UInt64 = 0
 
     /// No fields.
     package init() {}
 
     /// Fields from name and value pairs.
     package init(_ pairs: [(String, String)]) {
-        lines = pairs.map { Field(name: $0.0, value: $0.1) }
+        for (name, value) in pairs { append(name: name, value: value) }
     }
 
     /// Adds a line at the end.
@@ -31,7 +33,18 @@ package struct HTTPFields: Hashable, Sendable {
         // As many as most heads have.
         if lines.isEmpty { lines.reserveCapacity(12) }
         lines.append(Field(name: name, value: value))
+        kinds |= Self.kind(of: name)
     }
+
+    /// One bit for a name, the same however it is written: of its length and its first letter.
+    private static func kind(of name: String) -> UInt64 {
+        let name = name.utf8
+        let first = name.first.map(ASCII.lowercased) ?? 0
+        return 1 << UInt64(truncatingIfNeeded: (name.count &* 5 &+ Int(first)) & 63)
+    }
+
+    /// Whether there may be a line with that name.
+    private func mayHave(_ name: String) -> Bool { kinds & Self.kind(of: name) != 0 }
 
     /// Gives the last line, if there is one, another value.
     package mutating func replaceLastValue(by value: String) {
@@ -41,11 +54,13 @@ package struct HTTPFields: Hashable, Sendable {
 
     /// The values of all lines with that name, in order.
     package func values(named name: String) -> [String] {
-        lines.compactMap { HTTPFields.equalNames($0.name, name) ? $0.value : nil }
+        guard mayHave(name) else { return [] }
+        return lines.compactMap { HTTPFields.equalNames($0.name, name) ? $0.value : nil }
     }
 
     /// The value of the only line with that name; `nil` if there is none, or several that differ.
     package func value(named name: String) -> String? {
+        guard mayHave(name) else { return nil }
         var first: String?
         for line in lines where HTTPFields.equalNames(line.name, name) {
             guard let known = first else {
@@ -58,7 +73,9 @@ package struct HTTPFields: Hashable, Sendable {
     }
 
     /// Whether a line with that name is there.
-    package func has(_ name: String) -> Bool { lines.contains { HTTPFields.equalNames($0.name, name) } }
+    package func has(_ name: String) -> Bool {
+        mayHave(name) && lines.contains { HTTPFields.equalNames($0.name, name) }
+    }
 
     /// Whether two field names are the same: ASCII without case.
     package static func equalNames(_ left: String, _ right: String) -> Bool {

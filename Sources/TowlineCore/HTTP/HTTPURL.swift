@@ -26,6 +26,11 @@ package struct HTTPURL: Hashable, Sendable {
         /// The port, 1 … 65535.
         package let port: Int
 
+        /// What differs most often first.
+        package static func == (left: Origin, right: Origin) -> Bool {
+            left.port == right.port && left.host == right.host && left.scheme == right.scheme
+        }
+
         /// `https://host:port`, without the port where it is the scheme's own.
         package var description: String {
             var text = ""
@@ -53,8 +58,10 @@ package struct HTTPURL: Hashable, Sendable {
     package let origin: Origin
     /// `name` or `name:password` with percent-encoding undone; never empty.
     package let userInfo: String?
-    /// Path and query as they go out: ASCII, begins with `/`, without dot segments.
-    package let pathAndQuery: String
+    /// The full URL without user information and fragment: what the transport is given.
+    package let requestText: String
+    /// Of them the bytes before the path.
+    private let pathOffset: Int
 
     /// The scheme.
     package var scheme: Scheme { origin.scheme }
@@ -63,21 +70,19 @@ package struct HTTPURL: Hashable, Sendable {
     package var host: String { origin.host }
     /// The port, named or the scheme's own.
     package var port: Int { origin.port }
+    /// Path and query as they go out: ASCII, begins with `/`, without dot segments.
+    package var pathAndQuery: Substring {
+        requestText[requestText.utf8.index(requestText.startIndex, offsetBy: pathOffset)...]
+    }
     /// The path alone, percent-encoded.
     package var path: Substring {
-        pathAndQuery[..<(pathAndQuery.utf8.firstIndex(of: 0x3F) ?? pathAndQuery.endIndex)]
+        let all = pathAndQuery
+        return all[..<(all.utf8.firstIndex(of: 0x3F) ?? all.endIndex)]
     }
     /// The query alone without its `?`, `nil` if there is no `?`.
     package var query: Substring? {
-        pathAndQuery.utf8.firstIndex(of: 0x3F).map { pathAndQuery[pathAndQuery.utf8.index(after: $0)...] }
-    }
-
-    /// The full URL without user information and fragment: what the transport is given.
-    package var requestText: String {
-        var text = ""
-        origin.write(to: &text, beside: pathAndQuery.utf8.count)
-        text += pathAndQuery
-        return text
+        let all = pathAndQuery
+        return all.utf8.firstIndex(of: 0x3F).map { all[all.utf8.index(after: $0)...] }
     }
 
     /// The path's last component with percent-encoding undone once, or as it is where that is not UTF-8; `nil` if the
@@ -93,12 +98,25 @@ package struct HTTPURL: Hashable, Sendable {
     init(origin: Origin, userInfo: String?, pathAndQuery: String) throws(TowlineError) {
         self.origin = origin
         self.userInfo = userInfo
-        self.pathAndQuery = pathAndQuery
-        // Scheme and port have less than 32.
-        let count = origin.host.utf8.count + pathAndQuery.utf8.count
-        guard count + 32 <= Self.maximumByteCount || requestText.utf8.count <= Self.maximumByteCount else {
+        var text = ""
+        origin.write(to: &text, beside: pathAndQuery.utf8.count)
+        pathOffset = text.utf8.count
+        text += pathAndQuery
+        requestText = text
+        guard text.utf8.count <= Self.maximumByteCount else {
             let shown = TerminalSafeText.make(withoutSecrets, width: 120)
             throw TowlineError(.unusableURL, "the URL is longer than \(Self.maximumByteCount) bytes: \(shown)")
         }
+    }
+
+    /// The text has the origin in it, and in one form only.
+    package static func == (left: HTTPURL, right: HTTPURL) -> Bool {
+        left.requestText == right.requestText && left.userInfo == right.userInfo
+    }
+
+    /// As `==` compares.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(requestText)
+        hasher.combine(userInfo)
     }
 }

@@ -5,7 +5,7 @@
 package enum ResponseEvaluator {
     /// The verdict on a response.
     package static func verdict(on head: ResponseHead, to question: ResponseQuestion) -> ResponseVerdict {
-        let facts = ResponseFacts(head, url: question.source)
+        let facts = ResponseFacts(head, nameOfURL: question.nameOfURL)
         if let broken = brokenFraming(facts, question) { return .permanent(broken) }
         switch facts.status {
         case 200: return judgeWhole(facts, question)

@@ -27,8 +27,8 @@ package struct ResponseFacts: Hashable, Sendable {
     /// `Retry-After`, relative.
     package let retryAfter: Duration?
 
-    /// Parses a head. `url` is the download's first URL: it gives the name where the server gives none.
-    package init(_ head: ResponseHead, url: HTTPURL) {
+    /// Parses a head. `nameOfURL` is the name where the server gives none (`SafeFileName.ofURL`).
+    package init(_ head: ResponseHead, nameOfURL: String) {
         let fields = head.fields
         status = head.status
         contentLength = ContentLength.parse(fields)
@@ -41,7 +41,7 @@ package struct ResponseFacts: Hashable, Sendable {
         isChunked = fields.has("Transfer-Encoding")
         wholeDigests = DigestFields.wholeFile(head)
         contentDigests = DigestFields.content(head)
-        fileName = SafeFileName.forDownload(fields: fields, url: url)
+        fileName = SafeFileName.suggested(by: fields) ?? nameOfURL
         location = fields.value(named: "Location")
         retryAfter = RetryAfter.delay(fields)
         representation = Representation(
@@ -70,6 +70,9 @@ package struct ResponseFacts: Hashable, Sendable {
 
     private static func mediaType(_ fields: HTTPFields) -> String? {
         guard let value = fields.values(named: "Content-Type").first else { return nil }
+        // Most come as they are kept.
+        let isPlain = value.utf8.allSatisfy { $0 != 0x3B && $0 != 0x20 && $0 != 0x09 && $0 == ASCII.lowercased($0) }
+        if isPlain, (1...127).contains(value.utf8.count) { return value }
         let lowered = value.utf8.prefix { $0 != 0x3B }.compactMap { byte in
             byte == 0x20 || byte == 0x09 ? nil : ASCII.lowercased(byte)
         }

@@ -51,13 +51,16 @@ package struct ResponseQuestion: Hashable, Sendable {
     package var asksMirror = false
     /// Whether the caller's user and password, or a token, went along.
     package var sendsUser = false
-    /// The download's first URL: it gives the name.
+    /// The download's first URL.
     package var source: HTTPURL
+    /// The name that it gives, for where the server gives none.
+    package var nameOfURL: String
 
     /// Makes a question.
     package init(
         asked: Asked, rung: Rung, known: Representation?, holdsAllBeforeAsked: Bool = false,
-        workedBefore: Bool = false, expectsWebPage: Bool = false, source: HTTPURL
+        workedBefore: Bool = false, expectsWebPage: Bool = false, source: HTTPURL,
+        nameOfURL: String? = nil
     ) {
         self.asked = asked
         self.rung = rung
@@ -66,6 +69,7 @@ package struct ResponseQuestion: Hashable, Sendable {
         self.workedBefore = workedBefore
         self.expectsWebPage = expectsWebPage
         self.source = source
+        self.nameOfURL = nameOfURL ?? SafeFileName.ofURL(source)
     }
 }
 

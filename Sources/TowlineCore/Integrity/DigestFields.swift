@@ -33,6 +33,7 @@ package enum DigestFields {
     }
 
     private static func sorted(_ checksums: [Checksum]) -> [Checksum] {
+        guard checksums.count > 1 else { return checksums }
         var seen: Set<Checksum> = []
         return checksums.filter { seen.insert($0).inserted }
             .enumerated()
@@ -47,7 +48,9 @@ package enum DigestFields {
 
     /// The keys of RFC 9530 §7.2. Its `crc32c` is left out: how its four bytes are written is not said.
     private static func structured(_ name: String, _ fields: HTTPFields) -> [Checksum] {
-        let members = ByteSequenceDictionary(lines: fields.values(named: name))?.members ?? []
+        let lines = fields.values(named: name)
+        guard !lines.isEmpty else { return [] }
+        let members = ByteSequenceDictionary(lines: lines)?.members ?? []
         return members.compactMap { member in
             let algorithm: Checksum.Algorithm? =
                 switch member.key {
@@ -93,14 +96,15 @@ package enum DigestFields {
     private static func amazonChecksums(_ fields: HTTPFields) -> [Checksum] {
         let types = fields.values(named: "x-amz-checksum-type")
         guard types.allSatisfy({ HTTPFields.equalNames($0, "FULL_OBJECT") }) else { return [] }
-        let algorithms: [(String, Checksum.Algorithm)] = [
-            ("x-amz-checksum-sha512", .sha512), ("x-amz-checksum-sha256", .sha256), ("x-amz-checksum-sha1", .sha1),
-            ("x-amz-checksum-md5", .md5), ("x-amz-checksum-crc32c", .crc32c),
-        ]
-        return algorithms.compactMap { name, algorithm in
+        return amazonFields.compactMap { name, algorithm in
             fields.value(named: name).flatMap { base64($0[...], algorithm) }
         }
     }
+
+    private static let amazonFields: [(String, Checksum.Algorithm)] = [
+        ("x-amz-checksum-sha512", .sha512), ("x-amz-checksum-sha256", .sha256), ("x-amz-checksum-sha1", .sha1),
+        ("x-amz-checksum-md5", .md5), ("x-amz-checksum-crc32c", .crc32c),
+    ]
 
     private static func contentMD5(_ fields: HTTPFields) -> [Checksum] {
         fields.value(named: "Content-MD5").flatMap { base64($0[...], .md5) }.map { [$0] } ?? []
@@ -111,8 +115,10 @@ package enum DigestFields {
     private static func list(
         _ fieldName: String, _ fields: HTTPFields, _ checksum: (String, Substring) -> Checksum?
     ) -> [Checksum] {
+        let lines = fields.values(named: fieldName)
+        guard !lines.isEmpty else { return [] }
         var found: [Checksum.Algorithm: Set<Checksum>] = [:]
-        for member in fields.values(named: fieldName).flatMap({ $0.split(separator: ",") }) {
+        for member in lines.flatMap({ $0.split(separator: ",") }) {
             let member = member.drop { $0 == " " || $0 == "\t" }
             guard let equals = member.firstIndex(of: "=") else { continue }
             var value = member[member.index(after: equals)...]

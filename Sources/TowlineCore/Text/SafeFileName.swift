@@ -52,7 +52,7 @@ package enum SafeFileName {
             }
         }
         // The names of devices have three or four; our own endings begin with `tow`.
-        guard stem != 3, stem != 4 || ASCII.isDigit(first) else { return false }
+        guard ASCII.isDigit(first) || stem != 3 && stem != 4 else { return false }
         guard let dot else { return true }
         let ending = bytes[bytes.index(after: dot)...]
         return !ending.isEmpty && !ending.prefix(3).elementsEqual("tow".utf8) { ASCII.lowercased($0) == $1 }
@@ -60,8 +60,14 @@ package enum SafeFileName {
 
     /// The name for a download: from `Content-Disposition`, else from the URL's last path component, else `download`.
     package static func forDownload(fields: HTTPFields, url: HTTPURL) -> String {
-        ContentDisposition.fileName(fields).flatMap(make) ?? url.lastPathComponent.flatMap(make) ?? "download"
+        suggested(by: fields) ?? ofURL(url)
     }
+
+    /// What `Content-Disposition` suggests, made safe; `nil` if it is no name.
+    static func suggested(by fields: HTTPFields) -> String? { ContentDisposition.fileName(fields).flatMap(make) }
+
+    /// The name that a URL gives: its last path component, made safe, or `download`.
+    package static func ofURL(_ url: HTTPURL) -> String { url.lastPathComponent.flatMap(make) ?? "download" }
 
     /// Controls, line separators, and what shows nothing or turns the direction of what follows.
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {

@@ -10,6 +10,8 @@ package enum SourceID: Hashable, Sendable {
 struct FileSource: Sendable {
     /// As the user named it.
     let url: HTTPURL
+    /// The file's name by that URL.
+    let nameOfURL: String
     /// Where it led.
     var resolved: HTTPURL
     /// It is not asked before; the primary's is the transfer's own.
@@ -47,8 +49,9 @@ struct FileSource: Sendable {
         case unknown
     }
 
-    init(_ url: HTTPURL) {
+    init(_ url: HTTPURL, nameOfURL: String? = nil) {
         self.url = url
+        self.nameOfURL = nameOfURL ?? SafeFileName.ofURL(url)
         resolved = url
     }
 

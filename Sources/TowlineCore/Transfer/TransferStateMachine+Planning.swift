@@ -303,23 +303,18 @@ extension TransferStateMachine {
             workedBefore: isConfirmed,
             expectsWebPage: representation?.mediaType == "text/html"
                 || representation?.mediaType == "application/xhtml+xml",
-            source: self[source].url)
+            source: self[source].url, nameOfURL: self[source].nameOfURL)
         question.asksMirror = source != .primary
         question.sendsUser = terms.hasUser && isOurs
         return question
     }
 
     private func fields(_ question: ResponseQuestion, isOurs: Bool) -> HTTPFields {
-        var fields = HTTPFields()
         let own = isOurs ? terms.userFields : HTTPFields()
-        func add(_ name: String, _ value: String) {
-            if !own.has(name) { fields.append(name: name, value: value) }
+        if own.lines.isEmpty, !tally.isConfirming, question.asked == .from(0), question.rung != .ifRange {
+            return Self.fieldsFromStart
         }
-        add("User-Agent", "towline/\(TowlineVersion.text)")
-        add("Accept", "*/*")
-        // Ranges count coded bytes (RFC 9110 §14.1.2): only the identity coding can be joined.
-        fields.append(name: "Accept-Encoding", value: "identity")
-        add("Want-Repr-Digest", "sha-256=10, sha-512=3")
+        var fields = own.lines.isEmpty ? Self.usualFields : Self.usualFields(besides: own)
         if tally.isConfirming { fields.append(name: "Cache-Control", value: "no-cache") }
         switch question.asked {
         case .whole: break
@@ -335,6 +330,29 @@ extension TransferStateMachine {
         }
         return fields
     }
+
+    /// What every request says, unless the user says something else there.
+    private static func usualFields(besides own: HTTPFields) -> HTTPFields {
+        var fields = HTTPFields()
+        func add(_ name: String, _ value: String) {
+            if !own.has(name) { fields.append(name: name, value: value) }
+        }
+        add("User-Agent", "towline/\(TowlineVersion.text)")
+        add("Accept", "*/*")
+        // Ranges count coded bytes (RFC 9110 §14.1.2): only the identity coding can be joined.
+        fields.append(name: "Accept-Encoding", value: "identity")
+        add("Want-Repr-Digest", "sha-256=10, sha-512=3")
+        return fields
+    }
+
+    private static let usualFields = usualFields(besides: HTTPFields())
+
+    /// Those of nearly every small file, made once for all.
+    private static let fieldsFromStart = {
+        var fields = usualFields
+        fields.append(name: "Range", value: "bytes=0-")
+        return fields
+    }()
 
     /// Fields that decide what bytes come back: not the user's to set.
     package static let reservedFields = [

@@ -147,7 +147,7 @@ package struct TransferStateMachine: Sendable {
         self.terms = terms
         nextID = firstID
         resolved = terms.source
-        primary = FileSource(terms.source)
+        primary = FileSource(terms.source, nameOfURL: terms.nameOfURL)
         mirrors = terms.mirrors.map { FileSource($0) }
         isSingle = terms.sequential || terms.isStream
         budget = ConnectionBudget(

@@ -1,7 +1,9 @@
 /// What a transfer must keep to: the part of the user's wishes that decisions depend on.
 package struct TransferTerms: Hashable, Sendable {
     /// The URL the user gave.
-    package var source: HTTPURL
+    package let source: HTTPURL
+    /// The name that the URL gives the file.
+    package let nameOfURL: String
     /// Connections asked for; `nil`: find out.
     package var connections: Int?
     /// One connection, first byte to last.
@@ -30,7 +32,10 @@ package struct TransferTerms: Hashable, Sendable {
     package var hasUser = false
 
     /// Defaults for a URL.
-    package init(source: HTTPURL) { self.source = source }
+    package init(source: HTTPURL) {
+        self.source = source
+        nameOfURL = SafeFileName.ofURL(source)
+    }
 }
 
 /// What an earlier transfer left on disk.
