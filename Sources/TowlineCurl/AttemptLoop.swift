@@ -115,7 +115,7 @@ final class AttemptLoop {
     }
 
     private func fieldList(_ fields: HTTPFields) throws(TransportFailure) -> FieldList {
-        if let lastFields, lastFields.fields == fields { return lastFields }
+        if let lastFields, lastFields.fields.isSameOnWire(as: fields) { return lastFields }
         let list = try FieldList(fields)
         lastFields = list
         return list

@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import TowlineCore
 import TowlineCurl
@@ -162,6 +163,26 @@ extension CurlTransportTests {
             #expect(EntityTag(fieldValue: value) != nil)
             let second = await run(.make(server.url(), [("If-Range", value)]))
             #expect(second.body == Array("equal".utf8))
+        }
+
+        /// Swift's `==` takes both spellings for one text; on the wire they are two.
+        @Test("Fields that differ in their bytes alone are sent each as it is, one request after the other")
+        func equalTextOtherBytes() async {
+            let values = ["\"\u{E9}\"", "\"e\u{301}\"", "\"e\u{301}\"", "\"\u{E9}\""]
+            let sent = Mutex<[[UInt8]]>([])
+            let server = ScriptedServer { connection, _ in
+                let lines = connection.readHeadBytes().split(separator: 0x0A)
+                let line = lines.first { $0.starts(with: "If-Range: ".utf8) } ?? []
+                sent.withLock { $0.append(line.dropFirst("If-Range: ".utf8.count).dropLast()) }
+                connection.send(response("", fields: "Connection: close\r\n"))
+            }
+            defer { server.close() }
+            let transport = CurlTransport()
+            for value in values {
+                let record = await run(.make(server.url(), [("If-Range", value)]), on: transport)
+                #expect(record.heads.first?.status == 200)
+            }
+            #expect(sent.withLock { $0 } == values.map { Array($0.utf8) })
         }
 
         @Test("Redirects and coded bodies come as they are")

@@ -180,3 +180,59 @@ struct BoardTests {
         #expect(board.admit(host, limit: 2) && !board.admit(host, limit: 2))
     }
 }
+
+@Suite("Something for each of many origins")
+struct OriginTableTests {
+    private func origins(_ count: Int) throws -> [HTTPURL.Origin] {
+        try (0..<count).map { try HTTPURL(parsing: "http://h\($0).example/").origin }
+    }
+
+    @Test("nothing is there before it is added, and a change without an addition adds nothing")
+    func adding() throws {
+        let host = try origins(1)[0]
+        var table = OriginTable<Int>()
+        #expect(table.value(of: host) == nil && table.count == 0)
+        #expect(table.change(host) { $0 += 1 } == nil)
+        #expect(table.count == 0)
+        #expect(
+            table.change(host, adding: 4) { value -> Int in
+                value += 1; return value
+            } == 5)
+        #expect(
+            table.change(host, adding: 4) { value -> Int in
+                value += 1; return value
+            } == 6, "what is there stays")
+        #expect(table.value(of: host) == 6 && table.count == 1)
+    }
+
+    /// Against a dictionary: the row that takes a removed one's place, the row asked for last, the last row.
+    @Test("it holds what a dictionary holds after any five steps: asked, changed, added, removed")
+    func likeDictionary() throws {
+        let hosts = try origins(3)
+        let choices = 4 * hosts.count
+        for sequence in 0..<(choices * choices * choices * choices * choices) {
+            var table = OriginTable<Int>()
+            var model: [HTTPURL.Origin: Int] = [:]
+            var rest = sequence
+            for step in 1...5 {
+                let host = hosts[rest % choices / 4]
+                switch rest % 4 {
+                case 0: try #require(table.value(of: host) == model[host])
+                case 1:
+                    table.change(host) { $0 += step }
+                    model[host].map { model[host] = $0 + step }
+                case 2:
+                    table.change(host, adding: 100) { $0 += step }
+                    model[host, default: 100] += step
+                default:
+                    table.remove(host)
+                    model[host] = nil
+                }
+                rest /= choices
+            }
+            let held = Dictionary(uniqueKeysWithValues: table.all.map { ($0.origin, $0.value) })
+            try #require(held == model && table.count == model.count, "steps \(sequence)")
+            for host in hosts { try #require(table.value(of: host) == model[host], "steps \(sequence)") }
+        }
+    }
+}

@@ -77,6 +77,13 @@ package struct HTTPFields: Hashable, Sendable {
         mayHave(name) && lines.contains { HTTPFields.equalNames($0.name, name) }
     }
 
+    /// Whether both are sent as the same bytes. `==` does not say it: it takes two spellings of "é" for one text.
+    package func isSameOnWire(as other: HTTPFields) -> Bool {
+        lines.elementsEqual(other.lines) {
+            $0.name.utf8.elementsEqual($1.name.utf8) && $0.value.utf8.elementsEqual($1.value.utf8)
+        }
+    }
+
     /// Whether two field names are the same: ASCII without case.
     package static func equalNames(_ left: String, _ right: String) -> Bool {
         guard left.utf8.count == right.utf8.count else { return false }

@@ -98,7 +98,7 @@ private struct World {
             : others.contains(where: \.isWell) && (othersAreRight || hasChecksum && others.contains(where: \.isSteady))
         let (connections, checksum) = (1 + random.below(6), hasChecksum)
         script = try TransferScript { terms in
-            if let url = try? HTTPURL(parsing: "https://s0.example/f") { terms.source = url }
+            if let url = try? HTTPURL(parsing: "https://s0.example/f") { terms = TransferTerms(source: url) }
             terms.mirrors = (1..<max(1, count)).compactMap { try? HTTPURL(parsing: "https://s\($0).example/f") }
             terms.connections = connections
             terms.retry = RetryPolicy(maxTries: 40)

@@ -137,3 +137,55 @@ struct FieldValidationTests {
         #expect(error?.message.utf8.contains { ASCII.isControl($0) } == false)
     }
 }
+
+@Suite("Fields by name")
+struct FieldNameTests {
+    private let names = ["Content-Length", "Content-Range", "ETag", "Last-Modified", "X", "", "\u{E9}t\u{E9}"]
+
+    @Test("A name is found however it is written, and no other is")
+    func anyCase() {
+        for name in names {
+            let fields = HTTPFields([(name, "1")])
+            for written in [name, name.uppercased(), name.lowercased()] where written.utf8.allSatisfy({ $0 < 0x80 }) {
+                #expect(fields.has(written) && fields.value(named: written) == "1", "\(written)")
+                #expect(fields.values(named: written) == ["1"])
+            }
+            for other in names where other != name {
+                #expect(!fields.has(other) && fields.value(named: other) == nil && fields.values(named: other) == [])
+            }
+        }
+    }
+
+    @Test("Names of one length that begin alike are told apart")
+    func alike() {
+        let fields = HTTPFields([("X-Aab", "1"), ("x-aac", "2"), ("X-AAB", "3")])
+        #expect(fields.values(named: "x-aab") == ["1", "3"])
+        #expect(fields.value(named: "x-aab") == nil, "two lines that differ")
+        #expect(fields.value(named: "X-Aac") == "2")
+        #expect(!fields.has("X-Aad") && fields.value(named: "X-Aad") == nil)
+    }
+
+    @Test("A line that is continued keeps its name")
+    func lastValue() {
+        var fields = HTTPFields()
+        fields.replaceLastValue(by: "0")
+        #expect(fields == HTTPFields())
+        fields.append(name: "A", value: "1")
+        fields.append(name: "B", value: "2")
+        fields.replaceLastValue(by: "2 3")
+        #expect(fields == HTTPFields([("A", "1"), ("B", "2 3")]))
+        #expect(fields.value(named: "b") == "2 3" && fields.value(named: "a") == "1")
+    }
+
+    @Test("Whether fields are sent as the same bytes is not whether Swift calls their text equal")
+    func sameBytes() {
+        let composed = HTTPFields([("If-Range", "\"\u{E9}\"")])
+        let decomposed = HTTPFields([("If-Range", "\"e\u{301}\"")])
+        #expect(composed == decomposed, "equal as text, which is the trap")
+        #expect(!composed.isSameOnWire(as: decomposed))
+        #expect(composed.isSameOnWire(as: composed) && HTTPFields().isSameOnWire(as: HTTPFields()))
+        #expect(!composed.isSameOnWire(as: HTTPFields()))
+        #expect(!composed.isSameOnWire(as: HTTPFields([("if-range", "\"\u{E9}\"")])))
+        #expect(!composed.isSameOnWire(as: HTTPFields([("If-Range", "\"\u{E9}\""), ("A", "1")])))
+    }
+}
