@@ -80,8 +80,15 @@ package struct HTTPFields: Hashable, Sendable {
     /// Whether both are sent as the same bytes. `==` does not say it: it takes two spellings of "é" for one text.
     package func isSameOnWire(as other: HTTPFields) -> Bool {
         lines.elementsEqual(other.lines) {
-            $0.name.utf8.elementsEqual($1.name.utf8) && $0.value.utf8.elementsEqual($1.value.utf8)
+            HTTPFields.sameBytes($0.name, $1.name) && HTTPFields.sameBytes($0.value, $1.value)
         }
+    }
+
+    private static func sameBytes(_ left: String, _ right: String) -> Bool {
+        guard left.utf8.count == right.utf8.count else { return false }
+        return left.utf8.withContiguousStorageIfAvailable { left in
+            right.utf8.withContiguousStorageIfAvailable { right in left.elementsEqual(right) }
+        }.flatMap(\.self) ?? left.utf8.elementsEqual(right.utf8)
     }
 
     /// Whether two field names are the same: ASCII without case.
