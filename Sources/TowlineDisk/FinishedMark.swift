@@ -74,6 +74,21 @@ struct FinishedMark: Equatable, Sendable {
     /// Whether the file came from there.
     func isOf(_ source: String) -> Bool { sourceDigest == FinishedMark.digest(source) }
 
+    /// Gives a file the server's date, if there is one, and the mark.
+    static func put(
+        on file: Descriptor, source: String, length: Int64, modified date: Int64?, under boot: BootIdentity?
+    ) throws(TowlineError) {
+        if let date {
+            let syscall = file.syscall
+            let code = try file.call { syscall.setModified($0, date) }
+            guard code >= 0 else { throw .dating(file.path, -code) }
+        }
+        // A file system that keeps attributes keeps whole seconds, of dates until 2038 at least; others it brings nearer.
+        var modified = date ?? -1
+        if !(0...Int64(Int32.max)).contains(modified) { modified = try file.status().modifiedSeconds }
+        FinishedMark(source: source, length: length, modified: modified, under: boot).store(in: file)
+    }
+
     /// Stores the mark. File systems without attributes, or without room for them, do without.
     func store(in file: Descriptor) {
         var bytes: [UInt8] = []

@@ -68,17 +68,9 @@ extension PartFile {
             throw TowlineError(.diskFailure, "\(file.path) is not whole; run again to fetch what is missing")
         }
         if length > terms.length { try file.truncate(to: terms.length) }
-        if let modified = terms.modified {
-            let syscall = file.syscall
-            let code = try file.call { syscall.setModified($0, modified) }
-            guard code >= 0 else { throw .dating(file.path, -code) }
-        }
-        // A file system that keeps attributes keeps whole seconds, of dates until 2038 at least; others it brings nearer.
-        var modified = terms.modified ?? -1
-        if !(0...Int64(Int32.max)).contains(modified) { modified = try file.status().modifiedSeconds }
-        FinishedMark(
-            source: source, length: terms.length, modified: modified, under: terms.durable ? nil : folder.boot(boot)
-        ).store(in: file)
+        try FinishedMark.put(
+            on: file, source: source, length: terms.length, modified: terms.modified,
+            under: terms.durable ? nil : folder.boot(boot))
     }
 
     /// - Returns: the name; `nil` if something is there and is to be left.

@@ -342,6 +342,13 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return Int64(gathered.count) == responseEnd
     }
 
+    /// The bytes of an answer that was delivered. Asked by whom that was reported to; what it gets is let go of before
+    /// `release`.
+    var held: [UInt8] { gathered }
+
+    /// Nobody wants those bytes any more.
+    func release() { buffers.give(&gathered) }
+
     /// How an answer that was delivered, or has arrived, ended, once its bytes are where `attach` says; without a place they are dropped. Called
     /// once, by whom `delivered` was reported to: the transport is done with this attempt.
     func conclude() -> AttemptResult { conclude(deliveredEnd) }

@@ -100,7 +100,7 @@ package final class BatchRunner: Sendable {
         _ item: BatchRoster.Item, _ slot: BatchSlots.Slot, of entry: Int
     ) async -> Result<CompletedTransfer, TowlineError> {
         let relay = BatchRelay(number: item.number, observer: observer, slot: slot)
-        let transfer = TransferRun(options: item.download, services: services, observer: relay)
+        let transfer = SmallFileRun(options: item.download, services: services, observer: relay)
         roster.reach(entry, by: transfer.mailbox)
         if isStopped.load(ordering: .relaxed) { transfer.mailbox.post(.stop(.close)) }
         observer.started(item.number, item.download)

@@ -20,8 +20,7 @@ extension TransferRun {
 
     private func checkFields() throws(TowlineError) {
         for line in options.userFields.lines {
-            let isReserved = TransferStateMachine.reservedFields.contains { HTTPFields.equalNames($0, line.name) }
-            guard isReserved else { continue }
+            guard RequestTerms.isReserved(line.name) else { continue }
             throw TowlineError(
                 .unusableHeader, "the header \(line.name) decides which bytes come; it is set by towline alone")
         }

@@ -6,8 +6,7 @@ extension TransferRun {
     /// those that do not apart.
     var mayShareConnections: Bool {
         !machine.needsOwnConnection && limiter.rate == 0 && services.limiter.rate == 0
-            && options.connection.httpProtocol == .automatic
-            && options.connection.cookieFile == nil
+            && options.connection.mayShareConnections
     }
 
     /// Whether it may have connections of its own to the host. Asked for when it has none and will not share.
@@ -37,4 +36,9 @@ extension TransferRun {
         services.board.left(admission)
         self.admission = nil
     }
+}
+
+extension ConnectionOptions {
+    /// Whether streams of one connection can be had, and may be.
+    var mayShareConnections: Bool { httpProtocol == .automatic && cookieFile == nil }
 }

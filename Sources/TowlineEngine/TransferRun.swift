@@ -50,13 +50,28 @@ final class TransferRun {
     var lastIntact = MonotonicClock.now
     var readers = ReaderList()
     let limiter: RateLimiter
-    let mailbox = TransferMailbox()
+    let mailbox: TransferMailbox
+    /// The request that was sent before there was this, until it is taken over.
+    var headStart: HeadStart?
     /// Makes it look at itself, once it has lasted for a moment.
     private let ticker: Ticker
     private static let nextBlock = Atomic<UInt64>(1)
 
+    /// The name of the first attempt of another transfer; those of its next ones follow.
+    static func firstID() -> AttemptID { AttemptID(nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue << 32) }
+
     /// Prepares a transfer; nothing happens before `run`.
-    init(options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?) {
+    ///
+    /// - Parameters:
+    ///   - mailbox: where it is reached.
+    ///   - headStart: its first request, if that is under way.
+    init(
+        options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?,
+        mailbox: TransferMailbox = TransferMailbox(), headStart: HeadStart? = nil
+    ) {
+        self.mailbox = mailbox
+        self.headStart = headStart
+        admission = headStart?.admission
         var options = options
         if options.connection.user == nil { options.connection.user = options.url.userInfo }
         self.options = options
@@ -66,12 +81,11 @@ final class TransferRun {
         identity = options.url.query == nil ? source : options.url.requestText
         self.observer = observer
         limiter = RateLimiter(rate: options.rateLimit ?? 0)
-        let block = Self.nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue
         let host = services.board.standing(options.url.origin)
         let terms = TransferTerms(options)
         nameOfURL = terms.nameOfURL
         machine = TransferStateMachine(
-            terms: terms, firstID: block << 32, hostCeiling: host.ceiling,
+            terms: terms, firstID: (headStart?.writer.plan.id ?? Self.firstID()).value, hostCeiling: host.ceiling,
             // Found where no limit held bytes back.
             hostUsual: limiter.rate > 0 || services.limiter.rate > 0 ? nil : host.usual)
         ticker = Ticker { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
@@ -84,10 +98,14 @@ final class TransferRun {
 
     /// Runs to the end, and does not heed that its task is cancelled. See `TransferRunner.run`.
     nonisolated(nonsending) func run() async throws(TowlineError) -> CompletedTransfer {
+        var events = headStart?.events ?? []
         do throws(TowlineError) {
             try perform(begin())
             takeTurn()
+            abandonHeadStart()
         } catch {
+            abandonHeadStart()
+            giveUpAdmission()
             mailbox.close()
             close()
             readers.end()
@@ -102,11 +120,13 @@ final class TransferRun {
             giveUpAdmission()
         }
         while ending == nil {
-            for event in await mailbox.take() {
+            if events.isEmpty { events = await mailbox.take() }
+            for event in events {
                 handle(event)
                 if let terms = publishing.take() { await publishNow(terms) }
                 if ending != nil { break }
             }
+            events = []
         }
         mailbox.close()
         await lastCheckpoint()

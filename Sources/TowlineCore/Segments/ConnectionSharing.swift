@@ -12,4 +12,10 @@ package enum ConnectionSharing: Hashable, Sendable {
     package static let connections = 11
     /// And so many streams each has then.
     package static let streams = 24
+
+    /// What becomes of it where a host has shown to allow few connections, or has many already: it gets no more for that.
+    package func limited(ceiling: Int?, connections: Int) -> ConnectionSharing {
+        let isLimited = ceiling != nil || connections > ConnectionBudget.most
+        return self == .several && isLimited ? .one : self
+    }
 }

@@ -197,9 +197,7 @@ extension TransferStateMachine {
     /// Whether the next request has its connection to itself.
     private func sharing(_ context: TransferContext) -> ConnectionSharing {
         guard beginsAnew, !needsOwnConnection, !isSingle else { return .none }
-        // Who has shown to allow few connections, or has many already, gets no more of them for that.
-        let isLimited = context.hostCeiling != nil || context.hostConnections > ConnectionBudget.most
-        return context.sharing == .several && isLimited ? .one : context.sharing
+        return context.sharing.limited(ceiling: context.hostCeiling, connections: context.hostConnections)
     }
 
     /// Nothing runs: ask for the first gap, or for the file as if for the first time.
@@ -310,53 +308,9 @@ extension TransferStateMachine {
     }
 
     private func fields(_ question: ResponseQuestion, isOurs: Bool) -> HTTPFields {
-        let own = isOurs ? terms.userFields : HTTPFields()
-        if own.lines.isEmpty, !tally.isConfirming, question.asked == .from(0), question.rung != .ifRange {
-            return Self.fieldsFromStart
-        }
-        var fields = own.lines.isEmpty ? Self.usualFields : Self.usualFields(besides: own)
-        if tally.isConfirming { fields.append(name: "Cache-Control", value: "no-cache") }
-        switch question.asked {
-        case .whole: break
-        case .from(let lower): fields.append(name: "Range", value: "bytes=\(lower)-")
-        case .range(let range):
-            fields.append(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
-        }
-        if question.rung == .ifRange, case .strong(let value) = representation?.validator {
-            fields.append(name: "If-Range", value: value)
-        }
-        for line in own.lines where !Self.reservedFields.contains(where: { HTTPFields.equalNames($0, line.name) }) {
-            fields.append(name: line.name, value: line.value)
-        }
-        return fields
+        let proof: String? =
+            if question.rung == .ifRange, case .strong(let value) = representation?.validator { value } else { nil }
+        return RequestTerms.fields(
+            question.asked, own: isOurs ? terms.userFields : HTTPFields(), confirms: tally.isConfirming, proof: proof)
     }
-
-    /// What every request says, unless the user says something else there.
-    private static func usualFields(besides own: HTTPFields) -> HTTPFields {
-        var fields = HTTPFields()
-        func add(_ name: String, _ value: String) {
-            if !own.has(name) { fields.append(name: name, value: value) }
-        }
-        add("User-Agent", "towline/\(TowlineVersion.text)")
-        add("Accept", "*/*")
-        // Ranges count coded bytes (RFC 9110 §14.1.2): only the identity coding can be joined.
-        fields.append(name: "Accept-Encoding", value: "identity")
-        add("Want-Repr-Digest", "sha-256=10, sha-512=3")
-        return fields
-    }
-
-    private static let usualFields = usualFields(besides: HTTPFields())
-
-    /// Those of nearly every small file, made once for all.
-    private static let fieldsFromStart = {
-        var fields = usualFields
-        fields.append(name: "Range", value: "bytes=0-")
-        return fields
-    }()
-
-    /// Fields that decide what bytes come back: not the user's to set.
-    package static let reservedFields = [
-        "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
-        "Accept-Encoding", "Host", "Content-Length", "Transfer-Encoding", "TE", "Connection",
-    ]
 }

@@ -25,6 +25,14 @@ package protocol Storage: AnyObject, Sendable {
     /// Throws `diskFull` before the first byte if the file cannot fit.
     func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart
 
+    /// Makes a file of which all bytes are at hand, whole and under its name at once, where nothing has that name; durable, if
+    /// that is asked for. A crash leaves the file or nothing.
+    ///
+    /// - Returns: `nil` if that cannot be: something may be at the place, the file system does not allow it, or a step
+    ///   failed. Nothing has changed then; `survey`, `create` and `Sink.publish` find out why.
+    /// - Throws: if the file is there, whole and durable, and only its name may not outlive a power loss.
+    func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> PublishedFile?
+
     /// Creates the next generation and takes the place of `old`, which is closed and removed: new bytes never go
     /// into a file that old marks describe. A crash leaves the old, the new, or neither — never a mixture.
     func replace(_ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError)
@@ -38,6 +46,31 @@ package protocol Storage: AnyObject, Sendable {
 
     /// Something that hashes passing bytes and compares with `checksum`.
     func hasher(for checksum: Checksum) -> any ContentHasher
+}
+
+extension Storage {
+    /// Nothing is.
+    package func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> PublishedFile? { nil }
+}
+
+/// All of a small file.
+package struct SmallFile: Sendable {
+    /// Its bytes, `CreateTerms.mostAtHand` at most.
+    package let bytes: [UInt8]
+    /// Where it came from: `DownloadRecord.source`.
+    package let source: String
+    /// The server's modification time for it, seconds since 1970.
+    package let modified: Int64?
+    /// Wait until it is on stable storage.
+    package let durable: Bool
+
+    /// Makes one.
+    package init(bytes: [UInt8], source: String, modified: Int64?, durable: Bool) {
+        self.bytes = bytes
+        self.source = source
+        self.modified = modified
+        self.durable = durable
+    }
 }
 
 /// A directory and a name in it.

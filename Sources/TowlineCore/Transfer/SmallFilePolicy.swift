@@ -1,0 +1,34 @@
+/// A transfer of what may be a small file, as long as it is one request: what it asks, and which answer is the whole of it.
+///
+/// Of thousands of small files each is one request, one answer and one file. For that no `TransferStateMachine` is needed,
+/// which would decide the same in six steps. Any other answer is one's: it begins as if it had asked itself.
+package enum SmallFilePolicy {
+    /// The request with which a `TransferStateMachine` begins that holds nothing and has neither mirrors nor a stream.
+    package static func plan(_ terms: TransferTerms, id: AttemptID, sharing: ConnectionSharing) -> AttemptPlan {
+        var question = ResponseQuestion(
+            asked: sharing == .none ? .from(0) : .range(RequestTerms.smallFile), rung: .nothingToJoin, known: nil,
+            holdsAllBeforeAsked: true, source: terms.source, nameOfURL: terms.nameOfURL)
+        question.sendsUser = terms.hasUser
+        return AttemptPlan(
+            id: id, url: terms.source, fields: RequestTerms.fields(question.asked, own: terms.userFields),
+            sendsCredentials: true, question: question, lease: ByteRange(0, .max), overlap: 0, joinsDirectly: false,
+            chain: [], isConfirmation: false, isRace: false, sharing: sharing)
+    }
+
+    /// What an answer says of a file that is published as soon as all of its bytes are there; `nil` if there is more to decide:
+    /// an empty file, a coded one, one with a checksum that is to be compared first.
+    package static func file(in verdict: ResponseVerdict) -> ResponseFacts? {
+        let facts: ResponseFacts
+        switch verdict {
+        case .partial(let range, let partial):
+            guard range.lowerBound == 0, range.upperBound == partial.representation.completeLength else { return nil }
+            facts = partial
+        case .whole(let whole): facts = whole
+        default: return nil
+        }
+        guard let length = facts.representation.completeLength, (1...SharingPolicy.smallLimit).contains(length),
+            facts.contentCoding == nil, facts.wholeDigests.isEmpty, facts.contentDigests.isEmpty
+        else { return nil }
+        return facts
+    }
+}
