@@ -4,28 +4,31 @@ import Synchronization
 /// What a batch is at. A list may name one download twice: the same URL to the same place is the same download, so the
 /// second waits for the first and finds the file, instead of being refused its place.
 final class BatchRoster: Sendable {
-    /// An entry of the list, in its turn.
-    struct Item: Sendable {
+    /// An entry of the list, in its turn. Options take half a KiB: they are handed around by reference.
+    final class Item: Sendable {
         let number: Int
-        let download: DownloadOptions
+        let options: DownloadOptions
+
+        init(number: Int, options: DownloadOptions) {
+            self.number = number
+            self.options = options
+        }
+    }
+
+    /// An entry that waits for the one that is the same download.
+    struct Repeat: Sendable {
+        let item: Item
         /// Its place in the batch, if it keeps that while it waits.
         var slot: BatchSlots.Slot?
     }
 
-    /// An entry that runs. What is asked of all of them stands in front: options take half a KiB.
+    /// An entry that runs.
     private struct Running {
-        let number: Int
+        let item: Item
         let hash: Int
-        let entry: Entry
-    }
-
-    private final class Entry {
-        let download: DownloadOptions
         var mailbox: TransferMailbox?
         /// The same once more, in the list's order.
-        var repeats: [Item] = []
-
-        init(_ download: DownloadOptions) { self.download = download }
+        var repeats: [Repeat] = []
     }
 
     /// So many that wait for one have given up their places; the list is read no faster than it is worked off.
@@ -39,38 +42,38 @@ final class BatchRoster: Sendable {
     /// - Returns: `false` if the same download is being run: whoever runs it gets this one by `next`, with its slot where
     ///   many wait already.
     func begin(_ item: Item, _ slot: BatchSlots.Slot) -> Bool {
-        let hash = item.download.url.pathAndQuery.hashValue
+        let hash = item.options.url.pathAndQuery.hashValue
         return running.withLock { running in
             let same = running.firstIndex {
-                $0.hash == hash && $0.entry.download.url == item.download.url
-                    && $0.entry.download.target == item.download.target
+                $0.hash == hash && $0.item.options.url == item.options.url
+                    && $0.item.options.target == item.options.target
             }
-            guard let same = same.map({ running[$0].entry }) else {
-                running.append(Running(number: item.number, hash: hash, entry: Entry(item.download)))
+            guard let same else {
+                running.append(Running(item: item, hash: hash))
                 return true
             }
-            var item = item
-            if same.repeats.count >= Self.mostWaiting { item.slot = slot } else { slot.unused() }
-            same.repeats.append(item)
+            var waiting = Repeat(item: item)
+            if running[same].repeats.count >= Self.mostWaiting { waiting.slot = slot } else { slot.unused() }
+            running[same].repeats.append(waiting)
             return false
         }
     }
 
     /// Where to reach the transfer that runs for an entry that began.
-    func reach(_ number: Int, by mailbox: TransferMailbox) {
+    func reach(_ item: Item, by mailbox: TransferMailbox) {
         running.withLock { running in
-            running.first { $0.number == number }?.entry.mailbox = mailbox
+            guard let index = running.firstIndex(where: { $0.item === item }) else { return }
+            running[index].mailbox = mailbox
         }
     }
 
     /// The transfer of an entry has ended.
     ///
     /// - Returns: what asked for the same meanwhile; `nil`: nothing, and the entry is gone.
-    func next(after number: Int) -> Item? {
+    func next(after item: Item) -> Repeat? {
         running.withLock { running in
-            guard let index = running.firstIndex(where: { $0.number == number }) else { return nil }
-            let entry = running[index].entry
-            guard entry.repeats.isEmpty else { return entry.repeats.removeFirst() }
+            guard let index = running.firstIndex(where: { $0.item === item }) else { return nil }
+            guard running[index].repeats.isEmpty else { return running[index].repeats.removeFirst() }
             running.swapAt(index, running.count - 1)
             running.removeLast()
             return nil
@@ -78,5 +81,5 @@ final class BatchRoster: Sendable {
     }
 
     /// Every transfer that runs.
-    var mailboxes: [TransferMailbox] { running.withLock { $0.compactMap(\.entry.mailbox) } }
+    var mailboxes: [TransferMailbox] { running.withLock { $0.compactMap(\.mailbox) } }
 }

@@ -57,8 +57,8 @@ package final class BatchRunner: Sendable {
                 case .failure(let error):
                     observer.ended(number, .failure(error))
                     slot.ended()
-                case .success(let download):
-                    let item = BatchRoster.Item(number: number, download: download)
+                case .success(let options):
+                    let item = BatchRoster.Item(number: number, options: options)
                     guard roster.begin(item, slot) else { continue }
                     group.addTask {
                         await self.runAndRepeat(item, slot)
@@ -71,13 +71,13 @@ package final class BatchRunner: Sendable {
 
     /// Runs an entry, and after it whatever asked for the same meanwhile.
     private nonisolated(nonsending) func runAndRepeat(_ item: BatchRoster.Item, _ slot: BatchSlots.Slot) async {
-        var result = await transfer(item, slot, of: item.number)
-        while let next = roster.next(after: item.number) {
-            if let same = Self.repeated(result, for: next.download) {
-                observer.started(next.number, next.download)
-                observer.ended(next.number, .success(same))
+        var result = await transfer(item, slot, of: item)
+        while let next = roster.next(after: item) {
+            if let same = Self.repeated(result, for: next.item.options) {
+                observer.started(next.item.number, next.item.options)
+                observer.ended(next.item.number, .success(same))
             } else {
-                result = await transfer(next, slot, of: item.number)
+                result = await transfer(next.item, slot, of: item)
             }
             next.slot?.ended()
         }
@@ -97,20 +97,20 @@ package final class BatchRunner: Sendable {
     }
 
     private nonisolated(nonsending) func transfer(
-        _ item: BatchRoster.Item, _ slot: BatchSlots.Slot, of entry: Int
+        _ item: BatchRoster.Item, _ slot: BatchSlots.Slot, of entry: BatchRoster.Item
     ) async -> Result<CompletedTransfer, TowlineError> {
-        let relay = BatchRelay(number: item.number, observer: observer, slot: slot)
-        let transfer = SmallFileRun(options: item.download, services: services, observer: relay)
-        roster.reach(entry, by: transfer.mailbox)
-        if isStopped.load(ordering: .relaxed) { transfer.mailbox.post(.stop(.close)) }
-        observer.started(item.number, item.download)
-        // A file that is there already is read to compare it with its checksum.
-        let result = await withTaskExecutorPreference(item.download.checksum == nil ? nil : patientExecutor) {
-            await transfer.result()
+        let run = SmallFileRun(item, services, BatchRelay(number: item.number, observer: observer, slot: slot))
+        roster.reach(entry, by: run.mailbox)
+        if isStopped.load(ordering: .relaxed) { run.mailbox.post(.stop(.close)) }
+        observer.started(item.number, item.options)
+        let result: Result<CompletedTransfer, TowlineError>
+        if item.options.checksum == nil {
+            result = await run.result()
+        } else {
+            // A file that is there already is read to compare it with its checksum.
+            result = await withTaskExecutorPreference(patientExecutor) { await run.result() }
         }
         observer.ended(item.number, result)
-        // The transfer holds its observer weakly.
-        withExtendedLifetime(relay) {}
         return result
     }
 
@@ -122,7 +122,7 @@ package final class BatchRunner: Sendable {
 }
 
 /// Puts a download's number to what its transfer tells.
-private final class BatchRelay: TransferObserver {
+final class BatchRelay: TransferObserver {
     private let number: Int
     private let observer: any BatchObserver
     private let slot: BatchSlots.Slot
@@ -137,5 +137,6 @@ private final class BatchRelay: TransferObserver {
         if snapshot.state == .publishing { slot.fetched(snapshot.sharing) }
         observer.progressed(number, snapshot)
     }
+
     func noticed(_ notice: TransferNotice) { observer.noticed(number, notice) }
 }

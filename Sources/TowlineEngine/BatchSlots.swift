@@ -10,7 +10,8 @@ final class BatchSlots: Sendable {
         var concurrency: BatchConcurrency
         var fetching = 0
         var running = 0
-        var waiter: CheckedContinuation<Void, Never>?
+        /// Resumed once by whoever takes it from here.
+        var waiter: UnsafeContinuation<Void, Never>?
     }
 
     /// One download's slot. Let go of when its bytes are there, and once more, for good, when it has ended.
@@ -63,7 +64,7 @@ final class BatchSlots: Sendable {
     /// A slot, as soon as there is one. One call at a time.
     nonisolated(nonsending) func take() async -> Slot {
         while !tryTake() {
-            await withCheckedContinuation { waiter in
+            await withUnsafeContinuation { waiter in
                 let isFree = state.withLock { state in
                     if isFull(state) { state.waiter = waiter }
                     return state.waiter == nil

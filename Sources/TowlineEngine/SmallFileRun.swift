@@ -5,10 +5,18 @@ internal import TowlineCore
 /// Whatever else happens than an answer that comes at once and is all of a small file, be it another answer, a wait of a
 /// moment or a stop, the request goes on as that of a `TransferRun`.
 struct SmallFileRun {
-    let options: DownloadOptions
-    let services: TransferServices
-    let observer: any TransferObserver
+    private let item: BatchRoster.Item
+    private let services: TransferServices
+    /// Held here: a transfer holds its observer weakly.
+    private let observer: BatchRelay
+    /// Where it is reached.
     let mailbox = TransferMailbox()
+
+    init(_ item: BatchRoster.Item, _ services: TransferServices, _ observer: BatchRelay) {
+        self.item = item
+        self.services = services
+        self.observer = observer
+    }
 
     /// A request that is under way, and where its file goes.
     private struct Request {
@@ -21,6 +29,7 @@ struct SmallFileRun {
 
     /// What the transfer came to.
     nonisolated(nonsending) func result() async -> Result<CompletedTransfer, TowlineError> {
+        defer { withExtendedLifetime(observer) {} }
         guard let request = ask() else { return await transfer(nil).result() }
         let events = await firstEvents()
         var admission = request.admission
@@ -42,7 +51,8 @@ struct SmallFileRun {
     }
 
     private func transfer(_ headStart: HeadStart?) -> TransferRun {
-        TransferRun(options: options, services: services, observer: observer, mailbox: mailbox, headStart: headStart)
+        TransferRun(
+            options: item.options, services: services, observer: observer, mailbox: mailbox, headStart: headStart)
     }
 
     /// What happens first; that some time has passed, if nothing else does.
@@ -61,25 +71,26 @@ struct SmallFileRun {
 
     /// Whether nothing is asked for that needs more than a request: a checksum, mirrors, a limit, a place that may be taken.
     private var isPlain: Bool {
-        options.checksum == nil && options.mirrors.isEmpty && (options.rateLimit ?? 0) == 0
-            && services.limiter.rate == 0 && options.existing != .overwrite && options.url.userInfo == nil
-            && !options.userFields.lines.contains { RequestTerms.isReserved($0.name) }
+        item.options.checksum == nil && item.options.mirrors.isEmpty && (item.options.rateLimit ?? 0) == 0
+            && services.limiter.rate == 0 && item.options.existing != .overwrite && item.options.url.userInfo == nil
+            && !item.options.userFields.lines.contains { RequestTerms.isReserved($0.name) }
     }
 
     /// Sends the request; `nil` where there is more to know or to decide before.
     private func ask() -> Request? {
-        guard isPlain, case .file(let directory, let name) = options.target else { return nil }
-        let terms = TransferTerms(options)
-        let source = options.url.withoutSecrets
+        guard isPlain, case .file(let directory, let name) = item.options.target else { return nil }
+        let terms = TransferTerms(item.options)
+        let source = item.options.url.withoutSecrets
         let place = Place(directory: directory, name: name ?? terms.nameOfURL)
         // The directory is read by this, if it was not lately.
         let begun = services.storage.find(source: source, inDirectory: directory)
         guard name != nil || begun == nil, services.storage.seemsVacant(place) else { return nil }
-        let origin = options.url.origin
+        let origin = item.options.url.origin
         let host = services.board.standing(origin)
         guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
         let sharing =
-            mayShare ? host.sharing.limited(ceiling: host.ceiling, connections: host.connections) : ConnectionSharing.none
+            mayShare
+            ? host.sharing.limited(ceiling: host.ceiling, connections: host.connections) : ConnectionSharing.none
         guard sharing != .none || services.board.admit(origin, limit: services.transferLimit) else { return nil }
         let plan = SmallFilePolicy.plan(terms, id: TransferRun.firstID(), sharing: sharing)
         let writer = writer(of: plan)
@@ -87,7 +98,7 @@ struct SmallFileRun {
         services.transport.start(
             AttemptRequest(
                 id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
-                connection: options.connection, sharing: sharing,
+                connection: item.options.connection, sharing: sharing,
                 mayBeBrief: writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: host.ceiling)),
             receiver: writer)
         return Request(
@@ -95,7 +106,7 @@ struct SmallFileRun {
             source: source)
     }
 
-    private var mayShare: Bool { !options.sequential && options.connection.mayShareConnections }
+    private var mayShare: Bool { !item.options.sequential && item.options.connection.mayShareConnections }
 
     private func writer(of plan: AttemptPlan) -> AttemptWriter {
         let storage = services.storage
@@ -121,25 +132,24 @@ struct SmallFileRun {
     ) async throws(TowlineError) -> CompletedTransfer? {
         let (place, writer) = (request.place, request.writer)
         leave(request)
-        let identity = options.url.query == nil ? request.source : options.url.requestText
+        let identity = item.options.url.query == nil ? request.source : item.options.url.requestText
         guard services.places.take(place, by: identity) else {
             services.board.began(writer.plan.url.origin, writer.plan.sharing)
             return nil
         }
         defer { services.places.leave(place) }
-        var snapshot = TransferSnapshot(of: facts, name: place.name, sharing: writer.plan.sharing)
+        let snapshot = TransferSnapshot(of: facts, name: place.name, sharing: writer.plan.sharing)
         observer.progressed(snapshot)
         let file = try await services.storage.publishAtOnce(
             SmallFile(
                 bytes: writer.held, source: request.source,
-                modified: facts.representation.lastModified?.secondsSince1970, durable: options.durable), at: place)
+                modified: facts.representation.lastModified?.secondsSince1970, durable: item.options.durable), at: place
+        )
         guard let file else {
             services.board.began(writer.plan.url.origin, writer.plan.sharing)
             return nil
         }
         writer.release()
-        snapshot.state = .finished
-        observer.progressed(snapshot)
         return CompletedTransfer(outcome: .published(file), receivedBytes: snapshot.receivedBytes)
     }
 

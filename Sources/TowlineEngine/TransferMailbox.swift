@@ -21,7 +21,8 @@ final class TransferMailbox: Sendable {
 
     private struct State {
         var events: [Event] = []
-        var taker: CheckedContinuation<[Event], Never>?
+        /// Resumed once by whoever takes it from here. Not a checked one, which costs as much as the rest.
+        var taker: UnsafeContinuation<[Event], Never>?
         var isClosed = false
     }
 
@@ -30,7 +31,7 @@ final class TransferMailbox: Sendable {
     /// Hands an event over. After `close` it is dropped.
     func post(_ event: Event) {
         let taker = state.withLock { state in
-            guard !state.isClosed else { return nil as CheckedContinuation<[Event], Never>? }
+            guard !state.isClosed else { return nil as UnsafeContinuation<[Event], Never>? }
             guard let taker = state.taker.take() else {
                 state.events.append(event)
                 return nil
@@ -42,7 +43,7 @@ final class TransferMailbox: Sendable {
 
     /// What came since the last call, in its order; waits for something. One call at a time, and none after `close`.
     nonisolated(nonsending) func take() async -> [Event] {
-        await withCheckedContinuation { taker in
+        await withUnsafeContinuation { taker in
             let events = state.withLock { state in
                 if state.events.isEmpty { state.taker = taker }
                 defer { state.events = [] }

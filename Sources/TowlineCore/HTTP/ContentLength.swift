@@ -15,6 +15,10 @@ package enum ContentLength {
     package static func parse(_ fields: HTTPFields) -> Result {
         let values = fields.values(named: "Content-Length")
         guard !values.isEmpty else { return .absent }
+        // One number, as nearly all are.
+        if values.count == 1, values[0].utf8.allSatisfy(ASCII.isDigit), let length = ASCII.number(values[0].utf8) {
+            return .length(length)
+        }
         var found: Int64?
         for value in values {
             var scanner = FieldScanner(value)

@@ -7,6 +7,10 @@ extension HTTPDate {
     /// - Parameter now: decides the century of RFC 850's two-digit year: the latest that is not more than 50 years
     ///   after `now`. Without it, 70–99 means 1970–1999 and 00–69 means 2000–2069.
     package init?(fieldValue: String, now: HTTPDate? = nil) {
+        if let seconds = Self.plainFixdate(fieldValue) {
+            self.init(secondsSince1970: seconds)
+            return
+        }
         var scanner = FieldScanner(fieldValue)
         let dayName = String(decoding: scanner.take(while: ASCII.isLetter), as: UTF8.self)
         let short = Self.dayNames.contains(dayName)
@@ -24,6 +28,39 @@ extension HTTPDate {
         // The leap second after the last day of 9999.
         guard clamped == self else { return nil }
     }
+
+    /// An IMF-fixdate as nearly all dates are, read at its fixed places; `nil` leaves the matter open.
+    private static func plainFixdate(_ text: String) -> Int64? {
+        // Sun, 06 Nov 1994 08:49:37 GMT
+        guard text.utf8.count == 29 else { return nil }
+        return text.utf8.withContiguousStorageIfAvailable { bytes -> Int64? in
+            func number(_ start: Int, _ count: Int) -> Int64? {
+                var value: Int64 = 0
+                for byte in bytes[start..<start + count] {
+                    guard ASCII.isDigit(byte) else { return nil }
+                    value = value * 10 + Int64(byte & 0x0F)
+                }
+                return value
+            }
+            func word(_ start: Int) -> UInt32 {
+                UInt32(bytes[start]) << 16 | UInt32(bytes[start + 1]) << 8 | UInt32(bytes[start + 2])
+            }
+            guard dayWords.contains(word(0)), let month = monthWords.firstIndex(of: word(8)),
+                bytes[3] == 0x2C, bytes[4] == 0x20, bytes[7] == 0x20, bytes[11] == 0x20, bytes[16] == 0x20,
+                bytes[19] == 0x3A, bytes[22] == 0x3A, bytes[25] == 0x20, word(26) == 0x47_4D54,
+                let day = number(5, 2), let year = number(12, 4), let hour = number(17, 2), hour < 24,
+                let minute = number(20, 2), minute < 60, let second = number(23, 2), second < 60
+            else { return nil }
+            return seconds(
+                year: year, month: Int64(month) + 1, day: day, time: hour * 3600 + minute * 60 + second)
+        }.flatMap(\.self)
+    }
+
+    private static let dayWords = dayNames.map(word)
+    private static let monthWords = monthNames.map(word)
+
+    /// Three letters as one number.
+    private static func word(_ name: String) -> UInt32 { name.utf8.reduce(0) { $0 << 8 | UInt32($1) } }
 
     /// `06 Nov 1994 08:49:37 GMT`
     private static func fixdate(_ scanner: inout FieldScanner) -> Int64? {

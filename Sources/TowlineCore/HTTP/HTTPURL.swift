@@ -62,6 +62,7 @@ package struct HTTPURL: Hashable, Sendable {
     package let requestText: String
     /// Of them the bytes before the path.
     private let pathOffset: Int
+    var originByteCount: Int { pathOffset }
 
     /// The scheme.
     package var scheme: Scheme { origin.scheme }
@@ -91,15 +92,25 @@ package struct HTTPURL: Hashable, Sendable {
         let path = path
         let last = path.utf8.lastIndex(of: 0x2F).map { path[path.utf8.index(after: $0)...] } ?? path
         guard !last.isEmpty else { return nil }
+        guard last.utf8.contains(0x25) else { return String(last) }
         return PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) } ?? String(last)
     }
 
     /// Makes a URL of checked components; refuses one that has grown too long.
-    init(origin: Origin, userInfo: String?, pathAndQuery: String) throws(TowlineError) {
+    ///
+    /// - Parameter known: one of that origin.
+    init(
+        origin: Origin, userInfo: String?, pathAndQuery: String, like known: HTTPURL? = nil
+    ) throws(TowlineError) {
         self.origin = origin
         self.userInfo = userInfo
         var text = ""
-        origin.write(to: &text, beside: pathAndQuery.utf8.count)
+        if let known {
+            text.reserveCapacity(known.pathOffset + pathAndQuery.utf8.count)
+            text += known.requestText[..<known.pathAndQuery.startIndex]
+        } else {
+            origin.write(to: &text, beside: pathAndQuery.utf8.count)
+        }
         pathOffset = text.utf8.count
         text += pathAndQuery
         requestText = text

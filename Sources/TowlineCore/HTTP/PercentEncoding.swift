@@ -35,7 +35,8 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    private static func needsEscape(_ byte: UInt8) -> Bool {
+    /// Whether a byte may not stand in a request as it is.
+    static func needsEscape(_ byte: UInt8) -> Bool {
         switch byte {
         case ...0x20, 0x7F...: true
         case 0x22, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B...0x7D: true  // " < > \ ^ ` { | }

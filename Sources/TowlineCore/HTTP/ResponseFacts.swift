@@ -71,12 +71,20 @@ package struct ResponseFacts: Hashable, Sendable {
     private static func mediaType(_ fields: HTTPFields) -> String? {
         guard let value = fields.values(named: "Content-Type").first else { return nil }
         // Most come as they are kept.
-        let isPlain = value.utf8.allSatisfy { $0 != 0x3B && $0 != 0x20 && $0 != 0x09 && $0 == ASCII.lowercased($0) }
-        if isPlain, (1...127).contains(value.utf8.count) { return value }
+        if (1...127).contains(value.utf8.count), isPlain(value) { return value }
         let lowered = value.utf8.prefix { $0 != 0x3B }.compactMap { byte in
             byte == 0x20 || byte == 0x09 ? nil : ASCII.lowercased(byte)
         }
         return lowered.isEmpty || lowered.count > 127 ? nil : String(decoding: lowered, as: UTF8.self)
+    }
+
+    private static func isPlain(_ value: String) -> Bool {
+        value.utf8.withContiguousStorageIfAvailable { bytes in
+            for byte in bytes where byte == 0x3B || byte == 0x20 || byte == 0x09 || byte != ASCII.lowercased(byte) {
+                return false
+            }
+            return true
+        } ?? false
     }
 
     /// Whether the content is a page for people: what captive portals and error pages answer with.

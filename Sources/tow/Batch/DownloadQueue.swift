@@ -7,6 +7,8 @@ final class DownloadQueue: Sendable {
     private let urls: Mutex<ArraySlice<HTTPURL>>
     private let settings: DownloadSettings
     private let list: BatchListReader?
+    /// The last one of the list: the next mostly has the same origin.
+    private let last = Mutex<HTTPURL?>(nil)
     private let listName: String
 
     /// - Parameter listPath: the list of `-i`, `-` for standard input.
@@ -39,7 +41,9 @@ final class DownloadQueue: Sendable {
         var settings = settings
         for line in entry.options { try apply(line, to: &settings) }
         do throws(TowlineError) {
-            let options = try settings.options(for: HTTPURL(parsing: entry.url))
+            let url = try HTTPURL(parsing: entry.url, after: last.withLock { $0 })
+            last.withLock { $0 = url }
+            let options = try settings.options(for: url)
             guard options.target == .standardOutput else { return options }
             throw TowlineError(.unusableOption, "a download of a list cannot go to standard output")
         } catch {

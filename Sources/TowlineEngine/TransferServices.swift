@@ -1,0 +1,75 @@
+internal import TowlineCore
+import Synchronization
+
+/// What transfers of one assembly share.
+package final class TransferServices: Sendable {
+    /// The wire.
+    package let transport: any Transport
+    /// The disk.
+    package let storage: any Storage
+    /// What is known of hosts.
+    package let board: HostBoard
+    /// The limit for all transfers together.
+    package let limiter: RateLimiter
+    /// Which places this process's transfers are at.
+    let places = PlaceBoard()
+    /// What their small files come in.
+    let buffers = BufferPool()
+    /// How many of them run.
+    let load = TransferLoad()
+    /// What makes those look at themselves that last for a moment.
+    let tickers: TickerBoard
+    /// So many of them may have connections of their own to one host.
+    let transferLimit: Int
+
+    /// Assembles them.
+    package init(
+        transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
+        transferLimit: Int = .max, after: DelayedCall? = nil
+    ) {
+        self.transferLimit = transferLimit
+        // Nobody cancels that task: it ends by itself.
+        tickers = TickerBoard(
+            after: after ?? { delay, body in
+                Task {
+                    try? await Task.sleep(for: delay)
+                    body()
+                }
+            })
+        self.transport = transport
+        self.storage = storage
+        self.board = board
+        self.limiter = limiter
+    }
+}
+
+/// How many transfers of one assembly run.
+final class TransferLoad: Sendable {
+    private let count = Atomic<Int>(0)
+
+    var running: Int { count.load(ordering: .relaxed) }
+
+    func enter() { count.wrappingAdd(1, ordering: .relaxed) }
+
+    func leave() { count.wrappingSubtract(1, ordering: .relaxed) }
+}
+
+extension TransferTerms {
+    /// The part of the options that decisions depend on.
+    init(_ options: DownloadOptions) {
+        self.init(source: options.url)
+        connections = options.connections
+        sequential = options.sequential
+        isStream = options.target == .standardOutput
+        retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
+        stallTimeout = options.stallTimeout
+        maxRedirects = options.maxRedirects
+        allowsDowngrade = options.allowsDowngrade
+        unsafeResume = options.unsafeResume
+        mirrors = options.mirrors
+        restartsChanged = options.restartsChanged
+        checksum = options.checksum
+        userFields = options.userFields
+        hasUser = options.connection.user != nil || options.userFields.has("Authorization")
+    }
+}
