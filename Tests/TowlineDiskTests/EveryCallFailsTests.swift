@@ -72,6 +72,37 @@ import TowlineEngine
         #expect(fault == .short || fault == .interrupted || failures > 3)
     }
 
+    /// The same of one that is made at once. Where that is not possible nothing is there, and nobody is told of an error: the
+    /// usual way finds out. Only of a name that may not outlive a power loss it is told.
+    @Test(arguments: Fault.allCases) func aFileMadeAtOnceIsWholeOrNotThere(_ fault: Fault) async throws {
+        let plain = FaultySyscall(SimulatedDisk(type: 0xEF53))
+        #expect(try await makeAtOnce(FileStorage(syscall: plain, boot: Script.boot)))
+        var (left, failures) = (0, 0)
+        for index in plain.calls.indices {
+            let disk = SimulatedDisk(type: 0xEF53)
+            let faulty = FaultySyscall(disk, plan: fault.plan(at: index))
+            let what = "\(fault) at \(index), \(plain.calls[index])"
+            do {
+                if try await makeAtOnce(FileStorage(syscall: faulty, boot: Script.boot)) {
+                    #expect(disk.image[Script.name] == Self.content, "\(what)")
+                } else {
+                    left += 1
+                    #expect(disk.image.names.isEmpty, "\(what)")
+                    #expect(fault != .short && fault != .interrupted, "\(what)")
+                }
+            } catch {
+                failures += 1
+                #expect(plain.calls[index] == .fsync && disk.image[Script.name] == Self.content, "\(what)")
+            }
+        }
+        #expect(fault == .short || fault == .interrupted || left > 3 && failures == 2)
+    }
+
+    private func makeAtOnce(_ storage: FileStorage) async throws -> Bool {
+        let small = SmallFile(bytes: Self.content, source: "http://example.test/", modified: 1, durable: true)
+        return try await storage.publishAtOnce(small, at: Script.place) != nil
+    }
+
     private func runSmall(_ storage: FileStorage) async throws {
         let part = try storage.create(
             Script.place, record: .sample(length: Int64(Self.length)),

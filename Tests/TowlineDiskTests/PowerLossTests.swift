@@ -72,7 +72,17 @@ import TowlineEngine
         // Both begin before there is a name to be found; the second may have one of its own from the beginning.
         let hasName = generator.chance(50)
         var parts: [OpenPart] = []
-        for generation in 1...UInt32(generator.chance(50) ? 2 : 1) {
+        let atOnce = generator.chance(30)
+        if atOnce {
+            disk.note(.publishing(generation: 1))
+            let file = try await storage.publishAtOnce(
+                SmallFile(
+                    bytes: Script.contents[1], source: Script.record(generation: 1).source, modified: 1_700_000_000,
+                    durable: true), at: Script.place)
+            #expect(file != nil)
+            disk.note(.published(generation: 1))
+        }
+        for generation in 1...UInt32(generator.chance(50) ? 2 : 1) where !atOnce {
             let part = try storage.create(
                 Script.place, record: Script.record(generation: generation),
                 terms: CreateTerms(journaled: false, requiresFreeName: generation == 1 || !hasName, isAtHand: true))
@@ -82,7 +92,7 @@ import TowlineEngine
             try content[middle...].withUnsafeBytes { try part.sink.write($0, at: Int64(middle)) }
             parts.append(part)
         }
-        #expect(disk.image.names.isEmpty == (parts.count == 1 || !hasName))
+        #expect(atOnce || disk.image.names.isEmpty == (parts.count == 1 || !hasName))
         for (generation, part) in zip(UInt32(1)..., parts) {
             disk.note(.publishing(generation: generation))
             _ = try await part.sink.publish(

@@ -136,6 +136,57 @@ import TowlineEngine
         #expect(directory["file"] == pattern(0..<5000) && directory["file.tow"] != nil)
     }
 
+    // MARK: At once
+
+    private func makeAtOnce(_ storage: FileStorage, durable: Bool = true) async throws -> PublishedFile? {
+        try await storage.publishAtOnce(
+            SmallFile(
+                bytes: pattern(0..<5000), source: DownloadRecord.sample(length: 5000).source, modified: 1_234_567_890,
+                durable: durable), at: directory.place())
+    }
+
+    /// One that is made at once is what one that was published is, down to its mark, and synced as often.
+    @Test func madeAtOnce() async throws {
+        let (storage, faulty) = storage()
+        #expect(try await makeAtOnce(storage) == PublishedFile(path: directory.path + "/file", length: 5000))
+        #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
+        #expect(faulty.calls.filter { $0 == .fsync || $0 == .name } == [.fsync, .name, .fsync, .fsync])
+        guard case .finished(let file, let source) = try storage.survey(directory.place()) else {
+            Issue.record("not known as finished")
+            return
+        }
+        #expect(file.modified == 1_234_567_890 && source == DownloadRecord.sample(length: 5000).source)
+        // What this storage has given a name is not looked for as if nothing were there.
+        #expect(!storage.seemsVacant(directory.place()))
+    }
+
+    /// Without durability it counts until the machine ends.
+    @Test func madeAtOnceWithoutSync() async throws {
+        let (storage, faulty) = storage()
+        #expect(try await makeAtOnce(storage, durable: false) != nil)
+        #expect(!faulty.calls.contains(.fsync) && !faulty.calls.contains(.syncfs))
+        let later = FileStorage(syscall: SystemCalls(), boot: BootIdentity(high: 2, low: 2))
+        guard case .occupied = try later.survey(directory.place()) else {
+            Issue.record("known as finished after the machine's end")
+            return
+        }
+    }
+
+    /// What has the name, or is on its way to it, stays as it is, and nothing else is left.
+    @Test(arguments: ["file", "file.tow"]) func notAtOnceWhereSomethingIs(_ name: String) async throws {
+        let (storage, _) = storage()
+        directory[name] = [1, 2, 3]
+        #expect(try await makeAtOnce(storage) == nil)
+        #expect(directory[name] == [1, 2, 3] && directory.names == [name])
+    }
+
+    /// Btrfs syncs nothing that has no name.
+    @Test func notAtOnceEverywhere() async throws {
+        let (storage, faulty) = storage(type: 0x9123_683E)
+        #expect(try await makeAtOnce(storage) == nil)
+        #expect(directory.names.isEmpty && !faulty.calls.contains(.openUnnamed))
+    }
+
     /// Somebody took it before there was anything of this one: that is for whoever asked to decide.
     @Test func theNameIsTakenAlready() throws {
         let (storage, _) = storage()

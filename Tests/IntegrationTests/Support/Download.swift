@@ -29,16 +29,25 @@ struct Outcome: Sendable {
 }
 
 /// One transfer in this process, over the real wire and the real disk.
+///
+/// With `TOWLINE_AS_BATCH=1` in the environment as the only one of a list, as `tow get` runs it: what may be a small file
+/// begins without a machine then (`SmallFileRun`). `scripts/torture` runs all scenarios once more in that way.
 final class Download: Sendable {
-    private let runner: TransferRunner
+    static let isBatch = ProcessInfo.processInfo.environment["TOWLINE_AS_BATCH"] == "1"
+
+    private let runner: any Runner
     private let transport: CurlTransport
     let observer = RecordingObserver()
 
-    init(_ options: DownloadOptions, storage: any Storage = FileStorage()) {
+    init(_ options: DownloadOptions, storage: any Storage = FileStorage(), isBatch: Bool = Download.isBatch) {
         transport = CurlTransport()
-        let services = TransferServices(
-            transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: 0))
-        runner = TransferRunner(options: options, services: services, observer: observer)
+        if isBatch {
+            runner = LoneBatch(options, transport, storage, observer)
+        } else {
+            let services = TransferServices(
+                transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: 0))
+            runner = TransferRunner(options: options, services: services, observer: observer)
+        }
     }
 
     /// Runs to the end. A transfer that hangs is stopped after the deadline and ends as `cancelled`.
@@ -63,6 +72,52 @@ final class Download: Sendable {
     func stop(_ purpose: StopPurpose = .pause) { runner.stop(purpose) }
 
     func nudge() { runner.nudge() }
+}
+
+private protocol Runner: Sendable {
+    func run() async throws(TowlineError) -> CompletedTransfer
+    func stop(_ purpose: StopPurpose)
+    func nudge()
+}
+
+extension TransferRunner: Runner {}
+
+/// A list of one.
+private final class LoneBatch: Runner, BatchObserver {
+    private let options: DownloadOptions
+    private let observer: RecordingObserver
+    private let runner = Mutex<BatchRunner?>(nil)
+    private let result = Mutex<Result<CompletedTransfer, TowlineError>?>(nil)
+
+    init(
+        _ options: DownloadOptions, _ transport: CurlTransport, _ storage: any Storage, _ observer: RecordingObserver
+    ) {
+        self.options = options
+        self.observer = observer
+        let runner = BatchRunner(
+            options: BatchOptions(), transport: transport, storage: storage, observer: self)
+        self.runner.withLock { $0 = runner }
+    }
+
+    func run() async throws(TowlineError) -> CompletedTransfer {
+        let isGiven = Atomic<Bool>(false)
+        guard let runner = runner.withLock({ $0 }) else { throw TowlineError(.cancelled, "ran already") }
+        await runner.run { isGiven.exchange(true, ordering: .relaxed) ? nil : .success(self.options) }
+        // Each holds the other.
+        self.runner.withLock { $0 = nil }
+        guard let result = result.withLock({ $0 }) else { throw TowlineError(.cancelled, "stopped before it began") }
+        return try result.get()
+    }
+
+    func stop(_ purpose: StopPurpose) { runner.withLock { $0 }?.stop() }
+    func nudge() {}
+
+    func started(_ number: Int, _ options: DownloadOptions) {}
+    func progressed(_ number: Int, _ snapshot: TransferSnapshot) { observer.progressed(snapshot) }
+    func noticed(_ number: Int, _ notice: TransferNotice) { observer.noticed(notice) }
+    func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>) {
+        self.result.withLock { $0 = result }
+    }
 }
 
 /// Keeps what a transfer tells, and wakes who waits for it.

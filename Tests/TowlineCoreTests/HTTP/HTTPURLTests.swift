@@ -43,6 +43,34 @@ struct HTTPURLTests {
         #expect(try HTTPURL(parsing: url.requestText).requestText == expected)
     }
 
+    /// What the last one was makes no difference but for time.
+    @Test(
+        "After another URL",
+        arguments: [
+            "http://example.com/", "http://example.com:8080/x?y", "https://example.com/a", "http://example.com",
+            "http://user:secret@example.com/a", "http://[::1]:8080/a", "http://bücher.example/", "http://example.co/",
+        ])
+    func afterAnother(known: String) throws {
+        let last = try HTTPURL(parsing: known)
+        let paths = [
+            "", "/", "/a b", " ", "/a/../b", "/.", "/..a/b", "/%2e%2E/é", "/a#b/../c", "?x", "/?x#y", "#z", "/a@b",
+            ":80/",
+            ":8080/x", "m/", "/\"<", "/ ", "/\u{7F}", "/a\u{0}", "@evil.example/", "\\evil.example/", "//x", "/./?/../",
+            "/" + String(repeating: "a", count: 17_000), "/" + String(repeating: "é", count: 5000),
+        ]
+        for path in paths {
+            for text in [known + path, last.requestText + path, String(last.requestText.dropLast()) + path, path] {
+                let plain = Result { () throws(TowlineError) in try HTTPURL(parsing: text) }
+                let quick = Result { () throws(TowlineError) in try HTTPURL(parsing: text, after: last) }
+                #expect(plain == quick, "\(text)")
+                guard case (.success(let plain), .success(let quick)) = (plain, quick) else { continue }
+                #expect(plain.origin == quick.origin && plain.pathAndQuery == quick.pathAndQuery)
+                #expect(
+                    plain.userInfo == quick.userInfo && plain.requestText.utf8.elementsEqual(quick.requestText.utf8))
+            }
+        }
+    }
+
     @Test(
         "What is refused",
         arguments: [

@@ -1,0 +1,192 @@
+import FaultServer
+import Foundation
+import Synchronization
+import Testing
+import TowlineCore
+import TowlineDisk
+import TowlineEngine
+
+/// What may be a small file is one request that needs no machine, and goes on as a transfer's where anything else comes.
+@Suite(.timeLimit(.minutes(2)))
+struct SmallFileTests {
+    private static let length: Int64 = 20_000
+
+    private func get(
+        _ site: Site, _ storage: CountingStorage, _ change: (inout DownloadOptions) -> Void = { _ in }
+    ) async throws -> Outcome {
+        await Download(try site.options(Site.path, change), storage: storage, isBatch: true).run()
+    }
+
+    /// A server that does something, or waits, before it answers correctly.
+    private func site(_ steps: @escaping @Sendable (RequestContext) -> Reply) async throws -> Site {
+        try await Site(Resource(length: Self.length, behaviour: Behaviour(steps)))
+    }
+
+    /// On a machine with other things to do an answer may be late, and its file a transfer's. Some time it is not.
+    private func untilAtOnce(_ body: (Site, CountingStorage) async throws -> Bool, allowsAtOnce: Bool = true)
+        async throws
+    {
+        for _ in 0..<50 {
+            let storage = CountingStorage(allowsAtOnce: allowsAtOnce)
+            let isOver = try await Site.with(try await Site(length: Self.length)) { try await body($0, storage) }
+            if isOver { return }
+        }
+        Issue.record("never at once")
+    }
+
+    @Test(arguments: [true, false]) func oneRequestOneFile(_ isNamed: Bool) async throws {
+        try await untilAtOnce { site, storage in
+            let outcome = try await get(site, storage) {
+                if !isNamed { $0.target = .file(directory: site.scratch.path, name: nil) }
+            }
+            try site.expectFile(outcome)
+            #expect(site.requests.count == 1 && outcome.received == Self.length)
+            #expect(storage.made + storage.created == 1)
+            // The same once more asks nobody.
+            let again = try await get(site, storage)
+            guard case .success(let completed) = again.result, case .alreadyThere = completed.outcome else {
+                Issue.record("\(again)")
+                return true
+            }
+            #expect(site.requests.count == 1)
+            return storage.made == 1
+        }
+    }
+
+    /// Where it cannot be made at once the bytes that are there go the usual way: nothing is asked for twice.
+    @Test func notAtOnce() async throws {
+        try await untilAtOnce(
+            { site, storage in
+                try site.expectFile(try await get(site, storage))
+                #expect(storage.created == 1)
+                #expect(site.requests.count == 1 && site.served == Self.length)
+                return storage.declined == 1
+            }, allowsAtOnce: false)
+    }
+
+    /// An answer that lets wait for itself, and one whose body does, are a transfer's: with the request that was sent.
+    @Test(arguments: [false, true], [Duration.milliseconds(200), .milliseconds(30)])
+    func late(_ isHeadThere: Bool, _ wait: Duration) async throws {
+        let site = try await site { context in
+            let content = context.version.content
+            let body: [Reply.Step] = [.content(content, 0..<9000), .pause(wait), .content(content, 9000..<Self.length)]
+            return isHeadThere ? context.correct.body(body) : Reply([.pause(wait)] + context.correct.steps)
+        }
+        try await Site.with(site) { site in
+            let storage = CountingStorage()
+            let outcome = try await get(site, storage)
+            try site.expectFile(outcome)
+            #expect(site.requests.count == 1 && site.served == Self.length)
+            if isHeadThere || wait > .milliseconds(150) { #expect(storage.created == 1 && storage.made == 0) }
+        }
+    }
+
+    /// Who stops it while it waits for its answer leaves nothing; what has come of a body is kept as ever.
+    @Test func stopped() async throws {
+        let (asked, question) = AsyncStream<Void>.makeStream()
+        let site = try await site { _ in
+            question.finish()
+            return Reply([.stall])
+        }
+        try await Site.with(site) { site in
+            let download = Download(try site.options(), isBatch: true)
+            async let outcome = download.run()
+            for await _ in asked {}
+            download.stop()
+            #expect(await outcome.code == .cancelled)
+            #expect(site.scratch.names.isEmpty && site.requests.count == 1)
+        }
+    }
+
+    /// What takes the name while the answer is on its way stays, and is told of; a policy that allows for it goes on with the
+    /// bytes that came.
+    @Test(arguments: ExistingPolicy.allCases) func theNameIsTakenMeanwhile(_ policy: ExistingPolicy) async throws {
+        let scratch = Mutex<Scratch?>(nil)
+        let site = try await site { context in
+            _ = try? scratch.withLock { $0 }?.write(Site.name, "mine")
+            return context.correct
+        }
+        try await Site.with(site) { site in
+            scratch.withLock { $0 = site.scratch }
+            let storage = CountingStorage()
+            let outcome = try await get(site, storage) { $0.existing = policy }
+            switch policy {
+            case .fail: #expect(outcome.code == .destinationExists)
+            case .skip, .overwrite, .rename: #expect(outcome.succeeded, "\(outcome.message)")
+            }
+            #expect((site.scratch.read(Site.name) == "mine") == (policy != .overwrite))
+            let names = policy == .rename ? [Site.name, "file (1).bin"].sorted() : [Site.name]
+            #expect(site.scratch.names == names)
+            #expect(site.requests.count == 1 && storage.made == 0)
+        }
+    }
+
+    /// Another process has begun a download of that name: it is that one's place.
+    @Test func aPartFileIsThereMeanwhile() async throws {
+        let scratch = Mutex<Scratch?>(nil)
+        let site = try await site { context in
+            if let scratch = scratch.withLock({ $0 }) {
+                rename(scratch.file("other"), scratch.file(Site.name + ".tow"))
+            }
+            return context.correct
+        }
+        try await Site.with(site) { site in
+            try site.scratch.write("other", String(repeating: "x", count: 2 << 20))
+            scratch.withLock { $0 = site.scratch }
+            let storage = CountingStorage()
+            let outcome = try await get(site, storage)
+            #expect(outcome.succeeded && storage.made == 0, "\(outcome.message)")
+            // Nobody holds it, and it is long: it is set aside, not overwritten.
+            #expect(site.scratch.names == [Site.name, Site.name + ".tow-aside"])
+            #expect(site.requests.count == 1)
+        }
+    }
+
+    /// Other answers are judged once, by the transfer, and asked for again only where that does so.
+    @Test(arguments: [(404, 1, TowlineError.Code.notFound), (503, 5, .transient), (403, 1, .refusedByServer)])
+    func refusals(_ status: Int, _ requests: Int, _ code: TowlineError.Code) async throws {
+        try await Site.with(try await site { _ in Reply(status, text: "no") }) { site in
+            let storage = CountingStorage()
+            let outcome = try await get(site, storage)
+            #expect(outcome.code == code, "\(outcome.message)")
+            #expect(site.requests.count == requests && storage.made == 0 && site.scratch.names.isEmpty)
+        }
+    }
+
+    /// A body that is cut begins anew once.
+    @Test func cut() async throws {
+        let site = try await Site(
+            Resource(
+                length: Self.length,
+                behaviour: .first(
+                    1,
+                    Fault("cut") { context in
+                        context.correct.body([.content(context.version.content, 0..<5000), .reset])
+                    })))
+        try await Site.with(site) { site in
+            let storage = CountingStorage()
+            try site.expectFile(try await get(site, storage))
+            #expect(site.requests.count == 2)
+        }
+    }
+
+    /// Nothing is made at once of what is to be compared, limited or fetched from several places, and nothing of what is long.
+    @Test(arguments: 0..<4) func others(_ which: Int) async throws {
+        let length = which == 3 ? 70_000 : Self.length
+        try await Site.with(try await Site(length: length)) { site in
+            let storage = CountingStorage()
+            let sum = CRC32C.bigEndian(FaultContent(seed: 1).bytes(in: 0..<length))
+            let outcome = try await get(site, storage) {
+                switch which {
+                case 0: $0.checksum = Checksum(algorithm: .crc32c, value: sum)
+                case 1: $0.rateLimit = 10_000_000
+                case 2: $0.mirrors = [$0.url]
+                default: break
+                }
+            }
+            try site.expectFile(outcome)
+            #expect(storage.made == 0 && storage.created == 1)
+            #expect(site.requests.count == 1)
+        }
+    }
+}

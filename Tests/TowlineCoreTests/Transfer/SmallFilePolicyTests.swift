@@ -1,0 +1,83 @@
+import Testing
+
+@testable import TowlineCore
+
+/// The one request of what may be a small file, and the answers that are all of it.
+@Suite struct SmallFilePolicyTests {
+    private static let source = "https://example.org/a%20b/file.bin?x=1"
+
+    private static func terms(_ change: (inout TransferTerms) -> Void = { _ in }) throws -> TransferTerms {
+        var terms = TransferTerms(source: try HTTPURL(parsing: source))
+        change(&terms)
+        return terms
+    }
+
+    /// A machine that is given the request goes on as if it had asked: only if it would have asked the same.
+    @Test(arguments: [ConnectionSharing.none, .one, .several], [false, true])
+    func theRequestIsTheMachines(_ sharing: ConnectionSharing, _ isUsers: Bool) throws {
+        let terms = try Self.terms {
+            guard isUsers else { return }
+            $0.userFields = HTTPFields([("X-Token", "1"), ("User-Agent", "me"), ("Range", "bytes=5-")])
+            $0.hasUser = true
+            $0.connections = 3
+        }
+        var machine = TransferStateMachine(terms: terms, firstID: 77)
+        let actions = machine.handle(.begin(nil), TransferContext(now: .seconds(5), sharing: sharing))
+        #expect(actions == [.start(SmallFilePolicy.plan(terms, id: AttemptID(77), sharing: sharing))])
+    }
+
+    /// A host that has many connections, or allows few, gets no several.
+    @Test(arguments: [(8, 0), (nil, 17), (nil, 16)]) func severalAreLimited(_ ceiling: Int?, _ connections: Int) throws
+    {
+        let terms = try Self.terms()
+        let sharing = ConnectionSharing.several.limited(ceiling: ceiling, connections: connections)
+        #expect(sharing == (ceiling == nil && connections == 16 ? .several : .one))
+        #expect(ConnectionSharing.none.limited(ceiling: ceiling, connections: connections) == .none)
+        var machine = TransferStateMachine(terms: terms, firstID: 77)
+        let context = TransferContext(
+            now: .zero, hostCeiling: ceiling, hostConnections: connections, sharing: .several)
+        #expect(
+            machine.handle(.begin(nil), context) == [
+                .start(SmallFilePolicy.plan(terms, id: AttemptID(77), sharing: sharing))
+            ])
+    }
+
+    private func verdict(_ status: Int, _ fields: [(String, String)]) throws -> ResponseVerdict {
+        let plan = SmallFilePolicy.plan(try Self.terms(), id: AttemptID(1), sharing: .none)
+        return ResponseEvaluator.verdict(
+            on: ResponseHead(status: status, fields: HTTPFields(fields), version: .http1_1), to: plan.question)
+    }
+
+    @Test func wholeSmallFilesAreTaken() throws {
+        let partial = try verdict(206, [("Content-Range", "bytes 0-99/100"), ("Content-Length", "100")])
+        #expect(SmallFilePolicy.file(in: partial)?.representation.completeLength == 100)
+        let whole = try verdict(200, [("Content-Length", "65536"), ("ETag", "\"a\"")])
+        #expect(SmallFilePolicy.file(in: whole)?.representation.completeLength == 65_536)
+        #expect(SmallFilePolicy.file(in: whole)?.fileName == "file.bin")
+    }
+
+    static let others: [(Int, [(String, String)])] = [
+        (206, [("Content-Range", "bytes 0-98/100")]),
+        (206, [("Content-Range", "bytes 1-99/100")]),
+        (206, [("Content-Range", "bytes 0-99/*")]),
+        (206, [("Content-Range", "bytes 0-65536/65537")]),
+        (200, []),
+        (200, [("Content-Length", "0")]),
+        (200, [("Content-Length", "65537")]),
+        (200, [("Content-Length", "100"), ("Content-Encoding", "gzip")]),
+        (200, [("Content-Length", "1"), ("Transfer-Encoding", "chunked")]),
+        (200, [("Content-Length", "1"), ("Repr-Digest", "md5=:1B2M2Y8AsgTpgAmY7PhCfg==:")]),
+        (200, [("Content-Length", "1"), ("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg==")]),
+        (206, [("Content-Range", "bytes 0-0/1"), ("Content-Digest", "md5=:1B2M2Y8AsgTpgAmY7PhCfg==:")]),
+        (416, [("Content-Range", "bytes */0")]),
+        (302, [("Location", "/b")]),
+        (404, [("Content-Length", "10")]),
+        (503, [("Content-Length", "10")]),
+    ]
+
+    /// Whatever there is more to decide of is not.
+    @Test(arguments: others.indices) func allElseIsTheMachines(_ index: Int) throws {
+        let (status, fields) = Self.others[index]
+        #expect(SmallFilePolicy.file(in: try verdict(status, fields)) == nil)
+    }
+}
