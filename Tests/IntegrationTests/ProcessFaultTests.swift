@@ -187,7 +187,8 @@ struct ProcessFaultTests {
     /// A disk whose syncs take seconds: what goes on at once or is to go waits for none, a pause for all of it, so that
     /// the place is free afterwards, and the end of the process for as long as it may.
     /// A list is stopped at the end of the process alone.
-    @Test(arguments: Download.isBatch ? [StopPurpose.close] : [.discard, .pause, .close]) func stopOnASlowDisk(_ purpose: StopPurpose) async throws {
+    @Test(arguments: Download.isBatch ? [StopPurpose.close] : [.discard, .pause, .close])
+    func stopOnASlowDisk(_ purpose: StopPurpose) async throws {
         var isInTime = false
         for _ in 0..<5 where !isInTime { isInTime = try await stopsOnASlowDisk(purpose) }
         #expect(isInTime, "never stopped within its first second")
