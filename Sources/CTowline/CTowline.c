@@ -16,6 +16,22 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+static char **arguments;
+static int argument_count;
+
+// glibc calls constructors as it does main (csu/init-first.c); other C libraries call them without arguments.
+#ifdef __GLIBC__
+__attribute__((constructor)) static void keep_arguments(int count, char **words) {
+    argument_count = count;
+    arguments = words;
+}
+#endif
+
+char **towline_arguments(int *count) {
+    *count = argument_count;
+    return arguments;
+}
+
 static int result(int value) { return value < 0 ? -errno : value; }
 
 int towline_statx(int directory, const char *path, towline_status *status) {

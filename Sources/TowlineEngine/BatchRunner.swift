@@ -27,19 +27,24 @@ package final class BatchRunner: Sendable {
         self.patientExecutor = patientExecutor
     }
 
-    /// Runs what `next` gives, `nil` being the end, as many at once as the options say; returns when all have ended.
+    /// Runs what `next` gives, as many at once as the options say; returns when all have ended.
     ///
     /// A failure that `next` gives is a download that failed before it began. `next` is asked only when there is room
     /// for one more, so that a list of any length costs no memory.
-    package func run(_ next: nonisolated(nonsending) @escaping @Sendable () async -> NextDownload?) async {
+    package func run(_ next: nonisolated(nonsending) @escaping @Sendable () async -> NextDownload) async {
         await withTaskExecutorPreference(executor) { await runAll(next) }
     }
 
-    /// A download to run, or why there is none.
-    package typealias NextDownload = Result<DownloadOptions, TowlineError>
+    /// A download to run, or why there is none. A type of its own: generic ones are put together when they are first used.
+    package enum NextDownload: Sendable {
+        case download(DownloadOptions)
+        case failed(TowlineError)
+        /// There are no more.
+        case end
+    }
 
     private nonisolated(nonsending) func runAll(
-        _ next: nonisolated(nonsending) @Sendable () async -> NextDownload?
+        _ next: nonisolated(nonsending) @Sendable () async -> NextDownload
     ) async {
         // Beside the reading of the list.
         let reserve = options.reservesTimers ? Task { await TimerReserve.fill() } : nil
@@ -50,14 +55,16 @@ package final class BatchRunner: Sendable {
             var number = 0
             while true {
                 let slot = await slots.take()
-                guard !isStopped.load(ordering: .relaxed), let item = await next() else { break }
+                guard !isStopped.load(ordering: .relaxed) else { return }
+                let next = await next()
                 if number == 0 { await reserve?.value }
                 number += 1
-                switch item {
-                case .failure(let error):
+                switch next {
+                case .end: return
+                case .failed(let error):
                     observer.ended(number, .failure(error))
                     slot.ended()
-                case .success(let options):
+                case .download(let options):
                     let item = BatchRoster.Item(number: number, options: options)
                     guard roster.begin(item, slot) else { continue }
                     group.addTask {

@@ -9,7 +9,7 @@ enum Tow {
     static func main() {
         ProcessSetup.occupyStandardDescriptors()
         ProcessSetup.ignoreWriteSignals()
-        let words = CommandLine.arguments.dropFirst()
+        let words = ProcessArguments.words.dropFirst()
         if words.first == GetShortcut.name {
             // Before there is a second thread: threads inherit what is blocked.
             SignalWatcher.block()
@@ -73,7 +73,7 @@ enum Tow {
         let text = TowCommand.fullMessage(for: error)
         guard code.isSuccess else {
             leave(
-                Habit.answer(text, to: CommandLine.arguments.dropFirst()),
+                Habit.answer(text, to: ProcessArguments.words.dropFirst()),
                 code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue)
         }
         var output = OutputDescriptor(STDOUT_FILENO)

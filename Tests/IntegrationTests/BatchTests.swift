@@ -48,7 +48,7 @@ import TowlineEngine
                     options: BatchOptions(), transport: transport, storage: FileStorage(), observer: ends,
                     executor: usual, patientExecutor: patient)
                 let isGiven = Atomic<Bool>(false)
-                await runner.run { isGiven.exchange(true, ordering: .relaxed) ? nil : .success(options) }
+                await runner.run { isGiven.exchange(true, ordering: .relaxed) ? .end : .download(options) }
                 await transport.shutdown()
             }
             let outcomes = try ends.results.withLock { $0 }.map { try $0.get().outcome }

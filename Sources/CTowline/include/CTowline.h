@@ -74,6 +74,10 @@ void towline_keep_freed_memory(int kept, int largest, int arenas);
 /// Runs `body` on a detached thread of its own.
 int towline_run_detached(void (*body)(void *argument), void *argument);
 
+/// The words that the process was started with, in its own memory, where glibc hands them to what runs before `main`;
+/// NULL elsewhere.
+char **towline_arguments(int *count);
+
 /// What belongs to the calling thread alone; NULL until it is set.
 void *towline_thread_local(void);
 void towline_set_thread_local(void *value);

@@ -19,13 +19,15 @@ final class DownloadQueue: Sendable {
         list = if let listPath { try BatchListReader(path: listPath) } else { nil }
     }
 
-    /// The next download, or what is wrong with it; `nil` when there are no more. One call at a time.
-    nonisolated(nonsending) func next() async -> BatchRunner.NextDownload? {
-        if let url = urls.withLock({ $0.popFirst() }) {
-            return Result { () throws(TowlineError) in try settings.options(for: url) }
+    /// The next download, or what is wrong with it. One call at a time.
+    nonisolated(nonsending) func next() async -> BatchRunner.NextDownload {
+        do throws(TowlineError) {
+            if let url = urls.withLock({ $0.popFirst() }) { return .download(try settings.options(for: url)) }
+            guard let entry = await list?.next() else { return .end }
+            return .download(try options(for: entry))
+        } catch {
+            return .failed(error)
         }
-        guard let entry = await list?.next() else { return nil }
-        return Result { () throws(TowlineError) in try options(for: entry) }
     }
 
     /// No further download begins.

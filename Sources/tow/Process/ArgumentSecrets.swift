@@ -11,7 +11,7 @@ enum ArgumentSecrets {
     /// and 49 of `/proc/self/stat`. Call after the arguments are parsed. What `ps` saw before stays seen: a file
     /// (`--user-file`) is the safe way.
     static func blank() {
-        guard CommandLine.arguments.contains(where: mayBeOne) else { return }
+        guard ProcessArguments.words.contains(where: mayBeOne) else { return }
         guard let (start, end) = argumentArea(), let base = UnsafeMutableRawPointer(bitPattern: start) else { return }
         let area = UnsafeMutableRawBufferPointer(start: base, count: end - start)
         for range in secretRanges(in: area.split(separator: 0, omittingEmptySubsequences: false).map { Array($0) }) {

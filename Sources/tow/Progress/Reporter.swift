@@ -22,11 +22,13 @@ protocol ProgressLog: Sendable {
 }
 
 /// Hears of a batch and writes what a log makes of it, from a thread of its own.
-final class Reporter<Log: ProgressLog>: ClosableObserver {
+///
+/// Not generic: such a class is put together when it is first used, which takes longer than all calls for one small file.
+final class Reporter: ClosableObserver {
     /// Behind a class, because a closure can hold no `Mutex`.
     private final class Guarded: Sendable {
-        let log: Mutex<Log>
-        init(_ log: Log) { self.log = Mutex(log) }
+        let log: Mutex<any ProgressLog>
+        init(_ log: any ProgressLog) { self.log = Mutex(log) }
     }
 
     private let guarded: Guarded
@@ -35,7 +37,7 @@ final class Reporter<Log: ProgressLog>: ClosableObserver {
     private let isTimed: Bool
 
     /// - Parameter interval: milliseconds between two looks at the log; `nil` to look whenever something happened.
-    init(_ log: Log, descriptor: Int32, interval: Int32?) {
+    init(_ log: any ProgressLog, descriptor: Int32, interval: Int32?) {
         let guarded = Guarded(log)
         let began = ContinuousClock.now
         self.guarded = guarded
@@ -62,7 +64,7 @@ final class Reporter<Log: ProgressLog>: ClosableObserver {
         pump.finish()
     }
 
-    private func tell(_ body: (inout Log, Duration) -> Void) {
+    private func tell(_ body: (inout any ProgressLog, Duration) -> Void) {
         let now = ContinuousClock.now - began
         let hasNews = guarded.log.withLock { log in
             body(&log, now)

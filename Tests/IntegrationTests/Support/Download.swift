@@ -102,7 +102,7 @@ private final class LoneBatch: Runner, BatchObserver {
     func run() async throws(TowlineError) -> CompletedTransfer {
         let isGiven = Atomic<Bool>(false)
         guard let runner = runner.withLock({ $0 }) else { throw TowlineError(.cancelled, "ran already") }
-        await runner.run { isGiven.exchange(true, ordering: .relaxed) ? nil : .success(self.options) }
+        await runner.run { isGiven.exchange(true, ordering: .relaxed) ? .end : .download(self.options) }
         // Each holds the other.
         self.runner.withLock { $0 = nil }
         guard let result = result.withLock({ $0 }) else { throw TowlineError(.cancelled, "stopped before it began") }
