@@ -63,7 +63,7 @@ package struct BatchConcurrency: Sendable {
     /// What the process itself needs: standard streams, event queues, directories, libraries.
     private static let reserved = 64
     /// Enough for one sync to be shared by many.
-    package static let mostPublishing = 128
+    package static let mostPublishing = 256
 
     /// A download has its bytes, or is over without, so long after it began.
     package mutating func fetched(after duration: Duration, _ sharing: ConnectionSharing = .none) {
