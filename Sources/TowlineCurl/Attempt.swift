@@ -96,6 +96,15 @@ final class Attempt {
         receiver.endIsLate()
     }
 
+    /// What was at hand is delivered.
+    ///
+    /// - Returns: `false`: the receiver wants no more, and libcurl does not know that yet.
+    func rests() -> Bool {
+        guard decidedEnd == nil, !receiver.bodyRests() else { return true }
+        decidedEnd = .stopped
+        return false
+    }
+
     /// Ends the pause, in our books; libcurl is told by the caller.
     func endPause() { pause = .none }
 
@@ -151,6 +160,7 @@ final class Attempt {
         guard pause.isNone else { return Int(CURL_WRITEFUNC_PAUSE) }
         guard !bytes.isEmpty else { return 0 }
         if pool.sharing != .none { heard = .now }
+        pool.feeds(self)
         switch receiver.receivedBody(bytes) {
         case .consumed:
             return bytes.count

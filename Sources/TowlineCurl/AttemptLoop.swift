@@ -81,6 +81,11 @@ final class AttemptLoop {
         } catch {
             abandon(pool, error)
         }
+        endFull(pool)
+    }
+
+    private func endFull(_ pool: ConnectionPool) {
+        for attempt in pool.takeFull() { end(attempt, .stopped) }
     }
 
     // MARK: Commands
@@ -195,7 +200,9 @@ final class AttemptLoop {
         // Delivers, within this call, what libcurl holds back. If the receiver stops at that, the transfer goes on as
         // if nothing was lost (7.88): it must not.
         let code = curl_easy_pause(attempt.handle.pointer, CURLPAUSE_CONT)
+        let pool = attempt.pool
         if code != CURLE_OK { finish(attempt, code) }
+        endFull(pool)
     }
 
     private func deadlineCame(for attempt: Attempt) {

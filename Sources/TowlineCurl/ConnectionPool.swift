@@ -26,6 +26,11 @@ final class ConnectionPool {
     /// Since when no attempt runs.
     private(set) var idleSince = MonotonicTime.now
 
+    /// Whose body came last in the call of libcurl's that is under way.
+    private var fed: Attempt?
+    /// Those that want no more since they rest.
+    private var full: [Attempt] = []
+
     private let watch: SocketWatch
     private let share: UnsafeMutableRawPointer
     private var idleHandles: [EasyHandle] = []
@@ -160,6 +165,29 @@ final class ConnectionPool {
         var running: Int32 = 0
         let code = curl_multi_socket_action(multi, socket, events, &running)
         guard code == CURLM_OK else { throw Self.failure(code) }
+    }
+
+    /// Some bytes are about to be handed to an attempt.
+    func feeds(_ attempt: Attempt) {
+        guard fed !== attempt else { return }
+        rest()
+        fed = attempt
+    }
+
+    /// libcurl has returned: whatever it had is delivered.
+    ///
+    /// - Returns: attempts to be ended.
+    func takeFull() -> [Attempt] {
+        rest()
+        guard !full.isEmpty else { return [] }
+        defer { full = [] }
+        return full
+    }
+
+    private func rest() {
+        guard let attempt = fed else { return }
+        fed = nil
+        if !attempt.rests() { full.append(attempt) }
     }
 
     /// The next attempt that libcurl is done with, and how.

@@ -4,8 +4,8 @@ import Synchronization
 /// The way of a byte: takes one attempt's answer from the transport and writes it at its place.
 ///
 /// Judges the head on the engine thread (a pure function), compares the overlap with what is held, cuts at the
-/// segment's end, writes, marks. Copies nothing, allocates nothing per call and shares no lock: what other threads
-/// read are atomics.
+/// segment's end, writes, marks. Copies what comes in many pieces once, to write it in few calls, allocates nothing per
+/// call and shares no lock: what other threads read are atomics.
 ///
 /// `@unchecked Sendable`: everything that is not atomic, constant or behind its lock is used by callbacks alone, which
 /// come from one thread at a time (contract of `Transport`).
@@ -62,8 +62,11 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private var start: Int64
     private var marked: Int64
     private var markedAt = Duration.zero
-    /// Next offset of the body; behind `position` while the overlap is compared.
+    /// Next offset of the body; behind `position` while the overlap is compared, before it while bytes wait to be written.
     private var cursor: Int64
+    /// What came and is written with what follows.
+    private var stage = WriteStage()
+    private let stages: StagePool
     private var isWanted = false
     private var drainable: Int64 = 0
     private var result: AttemptResult?
@@ -91,7 +94,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     init(
         plan: AttemptPlan, sink: (any Sink)?, slot: (any JournalSlot)?, limiters: [RateLimiter],
-        mayGather: Bool = false, buffers: BufferPool = BufferPool(),
+        mayGather: Bool = false, buffers: BufferPool = BufferPool(), stages: StagePool = StagePool(),
         makeHasher: @escaping @Sendable (Checksum) -> any ContentHasher,
         clock: @escaping @Sendable () -> Duration = { MonotonicClock.now },
         report: @escaping @Sendable (Report) -> Void
@@ -102,6 +105,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         self.slot = slot
         self.limiters = limiters
         self.buffers = buffers
+        self.stages = stages
         self.mayGather = mayGather && plan.mayBringWhole
         self.clock = clock
         self.report = report
@@ -262,21 +266,13 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             if cursor < start {
                 let count = Int(min(Int64(rest.count), start - cursor))
                 let seam = UnsafeRawBufferPointer(rebasing: rest[..<count])
-                guard try isHeld(seam, in: sink) else { return stop(with: .overlapDiffers) }
+                guard try sink.holds(seam, at: cursor) else { return stop(with: .overlapDiffers) }
                 cursor += Int64(count)
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
             let end = limit.load(ordering: .relaxed)
             let count = Int(min(Int64(rest.count), max(0, end - cursor)))
-            if count > 0 {
-                let waits = sink.waitsForReaders
-                if waits { isHeldBack.store(true, ordering: .relaxed) }
-                try sink.write(UnsafeRawBufferPointer(rebasing: rest[..<count]), at: cursor)
-                if waits { isHeldBack.store(false, ordering: .relaxed) }
-                cursor += Int64(count)
-                position.store(cursor, ordering: .releasing)
-                try mark()
-            }
+            if count > 0 { try write(UnsafeRawBufferPointer(rebasing: rest[..<count]), to: sink) }
             // Where the response ends with the segment, its own end comes by itself and the connection lives on.
             let isOver = cursor >= end && (end < responseEnd || count < rest.count)
             return isOver ? stop(with: .stopped) : .consumed
@@ -285,30 +281,52 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
     }
 
+    /// At the cursor, now or with those that follow.
+    private func write(_ bytes: UnsafeRawBufferPointer, to sink: any Sink) throws(TowlineError) {
+        let waits = sink.waitsForReaders
+        if !stage.hasRoom(for: bytes.count) { try flush() }
+        let isAlone = stage.isEmpty && bytes.count < WriteStage.least
+        if !waits, !isAlone, stage.hasRoom(for: bytes.count) {
+            stage.append(bytes, from: stages)
+            cursor += Int64(bytes.count)
+            return
+        }
+        if waits { isHeldBack.store(true, ordering: .relaxed) }
+        try sink.write(bytes, at: cursor)
+        if waits { isHeldBack.store(false, ordering: .relaxed) }
+        cursor += Int64(bytes.count)
+        position.store(cursor, ordering: .releasing)
+        try mark()
+    }
+
     private func stop(with result: AttemptResult) -> BodyDisposition {
         self.result = result
         return .stop
     }
 
-    private func isHeld(_ bytes: UnsafeRawBufferPointer, in sink: any Sink) throws(TowlineError) -> Bool {
-        var offset = 0
-        var isEqual = true
-        var failure: TowlineError?
-        withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 16) { held in
-            while offset < bytes.count, isEqual, failure == nil {
-                let count = min(held.count, bytes.count - offset)
-                let window = UnsafeMutableRawBufferPointer(rebasing: held[..<count])
-                do throws(TowlineError) {
-                    let read = try sink.read(into: window, at: cursor + Int64(offset))
-                    isEqual = read == count && window.elementsEqual(bytes[offset..<(offset + count)])
-                } catch {
-                    failure = error
-                }
-                offset += count
-            }
+    /// Writes what was put together.
+    private func flush() throws(TowlineError) {
+        guard let sink, !stage.isEmpty else { return }
+        let start = cursor - Int64(stage.count)
+        do throws(TowlineError) {
+            try stage.empty(into: stages) { bytes throws(TowlineError) in try sink.write(bytes, at: start) }
+        } catch {
+            // What is not there must not be marked.
+            cursor = start
+            throw error
         }
-        if let failure { throw failure }
-        return isEqual
+        position.store(cursor, ordering: .releasing)
+        try mark()
+    }
+
+    func bodyRests() -> Bool {
+        do throws(TowlineError) {
+            try flush()
+            return true
+        } catch {
+            result = .sinkFailed(error)
+            return false
+        }
     }
 
     /// Marks what is written, every `markInterval` bytes and every quarter of a second.
@@ -356,6 +374,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private func conclude(_ end: AttemptEnd) -> AttemptResult {
         if isWanted || adopt() { _ = takeGathered() }
         var result = self.result ?? Self.result(of: end)
+        if !bodyRests(), let failure = self.result { result = failure }
         do throws(TowlineError) {
             try mark(always: true)
         } catch {

@@ -112,6 +112,7 @@ struct SmallFileRun {
         let storage = services.storage
         return AttemptWriter(
             plan: plan, sink: nil, slot: nil, limiters: [], mayGather: true, buffers: services.buffers,
+            stages: services.stages,
             makeHasher: { storage.hasher(for: $0) },
             report: { [mailbox] in mailbox.post(.attempt($0)) })
     }

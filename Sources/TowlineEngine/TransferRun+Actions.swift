@@ -53,7 +53,7 @@ extension TransferRun {
         let writer = AttemptWriter(
             plan: plan, sink: plan.joinsDirectly ? part?.sink : nil, slot: slot,
             limiters: [limiter, services.limiter], mayGather: options.target != .standardOutput,
-            buffers: services.buffers,
+            buffers: services.buffers, stages: services.stages,
             makeHasher: { storage.hasher(for: $0) },
             report: { mailbox.post(.attempt($0)) })
         writers.append(writer)

@@ -15,6 +15,8 @@ package final class TransferServices: Sendable {
     let places = PlaceBoard()
     /// What their small files come in.
     let buffers = BufferPool()
+    /// Where what comes in many pieces is put together.
+    let stages = StagePool()
     /// How many of them run.
     let load = TransferLoad()
     /// What makes those look at themselves that last for a moment.

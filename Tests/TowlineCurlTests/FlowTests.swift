@@ -51,6 +51,52 @@ extension CurlTransportTests {
             expectInOrder(receiver)
         }
 
+        @Test("Once nothing more is at hand it is said so, and not with each piece")
+        func rests() async {
+            let server = ScriptedServer { connection, server in
+                guard server.head(from: connection) != nil else { return }
+                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n")
+                connection.send([UInt8](repeating: 7, count: 200_000))
+                server.waitForTest()
+                connection.send([UInt8](repeating: 7, count: 100_000))
+            }
+            defer { server.close() }
+            let transport = CurlTransport()
+            let receiver = RecordingReceiver()
+            transport.start(.make(server.url()), receiver: receiver)
+            let waiting = await receiver.until { $0.restedAt == 200_000 }
+            #expect(waiting.restCount < waiting.bodyCallCount)
+            server.proceed()
+            #expect(await receiver.finished().body.count == 300_000)
+            await transport.shutdown()
+            expectInOrder(receiver)
+        }
+
+        @Test("Who wants no more when nothing is at hand is closed, also after a pause", arguments: [false, true])
+        func stopsAtRest(_ isPaused: Bool) async {
+            let server = ScriptedServer { connection, server in
+                guard server.head(from: connection) != nil else { return }
+                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n")
+                connection.send([UInt8](repeating: 7, count: 50_000))
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let transport = CurlTransport()
+            let receiver = RecordingReceiver(
+                onBody: { _, record in isPaused && record.pauseCount == 0 ? .pause : .consumed },
+                onRest: { $0.body.isEmpty })
+            let request = AttemptRequest.make(server.url())
+            transport.start(request, receiver: receiver)
+            if isPaused {
+                await receiver.until { $0.pauseCount == 1 }
+                transport.proceed(request.id)
+            }
+            let record = await receiver.finished()
+            #expect(record.end?.isStopped == true && !record.body.isEmpty)
+            await transport.shutdown()
+            expectInOrder(receiver)
+        }
+
         @Test("pauseFor waits for the delay and costs no byte")
         func pauseFor() async {
             let server = ScriptedServer(responses: { _ in response("some body") })

@@ -60,6 +60,22 @@ extension CurlTransportTests {
             }
         }
 
+        @Test("each of several streams hears when nothing more of it is at hand, and ends alone if it wants no more")
+        func rests() async throws {
+            let gate = Gate()
+            try await Self.withServer(["/gated": .wait(after: 60_000, for: gate)]) { site, transport in
+                let receivers = (0..<6).map { number in
+                    RecordingReceiver(onRest: { number > 0 || $0.body.count < 30_000 })
+                }
+                for receiver in receivers { transport.start(site.request("/gated"), receiver: receiver) }
+                for receiver in receivers.dropFirst() { await receiver.until { $0.restedAt == 60_000 } }
+                #expect(await receivers[0].finished().end?.isStopped == true)
+                gate.open()
+                for receiver in receivers.dropFirst() { #expect(await receiver.finished().body.count == 100_000) }
+                for receiver in receivers { expectInOrder(receiver) }
+            }
+        }
+
         @Test("a connection on which one fell silent gets no more of them", arguments: ["/before", "/after"])
         func silent(_ path: String) async throws {
             let faults = ["/before": Fault.stallBeforeHead, "/after": Fault.stall(after: 500)]

@@ -111,6 +111,11 @@ package protocol AttemptReceiver: AnyObject, Sendable {
     func receivedHead(_ head: ResponseHead) -> HeadDisposition
     /// The next bytes of the body, in order; valid during the call only.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition
+    /// All that was at hand was delivered, and nobody knows when more comes: what was kept to be dealt with together has its turn.
+    /// Comes after one or more `receivedBody`, before others are waited for; not always before `ended`.
+    ///
+    /// - Returns: `false`: close; `ended(.stopped)` follows.
+    func bodyRests() -> Bool
     /// The time of `.proceedBriefly` is over, and the body is not.
     func endIsLate()
     /// The attempt is over; no further call comes.
@@ -118,6 +123,9 @@ package protocol AttemptReceiver: AnyObject, Sendable {
 }
 
 extension AttemptReceiver {
+    /// Nothing, where each piece is dealt with as it comes.
+    package func bodyRests() -> Bool { true }
+
     /// Nothing, where `.proceedBriefly` is not used.
     package func endIsLate() {}
 }

@@ -10,6 +10,9 @@ final class RecordingReceiver: AttemptReceiver {
         var bodyCallCount = 0
         /// Calls that were answered with a pause.
         var pauseCount = 0
+        /// Bytes that had been delivered when it was last said that nothing more is at hand.
+        var restedAt = 0
+        var restCount = 0
         /// Calls that said that the end is late.
         var lateCount = 0
         var end: AttemptEnd?
@@ -30,13 +33,16 @@ final class RecordingReceiver: AttemptReceiver {
     private let state = Mutex(State())
     private let onHead: @Sendable (ResponseHead) -> HeadDisposition
     private let onBody: @Sendable (UnsafeRawBufferPointer, Record) -> BodyDisposition
+    private let onRest: @Sendable (Record) -> Bool
     private let keepsBody: Bool
 
     init(
         keepsBody: Bool = true,
         onHead: @escaping @Sendable (ResponseHead) -> HeadDisposition = { _ in .proceed },
-        onBody: @escaping @Sendable (UnsafeRawBufferPointer, Record) -> BodyDisposition = { _, _ in .consumed }
+        onBody: @escaping @Sendable (UnsafeRawBufferPointer, Record) -> BodyDisposition = { _, _ in .consumed },
+        onRest: @escaping @Sendable (Record) -> Bool = { _ in true }
     ) {
+        self.onRest = onRest
         self.keepsBody = keepsBody
         self.onHead = onHead
         self.onBody = onBody
@@ -95,6 +101,18 @@ final class RecordingReceiver: AttemptReceiver {
             }
         }
         return disposition
+    }
+
+    func bodyRests() -> Bool {
+        let record = enter { record in
+            if record.bodyCallCount == 0 { record.violations.append("a rest before the body") }
+        }
+        let goesOn = onRest(record)
+        leave { record in
+            record.restCount += 1
+            record.restedAt = record.body.count
+        }
+        return goesOn
     }
 
     func ended(_ end: AttemptEnd) {

@@ -81,13 +81,13 @@ final class WriterBench: Sendable {
 
     /// The file's bytes of the range.
     @discardableResult
-    func body(_ range: ByteRange) -> String { body(Self.content(range)) }
+    func body(_ range: ByteRange, rests: Bool = true) -> String { body(Self.content(range), rests: rests) }
 
-    /// Any bytes; says what the writer made of them.
+    /// Any bytes; says what the writer made of them. After them, if it `rests`, nothing comes for a while.
     @discardableResult
-    func body(_ bytes: [UInt8]) -> String {
+    func body(_ bytes: [UInt8], rests: Bool = true) -> String {
         switch bytes.withUnsafeBytes(writer.receivedBody) {
-        case .consumed: "consumed"
+        case .consumed: rests && !writer.bodyRests() ? "stop" : "consumed"
         case .pause: "pause"
         case .pauseFor: "pause for a while"
         case .stop: "stop"

@@ -1,0 +1,100 @@
+import Testing
+import TowlineCore
+
+@testable import TowlineEngine
+
+/// What comes in many pieces is written in few calls, and none of it later than when nothing more is at hand.
+@Suite struct WriteStageTests {
+    private static let piece: Int64 = 16 << 10
+    private static let size = Int64(WriteStage.size)
+    private let bench: WriterBench
+
+    init() throws {
+        bench = try WriterBench(ByteRange(0, 900_000))
+        bench.head(ByteRange(0, 900_000))
+    }
+
+    /// Pieces one after the other, without a rest.
+    private func pieces(_ range: ByteRange, of piece: Int64 = piece) -> String {
+        var offset = range.lowerBound
+        var answer = "consumed"
+        while offset < range.upperBound, answer == "consumed" {
+            let end = min(offset + piece, range.upperBound)
+            answer = bench.body(ByteRange(offset, end), rests: false)
+            offset = end
+        }
+        return answer
+    }
+
+    private var writes: [ByteRange] {
+        bench.log.entries.compactMap { if case .written(let range) = $0 { range } else { nil } }
+    }
+
+    @Test func manyPiecesAreOneCall() {
+        #expect(pieces(ByteRange(0, 300_000)) == "consumed")
+        #expect(writes == [ByteRange(0, Self.size), ByteRange(Self.size, 2 * Self.size)])
+        // Nobody hears of what is not written yet.
+        #expect(bench.writer.progress == AttemptProgress(position: 2 * Self.size, received: 300_000, isHeldBack: false))
+        #expect(bench.log.marks == [Self.size, 2 * Self.size])
+        #expect(bench.writer.bodyRests())
+        #expect(writes.last == ByteRange(2 * Self.size, 300_000) && bench.writer.progress.position == 300_000)
+        #expect(bench.holds(ByteRange(0, 300_000)) && bench.log.marksFollowBytes(from: 0))
+        // There is nothing left to do.
+        #expect(bench.writer.bodyRests() && writes.count == 3)
+    }
+
+    /// A little that comes alone waits for nothing, more than fits neither.
+    @Test func notWhatComesAlone() {
+        #expect(bench.body(ByteRange(0, 8191), rests: false) == "consumed")
+        #expect(bench.writer.progress.position == 8191)
+        #expect(bench.body(ByteRange(8191, 8191 + Self.size + 1), rests: false) == "consumed")
+        #expect(bench.writer.progress.position == 8192 + Self.size)
+        #expect(writes.count == 2)
+    }
+
+    /// In order, whatever the pieces: those that wait come before one that does not.
+    @Test(arguments: [1, 4095, 8192, 10_000, 16_384, 131_071, 131_072, 131_073, 200_000])
+    func anyPieces(_ piece: Int64) {
+        #expect(pieces(ByteRange(0, 20_000)) == "consumed")
+        #expect(pieces(ByteRange(20_000, 900_000), of: max(piece, piece == 1 ? 5000 : 1)) == "consumed")
+        bench.writer.ended(.complete(.delimited))
+        #expect(bench.holds(ByteRange(0, 900_000)) && bench.ending == "complete")
+        #expect(writes.map(\.lowerBound) == writes.map(\.lowerBound).sorted())
+        #expect(bench.log.marks.last == 900_000 && bench.log.marksFollowBytes(from: 0))
+    }
+
+    /// The end comes without a rest as well.
+    @Test func theEndWrites() {
+        #expect(pieces(ByteRange(0, 100_000)) == "consumed")
+        bench.writer.ended(.failed(TransportFailure(.bodyCut, "cut")))
+        #expect(bench.holds(ByteRange(0, 100_000)) && bench.log.marks == [100_000])
+        #expect(bench.writer.progress.position == 100_000 && bench.ending == "failed: bodyCut")
+    }
+
+    /// A segment that was cut ends there, though bytes wait.
+    @Test func cut() {
+        #expect(pieces(ByteRange(0, 50_000)) == "consumed")
+        bench.writer.shrink(to: 60_000)
+        #expect(pieces(ByteRange(50_000, 100_000)) == "stop")
+        bench.writer.ended(.stopped)
+        #expect(bench.log.written == ByteRangeSet([ByteRange(0, 60_000)]) && bench.log.marks == [60_000])
+        #expect(bench.ending == "stopped")
+    }
+
+    /// What could not be written is not marked, not told of, and not tried again.
+    @Test(arguments: [true, false]) func aFullDisk(_ rests: Bool) {
+        #expect(pieces(ByteRange(0, 140_000)) == "consumed")
+        bench.sink.fail(from: 150_000)
+        if rests {
+            #expect(pieces(ByteRange(140_000, 160_000)) == "consumed")
+            #expect(!bench.writer.bodyRests())
+        } else {
+            #expect(pieces(ByteRange(140_000, 300_000)) == "stop")
+        }
+        #expect(bench.writer.progress.position == Self.size)
+        bench.sink.fail(from: .max)
+        bench.writer.ended(.stopped)
+        #expect(bench.log.written == ByteRangeSet([ByteRange(0, Self.size)]) && bench.log.marks == [Self.size])
+        #expect(bench.ending == "sink: diskFull")
+    }
+}
