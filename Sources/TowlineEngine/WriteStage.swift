@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Bytes that follow one another, put together to be written in one call: a transport hands them over in pieces, libcurl in
-/// such of 16 KiB, and to copy eight of those costs half of what seven more calls do.
+/// such of 16 KiB, and to copy eight of those costs less than seven more calls do.
 struct WriteStage {
     /// So many bytes at most: with those that were written since the last mark, what a SIGKILL costs a connection.
     static let size = 128 << 10
