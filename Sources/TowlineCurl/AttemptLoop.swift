@@ -200,9 +200,9 @@ final class AttemptLoop {
         // Delivers, within this call, what libcurl holds back. If the receiver stops at that, the transfer goes on as
         // if nothing was lost (7.88): it must not.
         let code = curl_easy_pause(attempt.handle.pointer, CURLPAUSE_CONT)
-        let pool = attempt.pool
+        // Before the end, from which on the receiver is others'.
+        endFull(attempt.pool)
         if code != CURLE_OK { finish(attempt, code) }
-        endFull(pool)
     }
 
     private func deadlineCame(for attempt: Attempt) {

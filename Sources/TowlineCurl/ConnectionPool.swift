@@ -132,6 +132,8 @@ final class ConnectionPool {
 
     /// Takes a handle back, breaking its connection off if it is in the midst of a response.
     func remove(_ handle: EasyHandle) {
+        // Who has ended rests no more.
+        if fed?.handle === handle { fed = nil }
         curl_multi_remove_handle(multi, handle.pointer)
         runningCount -= 1
         isTouched = true

@@ -237,7 +237,9 @@ package final class SyncQueue: Sendable {
             folders[ObjectIdentifier(folder)] = code
             outcomes[index].folder = min(outcomes[index].folder, code)
         }
-        for (index, request) in batch.enumerated() { request.continuation.resume(returning: outcomes[index]) }
+        LocalRunQueue.together {
+            for (index, request) in batch.enumerated() { request.continuation.resume(returning: outcomes[index]) }
+        }
     }
 
     /// File systems whose `syncfs` may be a success that nobody was asked for: the kernel hands it to no FUSE server

@@ -4,6 +4,8 @@ internal import TowlineCore
 struct HeadStart {
     /// What takes its answer, and reports to the mailbox that the transfer gets.
     let writer: AttemptWriter
+    /// When it was sent.
+    let startedAt: Duration
     /// Where it was admitted to connections of its own.
     let admission: HTTPURL.Origin?
     /// What was taken from the mailbox already.
@@ -11,18 +13,16 @@ struct HeadStart {
 }
 
 extension TransferRun {
-    /// Whether a request need not be sent, since it is the one that is under way. One that turns out not to be is given up.
-    func takesHeadStart(_ plan: AttemptPlan) -> Bool {
-        guard let writer = headStart?.writer, writer.plan == plan else {
-            abandonHeadStart()
-            return false
-        }
+    /// The request that is under way, which is this transfer's from here on.
+    func takeHeadStart() -> HeadStart? {
+        guard let start = headStart else { return nil }
         headStart = nil
-        writers.append(writer)
-        return true
+        writers.append(start.writer)
+        return start
     }
 
-    /// Nobody wants the answer of the request that is under way.
+    /// Nobody wants the answer of the request that is under way. What is still heard of it is of no attempt of this transfer:
+    /// each has a name of its own.
     func abandonHeadStart() {
         guard let plan = headStart?.writer.plan else { return }
         headStart = nil

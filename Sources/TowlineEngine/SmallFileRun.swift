@@ -21,6 +21,7 @@ struct SmallFileRun {
     /// A request that is under way, and where its file goes.
     private struct Request {
         let writer: AttemptWriter
+        let startedAt: Duration
         let admission: HTTPURL.Origin?
         let place: Place
         let isNamed: Bool
@@ -47,7 +48,10 @@ struct SmallFileRun {
                 return .failure(error)
             }
         }
-        return await transfer(HeadStart(writer: request.writer, admission: admission, events: events)).result()
+        return await transfer(
+            HeadStart(
+                writer: request.writer, startedAt: request.startedAt, admission: admission, events: events)
+        ).result()
     }
 
     private func transfer(_ headStart: HeadStart?) -> TransferRun {
@@ -94,6 +98,7 @@ struct SmallFileRun {
         guard sharing != .none || services.board.admit(origin, limit: services.transferLimit) else { return nil }
         let plan = SmallFilePolicy.plan(terms, id: TransferRun.firstID(), sharing: sharing)
         let writer = writer(of: plan)
+        let startedAt = MonotonicClock.now
         services.board.began(origin, sharing)
         services.transport.start(
             AttemptRequest(
@@ -102,7 +107,8 @@ struct SmallFileRun {
                 mayBeBrief: writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: host.ceiling)),
             receiver: writer)
         return Request(
-            writer: writer, admission: sharing == .none ? origin : nil, place: place, isNamed: name != nil,
+            writer: writer, startedAt: startedAt, admission: sharing == .none ? origin : nil, place: place,
+            isNamed: name != nil,
             source: source)
     }
 

@@ -42,7 +42,6 @@ extension TransferRun {
     }
 
     private func start(_ plan: AttemptPlan) {
-        if takesHeadStart(plan) { return }
         var slot: (any JournalSlot)?
         if plan.joinsDirectly, !plan.isComparison {
             storing { () throws(TowlineError) in slot = try part?.journal?.claimSlot(at: plan.lease.lowerBound) }

@@ -9,12 +9,17 @@ extension TransferRun {
         if case .file(let directory, let name) = options.target {
             held = try lookBefore(directory, name)
             if early != nil {
+                abandonHeadStart()
                 ending = .finished
                 return []
             }
         } else {
             part = services.storage.standardOutput(digesting: options.checksum.map { [$0.algorithm] } ?? [])
         }
+        if held == nil, let start = takeHeadStart() {
+            return machine.handle(.takenOver(start.writer.plan, startedAt: start.startedAt), context())
+        }
+        abandonHeadStart()
         return machine.handle(.begin(held), context())
     }
 

@@ -85,7 +85,7 @@ final class TransferRun {
         let terms = TransferTerms(options)
         nameOfURL = terms.nameOfURL
         machine = TransferStateMachine(
-            terms: terms, firstID: (headStart?.writer.plan.id ?? Self.firstID()).value, hostCeiling: host.ceiling,
+            terms: terms, firstID: Self.firstID().value, hostCeiling: host.ceiling,
             // Found where no limit held bytes back.
             hostUsual: limiter.rate > 0 || services.limiter.rate > 0 ? nil : host.usual)
         ticker = Ticker { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
@@ -102,7 +102,6 @@ final class TransferRun {
         do throws(TowlineError) {
             try perform(begin())
             takeTurn()
-            abandonHeadStart()
         } catch {
             abandonHeadStart()
             giveUpAdmission()

@@ -8,7 +8,9 @@ import CTowline
 package final class LocalRunQueue {
     /// Whose thread it is.
     private let owner: AnyObject
-    private var jobs: [(job: UnownedJob, executor: UnownedTaskExecutor)] = []
+    private var jobs: [ThreadExecutor.Job] = []
+    /// Whose jobs they are.
+    private var executor: ThreadExecutor?
     /// Index of the next one.
     private var next = 0
     private var isKeeping = false
@@ -39,11 +41,24 @@ package final class LocalRunQueue {
     }
 
     /// Takes a job that became ready on the calling thread, if that keeps them at the moment.
-    static func keep(_ job: UnownedJob, for executor: UnownedTaskExecutor) -> Bool {
+    static func keep(_ job: UnownedJob, for executor: ThreadExecutor) -> Bool {
         guard let queue = current, queue.isKeeping else { return false }
-        queue.jobs.append((job, executor))
+        queue.jobs.append((job, executor.asUnownedTaskExecutor()))
+        queue.executor = executor
         return true
     }
+
+    /// Calls `body`; jobs of a `ThreadExecutor` that become ready meanwhile on the calling thread, if it keeps none for itself,
+    /// are handed over together: who runs them is woken once instead of for each. Of one executor.
+    package static func together(_ body: () -> Void) {
+        guard current == nil else { return body() }
+        let queue = LocalRunQueue(of: Collector())
+        queue.keeping(body)
+        queue.executor?.add(queue.jobs)
+    }
+
+    /// Owns what is collected on a thread that runs nothing itself.
+    private final class Collector {}
 
     /// Calls `body`; jobs of a `ThreadExecutor` that become ready meanwhile wait for `run`.
     package func keeping(_ body: () -> Void) {

@@ -14,7 +14,7 @@ package final class ThreadExecutor: TaskExecutor {
     }
 
     /// What is to run, and as whose.
-    fileprivate typealias Job = (job: UnownedJob, executor: UnownedTaskExecutor)
+    typealias Job = (job: UnownedJob, executor: UnownedTaskExecutor)
 
     private struct State {
         var jobs: [Job] = []
@@ -71,13 +71,14 @@ package final class ThreadExecutor: TaskExecutor {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        guard !LocalRunQueue.keep(job, for: asUnownedTaskExecutor()) else { return }
-        add((job, asUnownedTaskExecutor()))
+        guard !LocalRunQueue.keep(job, for: self) else { return }
+        add(CollectionOfOne((job, asUnownedTaskExecutor())))
     }
 
-    fileprivate func add(_ job: Job) {
+    /// Hands jobs over, and calls one thread for them: where there are more it calls the next (`take`).
+    func add(_ jobs: some Collection<Job>) {
         let call = state.withLock { state in
-            state.jobs.append(job)
+            state.jobs += jobs
             return whoHears(&state)
         }
         perform(call)
@@ -193,5 +194,7 @@ package final class PatientExecutor: TaskExecutor {
     /// For tasks that those threads run.
     package init(_ base: ThreadExecutor) { self.base = base }
 
-    package func enqueue(_ job: consuming ExecutorJob) { base.add((UnownedJob(job), asUnownedTaskExecutor())) }
+    package func enqueue(_ job: consuming ExecutorJob) {
+        base.add(CollectionOfOne((UnownedJob(job), asUnownedTaskExecutor())))
+    }
 }

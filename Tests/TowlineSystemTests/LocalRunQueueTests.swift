@@ -1,3 +1,4 @@
+import Glibc
 import TestServers
 import Testing
 import TowlineThreads
@@ -54,6 +55,30 @@ struct LocalRunQueueTests {
         #expect(after.0 && after.1 && !after.2, "all of it was run at once, what came of it included")
         #expect(inner.threads == [thread, thread, thread])
         #expect(outer.threads.count == 1 && outer.threads[0] != thread)
+    }
+
+    /// What a thread that runs no tasks makes ready together is handed over at the end, and none of it before.
+    @Test func togetherNoneGoesOnBeforeAllMay() async {
+        let executor = await ThreadExecutor.served()
+        let traces = (0..<3).map { _ in ThreadTrace() }
+        var tasks: [(task: Task<Void, Never>, signal: AsyncStream<Void>.Continuation)] = []
+        for trace in traces { tasks.append(await Self.waiting(on: executor, trace)) }
+        let signals = tasks.map(\.signal)
+        let (thread, before) = await withCheckedContinuation { continuation in
+            WorkThread.start {
+                var before: [Int] = []
+                LocalRunQueue.together {
+                    for signal in signals { signal.yield() }
+                    // Who were woken for the first would be there by now.
+                    usleep(50_000)
+                    before = traces.map(\.threads.count)
+                }
+                continuation.resume(returning: (ThreadTrace.current, before))
+            }
+        }
+        #expect(before == [0, 0, 0])
+        for task in tasks { await task.task.value }
+        #expect(traces.allSatisfy { $0.threads.count == 1 && $0.threads[0] != thread })
     }
 
     /// A task that never ends to go on leaves the loop its turn.

@@ -2,6 +2,9 @@
 package enum TransferEvent: Sendable {
     /// The transfer begins, with what an earlier one left.
     case begin(HeldDownload?)
+    /// The transfer begins with nothing, and with a request that was sent at that time (`SmallFilePolicy.plan`). Its name is of
+    /// another block than those of the machine's own.
+    case takenOver(AttemptPlan, startedAt: Duration)
     /// A response head came and was judged.
     case answered(AttemptID, ResponseVerdict)
     /// An attempt is over.

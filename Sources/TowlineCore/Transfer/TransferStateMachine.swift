@@ -169,6 +169,7 @@ package struct TransferStateMachine: Sendable {
     private mutating func act(on event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
         switch event {
         case .begin(let held): return begin(held, context)
+        case .takenOver(let plan, let startedAt): return takeOver(plan, startedAt, context)
         case .answered(let id, let verdict): return answered(id, verdict, context)
         case .ended(let id, let result): return ended(id, result, context)
         case .prepared: return prepared(context)
@@ -246,6 +247,17 @@ package struct TransferStateMachine: Sendable {
             let size = ByteCountText.format(resumedBytes)
             actions.append(.notice(TransferNotice(.info, .resumed, "\(size) already there")))
         }
+        return actions
+    }
+
+    /// The first request was sent before there was this machine (`SmallFilePolicy`): it goes on as its own.
+    private mutating func takeOver(
+        _ plan: AttemptPlan, _ startedAt: Duration, _ context: TransferContext
+    ) -> [TransferAction] {
+        let actions = begin(nil, context)
+        attempts.append(
+            Attempt(plan: plan, startedAt: startedAt, position: plan.lease.lowerBound, lastProgressAt: context.now))
+        ledger.lease(plan.lease, to: plan.id, isRace: false)
         return actions
     }
 

@@ -62,7 +62,8 @@ struct BatchConcurrencyTests {
         // 16 with 16 connections each, twice over.
         #expect(scarce(959, nil, nil) && !scarce(960, nil, nil))
         #expect(!scarce(512, 1, 4) && scarce(512, 1, 100) && scarce(20_000, 1000, 16))
-        #expect(BatchConcurrency.affordablePublishing(descriptors: 1024) == 128)
+        #expect(BatchConcurrency.affordablePublishing(descriptors: 1024) == 240)
+        #expect(BatchConcurrency.affordablePublishing(descriptors: 20_000) == BatchConcurrency.mostPublishing)
         #expect(BatchConcurrency.affordablePublishing(descriptors: 112) == 12)
         #expect(BatchConcurrency.affordablePublishing(descriptors: 16) == 0)
     }

@@ -12,7 +12,7 @@ import Testing
         return terms
     }
 
-    /// A machine that is given the request goes on as if it had asked: only if it would have asked the same.
+    /// It asks what the machine would have.
     @Test(arguments: [ConnectionSharing.none, .one, .several], [false, true])
     func theRequestIsTheMachines(_ sharing: ConnectionSharing, _ isUsers: Bool) throws {
         let terms = try Self.terms {
@@ -24,6 +24,47 @@ import Testing
         var machine = TransferStateMachine(terms: terms, firstID: 77)
         let actions = machine.handle(.begin(nil), TransferContext(now: .seconds(5), sharing: sharing))
         #expect(actions == [.start(SmallFilePolicy.plan(terms, id: AttemptID(77), sharing: sharing))])
+    }
+
+    /// A machine that takes it over sends none of its own, counts the round trip from when it was sent, and goes on with names
+    /// of its own.
+    @Test func aRequestIsTakenOver() throws {
+        let terms = try Self.terms()
+        let plan = SmallFilePolicy.plan(terms, id: AttemptID(5), sharing: .none)
+        var machine = TransferStateMachine(terms: terms, firstID: 1 << 32)
+        let begun = machine.handle(.takenOver(plan, startedAt: .seconds(3)), TransferContext(now: .seconds(4)))
+        #expect(begun.isEmpty && machine.phase == .running && machine.liveCount == 1)
+        #expect(machine.handle(.tick, TransferContext(now: .seconds(4))).isEmpty)
+        let verdict = try verdict(
+            206, [("Content-Range", "bytes 0-999/5000"), ("Content-Length", "1000"), ("ETag", "\"a\"")])
+        let answered = machine.handle(.answered(AttemptID(5), verdict), TransferContext(now: .seconds(4)))
+        guard case .prepare? = answered.first else {
+            Issue.record("\(answered)")
+            return
+        }
+        #expect(machine.roundTrip == 1)
+        #expect(
+            machine.handle(.prepared, TransferContext(now: .seconds(4))).contains(.proceed(AttemptID(5))))
+        let end = TransferContext(
+            now: .seconds(5),
+            progress: [(AttemptID(5), AttemptProgress(position: 1000, received: 1000, isHeldBack: false))])
+        let next = machine.handle(.ended(AttemptID(5), .complete(.delimited)), end)
+        guard case .start(let second)? = next.last else {
+            Issue.record("\(next)")
+            return
+        }
+        #expect(second.id == AttemptID(1 << 32) && second.lease == ByteRange(1000, 5000))
+    }
+
+    /// What is heard of a request that was not taken over is no attempt's.
+    @Test func anotherRequestIsNobodys() throws {
+        let terms = try Self.terms()
+        var machine = TransferStateMachine(terms: terms, firstID: 1 << 32)
+        let context = TransferContext(now: .zero)
+        _ = machine.handle(.begin(nil), context)
+        #expect(machine.handle(.answered(AttemptID(5), try verdict(404, [])), context).isEmpty)
+        #expect(machine.handle(.ended(AttemptID(5), .cancelled), context).isEmpty)
+        #expect(machine.phase == .running && machine.liveCount == 1)
     }
 
     /// A host that has many connections, or allows few, gets no several.
