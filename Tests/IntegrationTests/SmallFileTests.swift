@@ -77,7 +77,8 @@ struct SmallFileTests {
             let outcome = try await get(site, storage)
             try site.expectFile(outcome)
             #expect(site.requests.count == 1 && site.served == Self.length)
-            if isHeadThere || wait > .milliseconds(150) { #expect(storage.created == 1 && storage.made == 0) }
+            // What a busy thread looks at no sooner than it is over was not late.
+            if wait > .milliseconds(150) { #expect(storage.created == 1 && storage.made == 0) }
         }
     }
 
