@@ -73,17 +73,17 @@ struct SmallFileRun {
 
     // MARK: Asking
 
-    /// Whether nothing is asked for that needs more than a request: a checksum, mirrors, a limit, a place that may be taken.
+    /// Whether nothing is to hold bytes back, no other file is to make way, and the user is known by the options.
     private var isPlain: Bool {
-        item.options.checksum == nil && item.options.mirrors.isEmpty && (item.options.rateLimit ?? 0) == 0
-            && services.limiter.rate == 0 && item.options.existing != .overwrite && item.options.url.userInfo == nil
-            && !item.options.userFields.lines.contains { RequestTerms.isReserved($0.name) }
+        (item.options.rateLimit ?? 0) == 0 && services.limiter.rate == 0 && item.options.existing != .overwrite
+            && item.options.url.userInfo == nil
     }
 
     /// Sends the request; `nil` where there is more to know or to decide before.
     private func ask() -> Request? {
         guard isPlain, case .file(let directory, let name) = item.options.target else { return nil }
         let terms = TransferTerms(item.options)
+        guard SmallFilePolicy.suffices(for: terms) else { return nil }
         let source = item.options.url.withoutSecrets
         let place = Place(directory: directory, name: name ?? terms.nameOfURL)
         // The directory is read by this, if it was not lately.
@@ -108,8 +108,7 @@ struct SmallFileRun {
             receiver: writer)
         return Request(
             writer: writer, startedAt: startedAt, admission: sharing == .none ? origin : nil, place: place,
-            isNamed: name != nil,
-            source: source)
+            isNamed: name != nil, source: source)
     }
 
     private var mayShare: Bool { !item.options.sequential && item.options.connection.mayShareConnections }

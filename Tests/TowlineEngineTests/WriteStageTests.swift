@@ -53,10 +53,10 @@ import TowlineCore
     }
 
     /// In order, whatever the pieces: those that wait come before one that does not.
-    @Test(arguments: [1, 4095, 8192, 10_000, 16_384, 131_071, 131_072, 131_073, 200_000])
+    @Test(arguments: [1000, 4095, 8192, 10_000, 16_384, 131_071, 131_072, 131_073, 200_000])
     func anyPieces(_ piece: Int64) {
         #expect(pieces(ByteRange(0, 20_000)) == "consumed")
-        #expect(pieces(ByteRange(20_000, 900_000), of: max(piece, piece == 1 ? 5000 : 1)) == "consumed")
+        #expect(pieces(ByteRange(20_000, 900_000), of: piece) == "consumed")
         bench.writer.ended(.complete(.delimited))
         #expect(bench.holds(ByteRange(0, 900_000)) && bench.ending == "complete")
         #expect(writes.map(\.lowerBound) == writes.map(\.lowerBound).sorted())

@@ -31,9 +31,9 @@ extension HTTPURL {
     /// Path, query and fragment of a text that begins with the origin of `known` as that goes out.
     private static func path(in text: String, after known: HTTPURL) throws(TowlineError) -> ArraySlice<UInt8>? {
         let bytes = try checkedBytes(of: text)
-        let rest = bytes.dropFirst(known.originByteCount)
+        let rest = bytes.dropFirst(known.pathOffset)
         guard rest.first == 0x2F,
-            bytes.prefix(known.originByteCount).elementsEqual(known.requestText.utf8.prefix(known.originByteCount))
+            bytes.prefix(known.pathOffset).elementsEqual(known.requestText.utf8.prefix(known.pathOffset))
         else { return nil }
         return rest
     }

@@ -61,8 +61,7 @@ package struct HTTPURL: Hashable, Sendable {
     /// The full URL without user information and fragment: what the transport is given.
     package let requestText: String
     /// Of them the bytes before the path.
-    private let pathOffset: Int
-    var originByteCount: Int { pathOffset }
+    let pathOffset: Int
 
     /// The scheme.
     package var scheme: Scheme { origin.scheme }

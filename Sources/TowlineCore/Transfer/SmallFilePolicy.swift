@@ -1,8 +1,16 @@
 /// A transfer of what may be a small file, as long as it is one request: what it asks, and which answer is the whole of it.
 ///
 /// Of thousands of small files each is one request, one answer and one file. For that no `TransferStateMachine` is needed,
-/// which would decide the same in six steps. Any other answer is one's: it begins as if it had asked itself.
+/// which would decide the same in six steps. Any other answer is one's, which takes the request over
+/// (`TransferEvent.takenOver`).
 package enum SmallFilePolicy {
+    /// Whether nothing is asked for that takes a machine from the beginning: bytes to compare, other sources, a stream, or
+    /// fields that are refused.
+    package static func suffices(for terms: TransferTerms) -> Bool {
+        terms.checksum == nil && terms.mirrors.isEmpty && !terms.isStream
+            && !terms.userFields.lines.contains { RequestTerms.isReserved($0.name) }
+    }
+
     /// The request with which a `TransferStateMachine` begins that holds nothing and has neither mirrors nor a stream.
     package static func plan(_ terms: TransferTerms, id: AttemptID, sharing: ConnectionSharing) -> AttemptPlan {
         var question = ResponseQuestion(

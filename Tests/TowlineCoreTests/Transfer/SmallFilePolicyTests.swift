@@ -12,6 +12,23 @@ import Testing
         return terms
     }
 
+    /// What takes a machine from the beginning has one.
+    @Test func notForAll() throws {
+        #expect(SmallFilePolicy.suffices(for: try Self.terms()))
+        #expect(SmallFilePolicy.suffices(for: try Self.terms { $0.userFields = HTTPFields([("X-Token", "1")]) }))
+        let others: [(inout TransferTerms) throws -> Void] = [
+            { $0.checksum = Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]) },
+            { $0.mirrors = [try HTTPURL(parsing: "http://b.test/")] },
+            { $0.isStream = true },
+            { $0.userFields = HTTPFields([("range", "bytes=5-")]) },
+        ]
+        for change in others {
+            var terms = try Self.terms()
+            try change(&terms)
+            #expect(!SmallFilePolicy.suffices(for: terms))
+        }
+    }
+
     /// It asks what the machine would have.
     @Test(arguments: [ConnectionSharing.none, .one, .several], [false, true])
     func theRequestIsTheMachines(_ sharing: ConnectionSharing, _ isUsers: Bool) throws {
