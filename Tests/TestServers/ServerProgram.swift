@@ -47,13 +47,15 @@ package final class ServerProgram: Sendable {
     package init(_ program: String, _ arguments: [String], port: UInt16, log: String) async throws {
         process = try ChildProcess(program, arguments, log: log)
         // Nothing tells when a foreign program listens, so it is asked.
-        for _ in 0..<6000 where !Loopback.accepts(port) {
+        for _ in 0..<6000 {
+            // Once is enough: each time is a connection that the program has to see to.
+            if Loopback.accepts(port) { return }
             guard process.isRunning else {
                 throw ProgramFailure("\(program) ended: \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
             }
             try await Task.sleep(for: .milliseconds(10))
         }
-        guard Loopback.accepts(port) else { throw ProgramFailure("\(program) does not listen on \(port)") }
+        throw ProgramFailure("\(program) does not listen on \(port)")
     }
 
     deinit {

@@ -13,8 +13,21 @@ package final class ThreadTrace: Sendable {
     /// Notes the calling thread.
     package func note() { list.withLock { $0.append(Self.current) } }
 
-    /// The calling thread.
-    package static var current: UInt { UInt(pthread_self()) }
+    /// The calling thread, by a number that no other one ever has: what `pthread_self` tells of one that has ended is the next
+    /// one's.
+    package static var current: UInt {
+        if let number = pthread_getspecific(key) { return UInt(bitPattern: number) }
+        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        pthread_setspecific(key, UnsafeRawPointer(bitPattern: number))
+        return number
+    }
+
+    private static let lastNumber = Atomic<UInt>(0)
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        pthread_key_create(&key, nil)
+        return key
+    }()
 }
 
 extension ThreadExecutor {
