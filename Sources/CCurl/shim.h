@@ -108,20 +108,47 @@ static inline void ccurl_note_tls_event(const SSL *_Nonnull connection, int inde
     if (flag && what == SSL_CB_READ_ALERT && (value & 0xFF) == SSL_AD_CLOSE_NOTIFY) *flag = 1;
 }
 
+/// The handle's TLS connection; `NULL` if it has none at the moment, or one by another library than OpenSSL.
+static inline SSL *_Nullable ccurl_tls_connection(CURL *_Nonnull handle) {
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(handle, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
+    return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+}
+
 /// Has `callback` called with what happens to the handle's TLS connection, and `flag` kept for it. Call it from a
 /// callback of the handle; `flag` must live as long as the connection.
 ///
 /// Returns 0 if the connection has no TLS, or TLS by another library than OpenSSL: there is nothing to watch.
 static inline int ccurl_watch_close_notify(CURL *_Nonnull handle, int index, int *_Nonnull flag,
                                            void (*_Nonnull callback)(const SSL *_Nullable, int, int)) {
-    if (index < 0) return 0;
-    struct curl_tlssessioninfo *session = NULL;
-    if (curl_easy_getinfo(handle, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return 0;
-    if (session->backend != CURLSSLBACKEND_OPENSSL || !session->internals) return 0;
-    SSL *connection = session->internals;
-    if (!SSL_set_ex_data(connection, index, flag)) return 0;
+    SSL *connection = index < 0 ? NULL : ccurl_tls_connection(handle);
+    if (!connection || !SSL_set_ex_data(connection, index, flag)) return 0;
     SSL_set_info_callback(connection, callback);
     return 1;
+}
+
+/// Has the handle's TLS connection read up to so many bytes from its socket at once: otherwise it asks for the five of a
+/// record's head, then for the rest. The room is taken when next it has none (`SSL_MODE_RELEASE_BUFFERS`, which libcurl sets).
+///
+/// Returns 0 if there is nothing to set.
+static inline int ccurl_read_ahead(CURL *_Nonnull handle, size_t length) {
+    SSL *connection = ccurl_tls_connection(handle);
+    if (!connection) return 0;
+    SSL_set_default_read_buffer_len(connection, length);
+    SSL_set_read_ahead(connection, 1);
+    return 1;
+}
+
+/// Whether the handle's TLS connection was told to read ahead.
+static inline int ccurl_reads_ahead(CURL *_Nonnull handle) {
+    SSL *connection = ccurl_tls_connection(handle);
+    return connection && SSL_get_read_ahead(connection);
+}
+
+/// Whether the handle's TLS connection holds what may be a whole record: it has bytes, and did not ask for more last.
+static inline int ccurl_has_unread(CURL *_Nonnull handle) {
+    SSL *connection = ccurl_tls_connection(handle);
+    return connection && SSL_has_pending(connection) && !SSL_want_read(connection);
 }
 
 /// The easy handle that a finished message is about, and its result; `NULL` for any other message.

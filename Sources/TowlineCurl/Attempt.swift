@@ -55,6 +55,18 @@ final class Attempt {
         phase == .requested || phase == .body && heard < .never && heard.milliseconds(until: .now) >= 1000
     }
 
+    /// The socket that libcurl waited for last.
+    var socket: Int32? { didSet { pool.readsFrom(self) } }
+    /// Whether TLS reads ahead.
+    private(set) var readsAhead = false
+    /// So many calls of libcurl's that were to bring more have brought nothing; `ReadAhead`'s alone.
+    var vainCalls = 0
+    /// So many lines of the head and pieces of the body came.
+    private(set) var pieces = 0
+
+    /// Whether what comes next of the body goes to the receiver.
+    var isFed: Bool { pause.isNone && decidedEnd == nil }
+
     /// In what time after its head the body is expected to end.
     private var endLimit: Duration?
 
@@ -119,12 +131,15 @@ final class Attempt {
         requestedAt = .now
         phase = .requested
         collector.restart()
+        readsAhead = pool.sharing == .none && handle.readsAhead
         deadlineDidChange(self)
     }
 
     /// One header line. Returns how many bytes were taken; 0 makes libcurl give up.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
+        pieces += 1
+        pool.mayHold(self)
         switch collector.take(line) {
         case .more:
             return line.count
@@ -138,6 +153,7 @@ final class Attempt {
             head.latency = .nanoseconds(max(0, now.nanoseconds - requestedAt.nanoseconds))
             if pool.sharing != .none { heard = now }
             if framing == .closed { handle.watchCloseNotify() }
+            if head.version == .http1_1 || head.version == .http1_0 { readAhead() }
             defer { deadlineDidChange(self) }
             switch receiver.receivedHead(head) {
             case .proceed: return line.count
@@ -154,12 +170,20 @@ final class Attempt {
         }
     }
 
+    /// Where streams share a connection, and in HTTP/2, libcurl keeps books of its own about what is left to read.
+    private func readAhead() {
+        guard pool.sharing == .none, let length = ReadAhead.length(bufferSize: handle.bufferSize) else { return }
+        readsAhead = handle.readAhead(length)
+        pool.readsFrom(self)
+    }
+
     /// Some bytes of the body. Returns how many were taken, 0 to give up, or `CURL_WRITEFUNC_PAUSE`.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil, phase == .body else { return 0 }
         guard pause.isNone else { return Int(CURL_WRITEFUNC_PAUSE) }
         guard !bytes.isEmpty else { return 0 }
         if pool.sharing != .none { heard = .now }
+        pieces += 1
         pool.feeds(self)
         switch receiver.receivedBody(bytes) {
         case .consumed:

@@ -52,6 +52,9 @@ final class AttemptLoop {
         for pool in pools where pool.timer <= now {
             act(on: pool) { pool throws(TransportFailure) in try pool.timerIsDue() }
         }
+        for pool in pools where pool.mayHoldUnread {
+            act(on: pool) { pool throws(TransportFailure) in try pool.readOn() }
+        }
         // First those that are over: an end that has come is not late.
         reap()
         while let attempt = deadlines.popExpired(at: now) { deadlineCame(for: attempt) }
@@ -64,7 +67,7 @@ final class AttemptLoop {
         var next = deadlines.next
         for pool in pools {
             next = min(next, pool.timer)
-            if pool.isTouched { return 0 }
+            if pool.isTouched || pool.mayHoldUnread { return 0 }
             if pool.runningCount == 0 {
                 next = min(next, max(nextIdlePoolCheck, endOfLife(of: pool)))
             }

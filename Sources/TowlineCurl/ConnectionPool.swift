@@ -30,6 +30,7 @@ final class ConnectionPool {
     private var fed: Attempt?
     /// Those that want no more since they rest.
     private var full: [Attempt] = []
+    private var readAhead = ReadAhead()
 
     private let watch: SocketWatch
     private let share: UnsafeMutableRawPointer
@@ -134,6 +135,7 @@ final class ConnectionPool {
     func remove(_ handle: EasyHandle) {
         // Who has ended rests no more.
         if fed?.handle === handle { fed = nil }
+        readAhead.forget(handle)
         curl_multi_remove_handle(multi, handle.pointer)
         runningCount -= 1
         isTouched = true
@@ -154,12 +156,14 @@ final class ConnectionPool {
         if isBroken || ready.contains(.read) { events |= CURL_CSELECT_IN }
         if isBroken || ready.contains(.write) { events |= CURL_CSELECT_OUT }
         try act(socket, events)
+        readAhead.note(socket)
     }
 
     /// Tells libcurl that its timer ran out. Throws if the pool is beyond use.
     func timerIsDue() throws(TransportFailure) {
         timer = .never
         try act(CURL_SOCKET_TIMEOUT, 0)
+        readAhead.noteAll()
     }
 
     private func act(_ socket: Int32, _ events: Int32) throws(TransportFailure) {
@@ -169,8 +173,28 @@ final class ConnectionPool {
         guard code == CURLM_OK else { throw Self.failure(code) }
     }
 
+    /// Whether TLS may hold what no socket tells of.
+    var mayHoldUnread: Bool { !readAhead.holders.isEmpty }
+
+    /// Has libcurl go on with what TLS has read ahead. Throws if the pool is beyond use.
+    func readOn() throws(TransportFailure) {
+        for attempt in readAhead.holders {
+            let isLeft = try ReadAhead.drain(attempt) { socket throws(TransportFailure) in
+                try act(socket, CURL_CSELECT_IN)
+            }
+            if !isLeft { readAhead.clear(attempt) }
+        }
+    }
+
+    /// An attempt has its socket, and TLS may read ahead.
+    func readsFrom(_ attempt: Attempt) { readAhead.watch(attempt) }
+
+    /// Something of an attempt's answer has come: TLS may hold more.
+    func mayHold(_ attempt: Attempt) { readAhead.note(attempt) }
+
     /// Some bytes are about to be handed to an attempt.
     func feeds(_ attempt: Attempt) {
+        mayHold(attempt)
         guard fed !== attempt else { return }
         rest()
         fed = attempt
@@ -211,7 +235,7 @@ final class ConnectionPool {
     private static let socketChanged:
         @convention(c) (
             UnsafeMutableRawPointer?, curl_socket_t, Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
-        ) -> Int32 = { _, socket, what, context, _ in
+        ) -> Int32 = { handle, socket, what, context, _ in
             guard let context else { return -1 }
             let pool = Unmanaged<ConnectionPool>.fromOpaque(context).takeUnretainedValue()
             let interest: EventPoll.Interest
@@ -223,6 +247,7 @@ final class ConnectionPool {
                 pool.watch.dismiss(socket)
                 return 0
             }
+            if let handle { EasyHandle.attempt(of: handle)?.socket = socket }
             return pool.watch.want(interest, of: socket, tag: pool.tag) ? 0 : -1
         }
 

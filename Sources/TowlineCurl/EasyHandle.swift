@@ -11,7 +11,8 @@ final class EasyHandle {
     private let errorText: UnsafeMutableBufferPointer<CChar>
     /// The handle points to it.
     private var fieldList: FieldList?
-    private var bufferSize = 0
+    /// Read at once.
+    private(set) var bufferSize = 0
     /// Set to 1 by OpenSSL's callback.
     private let closeNotifyFlag: UnsafeMutablePointer<Int32>
     private var watchesCloseNotify = false
@@ -70,6 +71,19 @@ final class EasyHandle {
 
     /// Whether TLS was cut off where `watchCloseNotify` was called for.
     var wasCutOff: Bool { watchesCloseNotify && closeNotifyFlag.pointee == 0 }
+
+    /// Has TLS by OpenSSL read from the socket what there is, up to that length, rather than one record in two pieces. Call it
+    /// from a callback of the attempt.
+    ///
+    /// What it holds then no socket tells of: whoever called libcurl asks for it (`ReadAhead`).
+    /// - Returns: whether it does.
+    func readAhead(_ length: Int) -> Bool { ccurl_read_ahead(pointer, length) != 0 }
+
+    /// Whether it does, perhaps since an earlier response.
+    var readsAhead: Bool { ccurl_reads_ahead(pointer) != 0 }
+
+    /// Whether TLS holds bytes that libcurl can go on with.
+    var hasUnread: Bool { ccurl_has_unread(pointer) != 0 }
 
     /// Sets a numeric option; one that this libcurl was built without is left alone.
     func set(_ option: CURLoption, _ value: Int) { _ = ccurl_set_long(pointer, option, value) }

@@ -47,8 +47,9 @@ func run(_ request: AttemptRequest, _ receiver: RecordingReceiver = RecordingRec
 }
 
 /// Runs one request to its end on a given transport.
-func run(_ request: AttemptRequest, on transport: CurlTransport) async -> RecordingReceiver.Record {
-    let receiver = RecordingReceiver()
+func run(
+    _ request: AttemptRequest, _ receiver: RecordingReceiver = RecordingReceiver(), on transport: CurlTransport
+) async -> RecordingReceiver.Record {
     transport.start(request, receiver: receiver)
     let record = await receiver.finished()
     expectInOrder(receiver)
