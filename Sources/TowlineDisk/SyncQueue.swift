@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 internal import TowlineCore
+internal import TowlineEngine
 internal import TowlineThreads
 
 /// Makes files durable, off the cooperative threads and the engine's.
@@ -47,20 +48,35 @@ package final class SyncQueue: Sendable {
         /// Wakes the thread that waits for more to do.
         let wakeup = AutoResetEvent()
         var isParked = false
+        /// The thread waits for company for those that wait.
+        var isHeld = false
         var isServed = false
 
         var isEmpty: Bool { waiting.isEmpty && early.isEmpty }
 
         /// Who has to hear that there is something to do.
         mutating func call() -> Call {
-            defer { (isParked, isServed) = (false, true) }
+            defer { isServed = true }
             guard isServed else { return .thread }
-            return isParked ? .wake(wakeup) : .nobody
+            guard isParked || isHeld && !mayHold else { return .nobody }
+            (isParked, isHeld) = (false, false)
+            return .wake(wakeup)
+        }
+
+        /// Whether those that wait may wait for company: small files do, of which enough others come.
+        private var mayHold: Bool {
+            early.isEmpty && waiting.count < GroupCommit.enough && waiting.allSatisfy { $0.naming?.isFirst == true }
+        }
+
+        /// How long the thread waits for company for those that wait.
+        mutating func hold(_ commit: GroupCommit) -> Duration? {
+            isHeld = !waiting.isEmpty && mayHold
+            return isHeld ? commit.patience(waiting: waiting.count, at: MonotonicClock.now) : nil
         }
 
         /// What there is to do; nothing: the thread waits for it now.
         mutating func take() -> (batch: [Request], early: [Descriptor])? {
-            defer { (waiting, early) = ([], [:]) }
+            defer { (waiting, early, isHeld) = ([], [:], false) }
             isParked = isEmpty
             return isParked ? nil : (waiting, Array(early.values))
         }
@@ -75,6 +91,8 @@ package final class SyncQueue: Sendable {
 
     /// So many milliseconds a thread waits for more to do.
     private let patience: Int
+    /// How each device's thread begins.
+    private let commit: GroupCommit
 
     /// From how many files on one `syncfs` is cheaper than a sync of each.
     private static let manyFiles = 8
@@ -95,11 +113,12 @@ package final class SyncQueue: Sendable {
     }
 
     init(
-        syscall: any Syscall, patience: Int, callersMayWait: Bool = false,
+        syscall: any Syscall, patience: Int, commit: GroupCommit = GroupCommit(), callersMayWait: Bool = false,
         tryStart: @escaping @Sendable (@escaping @Sendable () -> Void) -> Bool = { WorkThread.tryStart($0) }
     ) {
         self.syscall = syscall
         self.patience = patience
+        self.commit = commit
         self.tryStart = tryStart
         firstIsCallers = Atomic(callersMayWait)
     }
@@ -166,14 +185,25 @@ package final class SyncQueue: Sendable {
 
     /// Serves a device until nothing waits for it, or has waited for a moment.
     private func serve(_ device: UInt64, stays: Bool) {
+        var commit = commit
         while true {
+            if stays { waitForCompany(device, commit) }
             if let (batch, early) = lanes.withLock({ $0[device]?.take() }) {
+                let began = MonotonicClock.now
                 if !batch.isEmpty { serve(batch) }
+                commit.served(batch.count, from: began, to: MonotonicClock.now)
                 for file in early { _ = call(file) { syscall.startWriteback($0) } }
             } else if !waitsLonger(for: device, stays: stays) {
                 return
             }
         }
+    }
+
+    /// Of many small files those that come in the next moment are served by the same sync.
+    private func waitForCompany(_ device: UInt64, _ commit: GroupCommit) {
+        let hold = lanes.withLock { lanes in lanes[device]?.hold(commit).map { (lanes[device]?.wakeup, $0) } }
+        guard let (wakeup, patience) = hold else { return }
+        _ = wakeup?.wait(milliseconds: max(1, Int(patience / .milliseconds(1))))
     }
 
     /// Serves what waits by now, and leaves what came meanwhile to a thread.
