@@ -139,7 +139,7 @@ final class Attempt {
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
         pieces += 1
-        pool.mayHold(self)
+        if readsAhead { pool.mayHold(self) }
         switch collector.take(line) {
         case .more:
             return line.count
