@@ -59,7 +59,9 @@ final class Attempt {
     var socket: Int32? { didSet { pool.readsFrom(self) } }
     /// Whether TLS reads ahead.
     private(set) var readsAhead = false
-    /// So many calls of libcurl's that were to bring more have brought nothing; `ReadAhead`'s alone.
+    /// Whether it is one of those to be asked; `ReadAhead`'s alone, as the next one is.
+    var mayHoldUnread = false
+    /// So many calls of libcurl's that were to bring more have brought nothing.
     var vainCalls = 0
     /// So many lines of the head and pieces of the body came.
     private(set) var pieces = 0

@@ -200,6 +200,8 @@ final class AttemptLoop {
         attempt.endPause()
         if let held = attempt.heldEnd { return end(attempt, held) }
         attempt.pool.isTouched = true
+        // After a pause at its head libcurl does not know of one, and the body may be with TLS already.
+        attempt.pool.mayHold(attempt)
         // Delivers, within this call, what libcurl holds back. If the receiver stops at that, the transfer goes on as
         // if nothing was lost (7.88): it must not.
         let code = curl_easy_pause(attempt.handle.pointer, CURLPAUSE_CONT)

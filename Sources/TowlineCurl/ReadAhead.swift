@@ -15,8 +15,9 @@ struct ReadAhead {
 
     /// libcurl is called so often in a row; then others have their turn.
     private static let mostCalls = 16
-    /// So many calls in a row may bring nothing to anybody: a record may hold the head of a chunk alone, or part of a line.
-    private static let mostVain = 64
+    /// So many calls in a row may bring nothing to anybody: a record may hold the head of a chunk alone, or a byte of a line, and
+    /// the smallest has 22 bytes with what goes around.
+    private static let mostVain = 4 * (record + around) / 22
 
     /// By the socket that is read from.
     private var readers: [Int32: Attempt] = [:]
@@ -45,12 +46,16 @@ struct ReadAhead {
 
     /// Something of an attempt's answer has come.
     mutating func note(_ attempt: Attempt) {
-        guard attempt.readsAhead, !holders.contains(where: { $0 === attempt }) else { return }
+        guard attempt.readsAhead, !attempt.mayHoldUnread else { return }
+        attempt.mayHoldUnread = true
         holders.append(attempt)
     }
 
     /// Nothing is left for an attempt.
-    mutating func clear(_ attempt: Attempt) { holders.removeAll { $0 === attempt } }
+    mutating func clear(_ attempt: Attempt) {
+        attempt.mayHoldUnread = false
+        holders.removeAll { $0 === attempt }
+    }
 
     /// An attempt is over.
     mutating func forget(_ handle: EasyHandle) {

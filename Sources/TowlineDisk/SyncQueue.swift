@@ -70,8 +70,10 @@ package final class SyncQueue: Sendable {
 
         /// How long the thread waits for company for those that wait.
         mutating func hold(_ commit: GroupCommit) -> Duration? {
-            isHeld = !waiting.isEmpty && mayHold
-            return isHeld ? commit.patience(waiting: waiting.count, at: MonotonicClock.now) : nil
+            guard !waiting.isEmpty, mayHold else { return nil }
+            let patience = commit.patience(waiting: waiting.count, at: MonotonicClock.now)
+            isHeld = patience != nil
+            return patience
         }
 
         /// What there is to do; nothing: the thread waits for it now.
@@ -203,7 +205,7 @@ package final class SyncQueue: Sendable {
     private func waitForCompany(_ device: UInt64, _ commit: GroupCommit) {
         let hold = lanes.withLock { lanes in lanes[device]?.hold(commit).map { (lanes[device]?.wakeup, $0) } }
         guard let (wakeup, patience) = hold else { return }
-        _ = wakeup?.wait(milliseconds: max(1, Int(patience / .milliseconds(1))))
+        _ = wakeup?.wait(milliseconds: Int(patience / .milliseconds(1)))
     }
 
     /// Serves what waits by now, and leaves what came meanwhile to a thread.

@@ -10,8 +10,8 @@ extension CurlTransportTests {
     @Suite(.enabled(if: Programs.areThere(Programs.python, Programs.openssl)), .timeLimit(.minutes(2)))
     struct ReadAheadTests {
         /// Answers each request with all of its records at once. The path tells how: `/SIZE/COUNT` for that many records of
-        /// that many bytes, `/chunked/SIZE/COUNT` for chunks with a record for the head of each, `/torn` for a head in records
-        /// of three bytes.
+        /// that many bytes, `/chunked/SIZE/COUNT` for chunks with a record for the head of each, `/torn` and `/bytes` for a head in
+        /// records of three bytes and of one.
         private static func script(_ folder: String, _ port: UInt16) -> String {
             """
             import socket, ssl, threading
@@ -20,9 +20,11 @@ extension CurlTransportTests {
             def content(count): return bytes(i * 7 % 251 for i in range(count))
             def records(path):
                 words = path.split("/")[1:]
-                if words[0] == "torn":
-                    answer = b"HTTP/1.1 200 OK\\r\\nContent-Length: 30\\r\\n\\r\\n" + content(30)
-                    return [answer[i:i + 3] for i in range(0, len(answer), 3)]
+                if words[0] in ("torn", "bytes"):
+                    size = 3 if words[0] == "torn" else 1
+                    line = b"Name: " + b"x" * 200 + b"\\r\\n"
+                    answer = b"HTTP/1.1 200 OK\\r\\nContent-Length: 30\\r\\n" + line + b"\\r\\n" + content(30)
+                    return [answer[i:i + size] for i in range(0, len(answer), size)]
                 size, count = int(words[-2]), int(words[-1])
                 body = content(size * count)
                 pieces = [body[i:i + size] for i in range(0, len(body), size)]
@@ -97,6 +99,27 @@ extension CurlTransportTests {
                     let isRight = record.body == Self.content(count)
                     #expect(isRight, "\(path): \(record.body.count) bytes, \(describe(record.end))")
                 }
+                await transport.shutdown()
+            }
+        }
+
+        /// The body came together with the head, and waits with TLS until its receiver wants it: libcurl, which was never told
+        /// of a pause, does not go on by itself.
+        @Test(arguments: ["300/100", "chunked/300/100", "torn", "bytes"])
+        func aPauseAtTheHeadEndsWithProceed(_ path: String) async throws {
+            try await Self.withServer { base, options in
+                let transport = CurlTransport()
+                _ = await run(.make("\(base)/300/1000", connection: options), on: transport)
+                let request = AttemptRequest.make("\(base)/\(path)", connection: options)
+                let receiver = RecordingReceiver(onHead: { _ in .pause })
+                let start = ContinuousClock.now
+                transport.start(request, receiver: receiver)
+                await receiver.until { !$0.heads.isEmpty }
+                try await Task.sleep(for: .milliseconds(50))
+                transport.proceed(request.id)
+                let record = await receiver.finished()
+                #expect(record.body.count == (path.hasSuffix("300/100") ? 30_000 : 30))
+                #expect(ContinuousClock.now - start < .seconds(10), "by itself, and not when something runs out")
                 await transport.shutdown()
             }
         }

@@ -10,6 +10,8 @@ package struct GroupCommit: Sendable {
     /// For more nobody waits: half of those that may wait for the disk, so that as many come while they are served.
     package static let enough = BatchConcurrency.mostPublishing / 2
     private let longest: Duration
+    /// For less no thread sleeps.
+    private static let shortest = Duration.milliseconds(1)
     /// After so long the last sync says nothing about the next.
     private static let memory = Duration.milliseconds(50)
 
@@ -26,6 +28,7 @@ package struct GroupCommit: Sendable {
     /// How long to wait for more where so many wait; `nil`: not at all.
     package func patience(waiting: Int, at now: Duration) -> Duration? {
         guard let last, last.count >= Self.few, now - last.end < Self.memory, waiting < Self.enough else { return nil }
+        guard last.took >= Self.shortest else { return nil }
         return min(last.took, longest)
     }
 }

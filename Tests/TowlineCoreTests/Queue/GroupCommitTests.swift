@@ -22,6 +22,11 @@ import TowlineCore
         #expect(commit.patience(waiting: 1, at: now) == .milliseconds(2))
     }
 
+    @Test func aQuickSyncIsNotWaitedFor() {
+        #expect(Self.after(100, took: .microseconds(999)).patience(waiting: 1, at: .milliseconds(10_003)) == nil)
+        #expect(Self.after(100, took: .milliseconds(1)).patience(waiting: 1, at: .milliseconds(10_003)) != nil)
+    }
+
     /// Half of those that may wait: the other half comes meanwhile.
     @Test func moreThanEnoughWaitForNobody() {
         let commit = Self.after(100, took: .milliseconds(3))
