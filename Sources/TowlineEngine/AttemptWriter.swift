@@ -28,8 +28,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// On a connection that is shared nothing else may be done: whoever waits there for its place makes all wait.
     private static let sharedGatherTime = Duration.seconds(1)
 
-    /// Bytes between two marks at most; what a SIGKILL costs beyond what the socket holds.
-    static let markInterval: Int64 = 128 << 10
+    /// So many bytes may be written and not marked: with those that wait to be written and what the transport has just read,
+    /// a SIGKILL costs no more than 256 KiB. Where bytes come fast each write is marked, 128 KiB of them.
+    static let markInterval: Int64 = 32 << 10
 
     let plan: AttemptPlan
     private let limiters: [RateLimiter]

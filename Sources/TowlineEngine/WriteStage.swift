@@ -3,7 +3,7 @@ import Synchronization
 /// Bytes that follow one another, put together to be written in one call: a transport hands them over in pieces, libcurl in
 /// such of 16 KiB, and to copy eight of those costs less than seven more calls do.
 struct WriteStage {
-    /// So many bytes at most: with those that were written since the last mark, what a SIGKILL costs a connection.
+    /// So many bytes at most: a SIGKILL costs them, besides those that were written since the last mark.
     static let size = 128 << 10
     /// A shorter piece that comes alone is written at once.
     static let least = 8 << 10
