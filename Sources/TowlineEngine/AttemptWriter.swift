@@ -78,9 +78,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     let mayGather: Bool
     private let buffers: BufferPool
     /// What the answer is, while nobody was told.
-    private var untold: ResponseVerdict? { didSet { isUntold = untold != nil } }
-    /// Whether it is so, for each piece: to look at an answer is to copy it.
-    private var isUntold = false
+    private var untold: ResponseVerdict?
     /// The answer was told of, and not paused: what comes before it has a place must wait.
     private var isAwaited = false
     /// Whether the answer is a stream of HTTP/2. Asked, as the next one is, by whom something of it was reported to.
@@ -211,8 +209,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
         // More than its head promised is not held.
-        if isUntold, Int64(gathered.count + bytes.count) > responseEnd { tell() }
-        guard isUntold || isWanted || adopt() else {
+        if untold != nil, Int64(gathered.count + bytes.count) > responseEnd { tell() }
+        guard untold != nil || isWanted || adopt() else {
             // It was let through, and has no place yet: `Transport.proceed` follows.
             if isAwaited { return .pause }
             drainable -= Int64(bytes.count)
@@ -227,7 +225,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
         isHeldBack.store(false, ordering: .relaxed)
         received.wrappingAdd(Int64(bytes.count), ordering: .relaxed)
-        if isUntold {
+        if untold != nil {
             gathered.append(contentsOf: bytes)
             return .consumed
         }
