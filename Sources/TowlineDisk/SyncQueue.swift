@@ -68,12 +68,13 @@ package final class SyncQueue: Sendable {
             early.isEmpty && waiting.count < GroupCommit.enough && waiting.allSatisfy { $0.naming?.isFirst == true }
         }
 
-        /// How long the thread waits for company for those that wait.
-        mutating func hold(_ commit: GroupCommit) -> Duration? {
-            guard !waiting.isEmpty, mayHold else { return nil }
-            let patience = commit.patience(waiting: waiting.count, at: MonotonicClock.now)
-            isHeld = patience != nil
-            return patience
+        /// How long the thread waits for company for those that wait, and for what; `nil`: not at all.
+        mutating func hold(_ commit: GroupCommit) -> (wakeup: AutoResetEvent, patience: Duration)? {
+            guard !waiting.isEmpty, mayHold,
+                let patience = commit.patience(waiting: waiting.count, at: MonotonicClock.now)
+            else { return nil }
+            isHeld = true
+            return (wakeup, patience)
         }
 
         /// What there is to do; nothing: the thread waits for it now.
@@ -203,9 +204,8 @@ package final class SyncQueue: Sendable {
 
     /// Of many small files those that come in the next moment are served by the same sync.
     private func waitForCompany(_ device: UInt64, _ commit: GroupCommit) {
-        let hold = lanes.withLock { lanes in lanes[device]?.hold(commit).map { (lanes[device]?.wakeup, $0) } }
-        guard let (wakeup, patience) = hold else { return }
-        _ = wakeup?.wait(milliseconds: Int(patience / .milliseconds(1)))
+        guard let hold = lanes.withLock({ $0[device]?.hold(commit) }) else { return }
+        _ = hold.wakeup.wait(milliseconds: Int(hold.patience / .milliseconds(1)))
     }
 
     /// Serves what waits by now, and leaves what came meanwhile to a thread.
