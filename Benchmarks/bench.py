@@ -55,8 +55,9 @@ class Bench:
     def pick(self, quick, full):
         return full if self.full else quick
 
-    def rounds(self, quick, full):
-        return self.wanted_rounds or self.pick(quick, full)
+    def rounds(self, quick, full=None):
+        """As many as asked for; otherwise those of the form, or the same in both."""
+        return self.wanted_rounds or self.pick(quick, full or quick)
 
     def quick_peers(self, *names):
         """In the quick form these alone; in the full one all."""
