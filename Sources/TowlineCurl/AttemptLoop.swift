@@ -252,12 +252,15 @@ final class AttemptLoop {
 }
 
 /// How much an attempt reads at once.
-enum BufferPolicy {
+package enum BufferPolicy {
+    /// Unless somebody asks for another.
+    package static let usual = 223 * 1024
+
     /// Large buffers save system calls where few attempts run; small ones save memory where thousands do.
     static func size(upTo maximum: Int, running: Int) -> Int {
         switch running {
         case ...4: maximum
-        case ...32: min(maximum, 128 * 1024)
+        case ...32: min(maximum, 127 * 1024)
         case ...256: min(maximum, 64 * 1024)
         default: min(maximum, 16 * 1024)
         }

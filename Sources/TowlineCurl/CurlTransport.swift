@@ -44,10 +44,12 @@ package final class CurlTransport: Transport {
     ///   - engineThreads: how many at most, at least 1; a second one, started once there is enough for it, pays off where one core
     ///     is busy with one thread's work.
     ///   - bufferSize: how many bytes an attempt reads at once, 16 KiB … 512 KiB; with over 4 attempts on a thread
-    ///     the new ones get 128 KiB at most, with over 32 64 KiB, with over 256 16 KiB.
+    ///     the new ones get 127 KiB at most, with over 32 64 KiB, with over 256 16 KiB. A SIGKILL costs so much, besides the
+    ///     32 KiB that may not have been marked: together 256 KiB at most, with a KiB less than whole pieces, so that
+    ///     the last piece of a reading is told by its length.
     ///
     /// If the system refuses threads or descriptors, every attempt ends with `failed(.local)`.
-    package init(engineThreads: Int = 1, bufferSize: Int = 256 * 1024) {
+    package init(engineThreads: Int = 1, bufferSize: Int = BufferPolicy.usual) {
         self.bufferSize = min(max(bufferSize, 16 * 1024), 512 * 1024)
         mostThreads = max(engineThreads, 1)
         state.withLock { startThread(&$0) }

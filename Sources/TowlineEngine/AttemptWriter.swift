@@ -28,8 +28,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// On a connection that is shared nothing else may be done: whoever waits there for its place makes all wait.
     private static let sharedGatherTime = Duration.seconds(1)
 
-    /// So many bytes may be written and not marked: with those that wait to be written and what the transport has just read,
-    /// a SIGKILL costs no more than 256 KiB. Where bytes come fast each write is marked, 128 KiB of them.
+    /// So many bytes are written and marked as soon as a transport has handed over what it had read: with its next reading they
+    /// are what a SIGKILL costs. Where bytes come fast each write is marked.
     static let markInterval: Int64 = 32 << 10
 
     let plan: AttemptPlan
@@ -290,6 +290,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         if !waits, !isAlone, stage.hasRoom(for: bytes.count) {
             stage.append(bytes, from: stages)
             cursor += Int64(bytes.count)
+            let endsReading = bytes.count < WriteStage.piece && cursor - marked >= Self.markInterval
+            if endsReading || !stage.hasRoom(for: 1) { try flush() }
             return
         }
         if waits { isHeldBack.store(true, ordering: .relaxed) }

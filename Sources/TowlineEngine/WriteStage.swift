@@ -3,8 +3,10 @@ import Synchronization
 /// Bytes that follow one another, put together to be written in one call: a transport hands them over in pieces, libcurl in
 /// such of 16 KiB, and to copy eight of those costs less than seven more calls do.
 struct WriteStage {
-    /// So many bytes at most: a SIGKILL costs them, besides those that were written since the last mark.
+    /// So many bytes at most.
     static let size = 128 << 10
+    /// A shorter piece is the last one of what a transport has read: it hands over whole ones before.
+    static let piece = 16 << 10
     /// A shorter piece that comes alone is written at once.
     static let least = 8 << 10
 

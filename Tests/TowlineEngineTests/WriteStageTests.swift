@@ -31,16 +31,31 @@ import TowlineCore
     }
 
     @Test func manyPiecesAreOneCall() {
-        #expect(pieces(ByteRange(0, 300_000)) == "consumed")
+        #expect(pieces(ByteRange(0, 18 * Self.piece)) == "consumed")
         #expect(writes == [ByteRange(0, Self.size), ByteRange(Self.size, 2 * Self.size)])
         // Nobody hears of what is not written yet.
-        #expect(bench.writer.progress == AttemptProgress(position: 2 * Self.size, received: 300_000, isHeldBack: false))
+        #expect(
+            bench.writer.progress
+                == AttemptProgress(position: 2 * Self.size, received: 18 * Self.piece, isHeldBack: false))
         #expect(bench.log.marks == [Self.size, 2 * Self.size])
         #expect(bench.writer.bodyRests())
-        #expect(writes.last == ByteRange(2 * Self.size, 300_000) && bench.writer.progress.position == 300_000)
-        #expect(bench.holds(ByteRange(0, 300_000)) && bench.log.marksFollowBytes(from: 0))
+        #expect(
+            writes.last == ByteRange(2 * Self.size, 18 * Self.piece)
+                && bench.writer.progress.position == 18 * Self.piece)
+        #expect(bench.holds(ByteRange(0, 18 * Self.piece)) && bench.log.marksFollowBytes(from: 0))
         // There is nothing left to do.
         #expect(bench.writer.bodyRests() && writes.count == 3)
+    }
+
+    /// A transport reads as much as it can and hands that over in whole pieces and a shorter one. What a kill costs is one
+    /// reading and what was carried over from the one before: less than an interval.
+    @Test(arguments: [223 << 10, 127 << 10, 100_000, 40_000, 33_000, 20_000])
+    func littleIsCarriedOverToTheNextReading(_ reading: Int64) {
+        for start in stride(from: Int64(0), to: 900_000, by: Int64.Stride(reading)) {
+            let end = min(start + reading, 900_000)
+            #expect(pieces(ByteRange(start, end)) == "consumed")
+            #expect(end - (bench.log.marks.last ?? 0) < AttemptWriter.markInterval, "after \(end)")
+        }
     }
 
     /// A little that comes alone waits for nothing, more than fits neither.
@@ -65,17 +80,17 @@ import TowlineCore
 
     /// The end comes without a rest as well.
     @Test func theEndWrites() {
-        #expect(pieces(ByteRange(0, 100_000)) == "consumed")
+        #expect(pieces(ByteRange(0, 6 * Self.piece)) == "consumed")
         bench.writer.ended(.failed(TransportFailure(.bodyCut, "cut")))
-        #expect(bench.holds(ByteRange(0, 100_000)) && bench.log.marks == [100_000])
-        #expect(bench.writer.progress.position == 100_000 && bench.ending == "failed: bodyCut")
+        #expect(bench.holds(ByteRange(0, 6 * Self.piece)) && bench.log.marks == [6 * Self.piece])
+        #expect(bench.writer.progress.position == 6 * Self.piece && bench.ending == "failed: bodyCut")
     }
 
     /// A segment that was cut ends there, though bytes wait.
     @Test func cut() {
-        #expect(pieces(ByteRange(0, 50_000)) == "consumed")
+        #expect(pieces(ByteRange(0, 3 * Self.piece)) == "consumed")
         bench.writer.shrink(to: 60_000)
-        #expect(pieces(ByteRange(50_000, 100_000)) == "stop")
+        #expect(pieces(ByteRange(3 * Self.piece, 100_000)) == "stop")
         bench.writer.ended(.stopped)
         #expect(bench.log.written == ByteRangeSet([ByteRange(0, 60_000)]) && bench.log.marks == [60_000])
         #expect(bench.ending == "stopped")
