@@ -20,6 +20,7 @@ class Run:
 
     wall: float = 0.0
     cpu: float = 0.0
+    both: float | None = None  # with what the server took meanwhile
     rss: int = 0  # KiB, the most at one time
     tail: float | None = None  # the share of its time spent on the last hundredth of its bytes
     failure: str | None = None

@@ -30,14 +30,14 @@ def table(result):
     """The lines of one row."""
     lines = [f"\n{result.name}: {result.title}"]
     width = max([len(entry.label) for entry in result.entries] + [10])
-    lines.append(f"  {'':{width}}  {'wall s':>24} {'CPU s':>24} {'MiB':>7} {'tail':>6}  rounds")
+    lines.append(f"  {'':{width}}  {'wall s':>24} {'CPU s':>24} {'+ server':>8} {'MiB':>7} {'tail':>6}  rounds")
     for entry in result.entries:
         if entry.failure:
             lines.append(f"  {entry.label:{width}}  {entry.failure}")
             continue
         rss, tail = entry.median("rss"), entry.median("tail")
         lines.append(
-            f"  {entry.label:{width}}  {spread(entry, 'wall'):>24} {spread(entry, 'cpu'):>24} "
+            f"  {entry.label:{width}}  {spread(entry, 'wall'):>24} {spread(entry, 'cpu'):>24} {number(entry.median('both')):>8} "
             f"{number(rss / 1024) if rss else '-':>7} {f'{tail:.1%}' if tail is not None else '-':>6}  {len(entry.runs)}")
     for check in result.checks:
         mark = MARKS[check.passed] if check.must else "info"
@@ -58,7 +58,7 @@ def as_data(result):
             "label": entry.label, "failure": entry.failure,
             **{what: {"median": entry.median(what), "least": min(entry.values(what), default=None),
                       "most": max(entry.values(what), default=None), "runs": entry.values(what)}
-               for what in ("wall", "cpu", "rss", "tail")},
+               for what in ("wall", "cpu", "both", "rss", "tail")},
         } for entry in result.entries],
         "checks": [{"text": check.text, "value": check.value, "limit": check.limit, "unit": check.unit,
                     "sense": "at most" if check.at_most else "at least", "must": check.must, "passed": check.passed}

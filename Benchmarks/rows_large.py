@@ -44,8 +44,12 @@ def large_http(bench):
                          rounds=bench.pick(1, None)))
     contest(bench, result, entries, {str(OUTPUT): bench.origin.served / name}, rounds=bench.rounds(9), warm=True)
     if floor:
-        result.at_most("tow -x1: CPU / floor",
-                       ratio(result.median("tow -x1", "cpu"), result.median("floor: recv + pwrite", "cpu")), 1.10)
+        # Who sends what the server's socket holds, the server or whoever makes room for it, is an accident over a loopback:
+        # the floor's own time differs by half from run to run, that of both ends hardly.
+        for what, text, must in (("cpu", "tow -x1: CPU / floor", True),
+                                 ("both", "with the server's: CPU / floor", False)):
+            result.at_most(text, ratio(result.median("tow -x1", what), result.median("floor: recv + pwrite", what)), 1.10,
+                           must)
     result.cost_against_best("tow -x1", 1.0)
     result.cost_against_best("tow -x1", 1.0, "wall")
     result.tails()

@@ -109,6 +109,11 @@ class Origin:
             self.process.kill()
             self.process.wait()
 
+    def cpu(self):
+        """Seconds of CPU that its workers have taken so far."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return sum(int(pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in children) / 1e9
+
     def file(self, size):
         """The name of a file of `size` bytes."""
         name = self.files.get(size)

@@ -254,7 +254,7 @@ final class AttemptLoop {
 /// How much an attempt reads at once.
 package enum BufferPolicy {
     /// Unless somebody asks for another.
-    package static let usual = 223 * 1024
+    package static let usual = 175 * 1024
 
     /// Large buffers save system calls where few attempts run; small ones save memory where thousands do.
     static func size(upTo maximum: Int, running: Int) -> Int {

@@ -10,5 +10,9 @@ import Testing
         #expect(size + Int(AttemptWriter.markInterval) <= 256 << 10)
         // Whole pieces and a shorter one, or fewer than wait for more.
         #expect(size % WriteStage.piece != 0 || size + WriteStage.size <= 256 << 10)
+        // Records of TLS are whole pieces: as many as there is room for, and what was read ahead of them.
+        #expect(WriteStage.size + (ReadAhead.length(bufferSize: size) ?? 0) <= 256 << 10)
+        // What is read at once is written at once.
+        #expect(size <= WriteStage.size)
     }
 }
