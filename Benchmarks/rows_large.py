@@ -45,7 +45,7 @@ def large_http(bench):
     contest(bench, result, entries, {str(OUTPUT): bench.origin.served / name}, rounds=bench.rounds(9), warm=True)
     if floor:
         # Who sends what the server's socket holds, the server or whoever makes room for it, is an accident over a loopback:
-        # the floor's own time differs by half from run to run, that of both ends hardly.
+        # the floor's own time differs by half from run to run, that of both ends by a fifth.
         for what, text, must in (("cpu", "tow -x1: CPU / floor", True),
                                  ("both", "with the server's: CPU / floor", False)):
             result.at_most(text, ratio(result.median("tow -x1", what), result.median("floor: recv + pwrite", what)), 1.10,

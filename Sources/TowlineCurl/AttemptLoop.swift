@@ -253,7 +253,8 @@ final class AttemptLoop {
 
 /// How much an attempt reads at once.
 package enum BufferPolicy {
-    /// Unless somebody asks for another.
+    /// Unless somebody asks for another. A KiB less than `WriteStage` holds: the last piece is a shorter one, which tells the
+    /// reading's end.
     package static let usual = 175 * 1024
 
     /// Large buffers save system calls where few attempts run; small ones save memory where thousands do.
