@@ -255,7 +255,7 @@ final class AttemptLoop {
 package enum BufferPolicy {
     /// Unless somebody asks for another. A KiB less than `WriteStage` holds: the last piece is a shorter one, which tells the
     /// reading's end.
-    package static let usual = 175 * 1024
+    package static let usual = WriteStage.size - 1024
 
     /// Large buffers save system calls where few attempts run; small ones save memory where thousands do.
     static func size(upTo maximum: Int, running: Int) -> Int {

@@ -2,9 +2,9 @@ import Synchronization
 
 /// Bytes that follow one another, put together to be written in one call: a transport hands them over in pieces, libcurl in
 /// such of 16 KiB, and to copy eleven of those costs less than ten more calls do.
-struct WriteStage {
+package struct WriteStage {
     /// So many bytes at most: what is read at once, so that it is one call and one mark.
-    static let size = 176 << 10
+    package static let size = 176 << 10
     /// A shorter piece is the last one of what a transport has read: it hands over whole ones before.
     static let piece = 16 << 10
     /// A shorter piece that comes alone is written at once.

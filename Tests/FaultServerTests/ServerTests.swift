@@ -36,6 +36,21 @@ import Testing
         }
     }
 
+    @Test func aRateOfAllIsKeptUntilItIsLifted() async throws {
+        var options = ServerOptions()
+        options.sharedRate = 400_000
+        try await withFile(length: 8_000_000, options: options) { server in
+            let start = ContinuousClock.now
+            async let response = RawClient.get(server)
+            await server.log.wait { $0.bodyBytesServed("/file") >= 200_000 }
+            #expect(ContinuousClock.now - start > .milliseconds(300))
+            server.liftSharedRate()
+            #expect(await response.isContent(0..<8_000_000))
+            // Twenty seconds, but for that.
+            #expect(ContinuousClock.now - start < .seconds(10))
+        }
+    }
+
     @Test func onlySoManyRequestsAtOneTime() async throws {
         let gate = Gate()
         let behaviour = Behaviour { context in

@@ -40,6 +40,7 @@ import Testing
             isDone = rows.allSatisfy { $0.state == "finished" }
         }
         #expect(!isDone, "the server is so slow that downloads are under way at every kill")
+        server.liftSharedRate()
         for id in names { try await finish(run, id) }
         for (name, version) in versions { #expect(place.holds(name, version), "\(name)") }
         #expect(try await run.quit() == 0)
@@ -58,7 +59,6 @@ import Testing
 
     private func finish(_ run: TerminalRun, _ id: String) async throws {
         if try await run.list().first(where: { $0.id == id })?.state == "finished" { return }
-        // The slow server has more than a hundred megabytes to give.
-        try await run.row(id, within: .seconds(900)) { $0.state == "finished" }
+        try await run.row(id, within: .seconds(120)) { $0.state == "finished" }
     }
 }

@@ -53,6 +53,7 @@ import Testing
             expectKept(before, rows)
         }
         if Self.isTorture { #expect(kills == Self.kills, "not all kills came before the end") }
+        server.liftSharedRate()
         while !isDone {
             try await Task.sleep(for: .milliseconds(100))
             isDone = try await home.list().values.allSatisfy { $0.state == "finished" }

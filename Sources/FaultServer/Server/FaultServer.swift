@@ -73,6 +73,9 @@ package final class FaultServer: Sendable {
     /// The version that is served now; `nil` if there is no such resource.
     package func version(_ path: String) -> Version? { directory.find(path)?.version }
 
+    /// Serves as fast as it goes from now on, after a `sharedRate`: a test's kills need time, what comes after them does not.
+    package func liftSharedRate() { sharedPacer?.lift() }
+
     /// Stops listening, so that the system refuses connections; those that are open go on. The port stays taken.
     package func refuseConnections() async {
         let listener = state.withLock { state in

@@ -21,18 +21,27 @@ struct Pacer {
 
 /// One pace for all replies of a server together.
 final class SharedPacer: Sendable {
-    private let rate: Int64
-    private let due = Mutex(ContinuousClock.now)
+    private struct State {
+        /// Bytes a second; `nil`: as fast as it goes.
+        var rate: Int64?
+        var due = ContinuousClock.now
+    }
 
-    init(rate: Int64) { self.rate = max(1, rate) }
+    private let state: Mutex<State>
+
+    init(rate: Int64) { state = Mutex(State(rate: max(1, rate))) }
 
     func wait(for count: Int) async throws {
         let now = ContinuousClock.now
-        let turn = due.withLock { due in
-            if due < now - .milliseconds(100) { due = now }
-            due += .nanoseconds(Int64(count) * 1_000_000_000 / rate)
-            return due
+        let turn = state.withLock { state -> ContinuousClock.Instant? in
+            guard let rate = state.rate else { return nil }
+            if state.due < now - .milliseconds(100) { state.due = now }
+            state.due += .nanoseconds(Int64(count) * 1_000_000_000 / rate)
+            return state.due
         }
-        if turn > now { try await Task.sleep(until: turn, clock: .continuous) }
+        if let turn, turn > now { try await Task.sleep(until: turn, clock: .continuous) }
     }
+
+    /// From now on nobody waits.
+    func lift() { state.withLock { $0.rate = nil } }
 }
