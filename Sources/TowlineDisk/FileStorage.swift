@@ -93,7 +93,11 @@ package final class FileStorage: Storage {
 
     package func checkReplaceable(_ place: Place) throws(TowlineError) {
         let (folder, names) = try enter(place)
-        if try folder.status(of: names.final)?.kind == .other { throw .unusable(folder.path(of: names.final)) }
+        switch try folder.status(of: names.final)?.kind {
+        case .other: throw .unusable(folder.path(of: names.final))
+        case .directory: throw .opening(folder.path(of: names.final), EISDIR)
+        default: break
+        }
     }
 
     private func listing(of folder: Folder) -> JournalIndex.Listing? {

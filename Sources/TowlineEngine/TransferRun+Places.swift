@@ -93,13 +93,14 @@ extension TransferRun {
     /// The download is finished already: nothing to do, unless it is not what the user expects or wants it anew.
     private func settle(_ file: PublishedFile, at place: Place) throws(TowlineError) {
         guard options.existing != .overwrite else { return }
-        if let checksum = options.checksum,
-            let mismatch = try services.storage.mismatches([checksum], at: place).first
-        {
-            throw TowlineError(
-                .checksumMismatch,
-                "\(place.path) is there already and does not match the checksum: \(mismatch); --if-exists overwrite"
-                    + " fetches it again")
+        if let checksum = options.checksum {
+            if let mismatch = try services.storage.mismatches([checksum], at: place).first {
+                throw TowlineError(
+                    .checksumMismatch,
+                    "\(place.path) is there already and does not match the checksum: \(mismatch); --if-exists overwrite"
+                        + " fetches it again")
+            }
+            tell(.info, .verified, "\(checksum.algorithm.rawValue) matches")
         }
         early = .alreadyThere(file)
     }

@@ -186,6 +186,68 @@ struct DownloadTests {
         await server.stop()
     }
 
+    /// timeout(1) signals the process, and then its group.
+    @Test func aSignalsEchoIsNoSecondOne() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(rate: 4 << 20)])
+        let place = try TestDirectory()
+        let run = try CommandRun(["get", "-x", "1", server.url("/data.bin")], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte / 2 }
+        run.signal(SIGTERM)
+        for _ in 0..<20 { run.signal(SIGTERM) }
+        let result = try await run.finish()
+        #expect(result.status == 143)
+        #expect(result.stderr.contains("run the same command again"), "\(result.stderr)")
+        await server.stop()
+    }
+
+    /// What changed while nobody looked comes as fast as anything else.
+    @Test func anotherFileIsFetchedOverSeveralConnectionsToo() async throws {
+        let length: Int64 = 8 << 20
+        let server = try await FaultServer.start(["/data.bin": file(length, rate: 2 << 20)])
+        let place = try TestDirectory()
+        let run = try CommandRun(["get", "-x", "4", server.url("/data.bin")], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte }
+        run.signal(SIGKILL)
+        #expect(try await run.finish().status == 137)
+        server.replace("/data.bin", with: Version(seed: 8, length: length))
+        let before = server.log.requests.count
+        let again = try await CommandRun.run(["get", "-x", "4", server.url("/data.bin")], directory: place.url)
+        #expect(again.status == 0, "\(again.stderr)")
+        #expect(again.stderr.contains("starting over"), "\(again.stderr)")
+        #expect(try isRight(place.path("data.bin"), length: length, seed: 8))
+        // Two that tell of the change, and four that share the file.
+        #expect(server.log.requests.count - before >= 6)
+        await server.stop()
+    }
+
+    @Test(arguments: ["fail", "overwrite"]) func aDirectoryUnderTheNameIsSaidBeforeTheBytes(_ policy: String)
+        async throws
+    {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let place = try TestDirectory()
+        #expect(mkdir(place.path("data.bin"), 0o700) == 0)
+        let result = try await CommandRun.run(
+            ["get", "--if-exists", policy, server.url("/data.bin")], directory: place.url)
+        #expect(result.status == 6, "\(result.stderr)")
+        #expect(result.stderr.contains("data.bin is a directory"), "\(result.stderr)")
+        #expect(place.names == ["data.bin"])
+        await server.stop()
+    }
+
+    @Test func aFileThatIsThereIsSaidToMatch() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(0)])
+        let place = try TestDirectory()
+        // Of nothing.
+        let sum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        for words in [["sha256 matches"], ["sha256 matches", "already whole"]] {
+            let result = try await CommandRun.run(
+                ["get", "--checksum", "sha256:\(sum)", server.url("/data.bin")], directory: place.url)
+            #expect(result.status == 0)
+            for word in words { #expect(result.stderr.contains(word), "\(result.stderr)") }
+        }
+        await server.stop()
+    }
+
     @Test func killedAndRunAgainItGoesOn() async throws {
         let server = try await FaultServer.start(["/data.bin": file(8 << 20, rate: 8 << 20)])
         let place = try TestDirectory()

@@ -26,7 +26,7 @@ final class BatchListReader: Sendable {
     init(path: String) throws(TowlineError) {
         descriptor = path == "-" ? 0 : open(path, O_RDONLY | O_CLOEXEC)
         var ends: [Int32] = [-1, -1]
-        guard descriptor >= 0, pipe(&ends) == 0 else {
+        guard descriptor >= 0, Self.isReadable(descriptor), pipe(&ends) == 0 else {
             let reason = String(cString: strerror(errno))
             throw TowlineError(.unusableOption, "cannot read '\(TerminalSafeText.make(path))': \(reason)")
         }
@@ -36,6 +36,14 @@ final class BatchListReader: Sendable {
             throw TowlineError(.unusableOption, "the system gives no thread to read the list of URLs with")
         }
         thread.detach()
+    }
+
+    /// A directory can be opened, and then says nothing.
+    private static func isReadable(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return false }
+        errno = EISDIR
+        return status.st_mode & S_IFMT != S_IFDIR
     }
 
     /// The next entry; `nil` at the end, after a read that failed, and once stopped. One call at a time.

@@ -83,14 +83,15 @@ struct ListOptions: ParsableArguments {
 /// What proves that the bytes are right.
 struct ProofOptions: SettingOptions {
     @Option(
+        name: .customLong("checksum"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "What the file must hash to: md5, sha1, sha256, sha512 or crc32c. One URL only; in a list, each may have its own.",
             valueName: "algorithm:hex"))
-    var checksum: String?
+    var checksums: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "If the file changed on the server: restart, or fail and keep what is there. (default: restart)",
+            "If a download is unfinished and the file changed on the server: restart, or fail and keep what is there. (default: restart)",
             valueName: "policy"), completion: .list(["restart", "fail"]))
     var ifChanged: String?
 
@@ -98,7 +99,8 @@ struct ProofOptions: SettingOptions {
     var unsafeResume = false
 
     var given: [(Setting, String)] {
-        givenValues([.checksum: checksum, .ifChanged: ifChanged]) + givenFlags([.unsafeResume: unsafeResume])
+        checksums.map { (.checksum, $0) } + givenValues([.ifChanged: ifChanged])
+            + givenFlags([.unsafeResume: unsafeResume])
     }
 }
 

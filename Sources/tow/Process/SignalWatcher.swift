@@ -5,6 +5,8 @@ import Synchronization
 /// once. Leaving at once loses nothing that is written: that is what the journal is for.
 final class SignalWatcher: Sendable {
     private let first = Mutex<Int32?>(nil)
+    /// So many microseconds after the first one, signals belong to it.
+    private static let echo: UInt32 = 100_000
 
     /// The signal that asked to stop, if one did.
     var received: Int32? { first.withLock { $0 } }
@@ -27,6 +29,10 @@ final class SignalWatcher: Sendable {
             guard sigwait(&set, &number) == 0 else { return }
             first.withLock { $0 = number }
             onStop()
+            // timeout(1) signals the process and then its group: the second signal of those is nobody's impatience.
+            usleep(Self.echo)
+            var echoes = timespec()
+            while sigtimedwait(&set, nil, &echoes) > 0 || errno == EINTR {}
             var limit = timespec(tv_sec: grace, tv_nsec: 0)
             while sigtimedwait(&set, nil, &limit) == -1 && errno == EINTR {}
             _exit(Self.exitStatus(for: number))

@@ -54,7 +54,7 @@ struct ServiceStarter {
 
     /// What to say where there is no program to start.
     static let noProgram = TowlineError(
-        .commandFailed, "towd is neither beside tow nor in PATH; 'make install' puts both where they belong")
+        .commandFailed, "towd is neither beside tow nor in PATH; 'make install-service' puts both where they belong")
 
     private static func exitStatus(_ status: Int32) -> Int32? { status & 0x7F == 0 ? status >> 8 & 0xFF : nil }
 

@@ -13,7 +13,7 @@ extension DownloadSettings {
         case .directory: directory = try OptionValue.text(value)
         case .ifExists: existing = try OptionValue.choice(value)
         case .ifChanged: restartsChanged = try OptionValue.choice(value) as ChangePolicy == .restart
-        case .checksum: checksum = try Checksum(parsing: value)
+        case .checksum: try add(checksum: Checksum(parsing: value))
         case .mirror: try add(mirror: HTTPURL(mirror: value))
         case .connections: connections = try OptionValue.integer(value, in: 1...128)
         case .limitRate: rateLimit = try OptionValue.rate(value)
@@ -23,6 +23,14 @@ extension DownloadSettings {
         case .maxRedirects: maxRedirects = try OptionValue.integer(value, in: 0...100)
         default: break
         }
+    }
+
+    /// One that was given and is not looked at would be a proof that nobody has.
+    private mutating func add(checksum other: Checksum) throws(TowlineError) {
+        guard checksum == nil || checksum == other else {
+            throw TowlineError(.unusableOption, "a file is compared with one checksum, and two were given")
+        }
+        checksum = other
     }
 
     private mutating func add(mirror: HTTPURL) throws(TowlineError) {
