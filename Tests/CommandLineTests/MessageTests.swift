@@ -39,6 +39,20 @@ struct MessageTests {
         #expect(!result.stderr.contains("Did you mean"))
     }
 
+    @Test(arguments: [
+        (["gett", "x"], "There is no command 'gett'. Did you mean 'tow get'?"),
+        (["stauts", "x"], "There is no command 'stauts'. Did you mean 'tow status'?"),
+        (["lst"], "There is no command 'lst'. Did you mean 'tow list'?"),
+        (["rm", "x"], "There is no command 'rm'. Did you mean 'tow remove'?"),
+        (["zzz"], "There is no command 'zzz'.\n"),
+    ])
+    func aCommandThatIsNoneIsCalledThat(_ words: [String], _ expected: String) async throws {
+        let result = try await CommandRun.run(words)
+        #expect(result.status == 2)
+        #expect(result.stderr.contains(expected), "\(result.stderr)")
+        #expect(result.stderr.contains("Usage: tow"))
+    }
+
     /// Lists that were written for aria2.
     @Test(arguments: [
         ("out=x", "there is no option 'out' for a single URL: that is output"),

@@ -27,4 +27,7 @@ struct TowCommand: AsyncParsableCommand {
                 ]),
         ]
     )
+
+    /// What its commands are called.
+    static var names: [String] { configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"] }
 }

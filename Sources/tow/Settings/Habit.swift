@@ -24,6 +24,12 @@ enum Habit {
         (["--max-overall-download-limit"], "that is --limit-rate-total"),
     ]
 
+    /// Commands of other programs.
+    private static let commands = [
+        "rm": "remove", "delete": "remove", "ls": "list", "download": "get", "fetch": "get", "start": "resume",
+        "unpause": "resume", "stop": "pause", "info": "show",
+    ]
+
     /// What an option of aria2's lists (`aria2c -i`) is called here.
     static func setting(_ name: String) -> Setting? {
         switch name {
@@ -42,6 +48,14 @@ enum Habit {
         {
             return text + "\n'tow get \(TerminalSafeText.make(url))' downloads it."
         }
+        if text.contains("nexpected argument"), let command = words.first, !command.hasPrefix("-"),
+            !command.contains("://"), !TowCommand.names.contains(command)
+        {
+            let meant = commands[command] ?? TowCommand.names.first { isNear(command, $0) }
+            let hint = meant.map { " Did you mean 'tow \($0)'?" } ?? ""
+            let usage = text.firstIndex(of: "\n").map { text[$0...] } ?? ""
+            return "Error: There is no command '\(TerminalSafeText.make(command, width: 40))'.\(hint)" + usage
+        }
         for word in words.dropFirst() where words.first == GetShortcut.name {
             let name = word.hasPrefix("--") ? String(word.prefix { $0 != "=" }) : word
             let complaint = "Unknown option '\(name)'"
@@ -53,5 +67,17 @@ enum Habit {
             return text[..<place.upperBound] + ": \(known.here)." + rest
         }
         return text
+    }
+
+    /// Whether one letter was left out, added or changed, or two were swapped.
+    private static func isNear(_ one: String, _ other: String) -> Bool {
+        let (short, long) = one.utf8.count <= other.utf8.count ? (one, other) : (other, one)
+        guard long.utf8.count > 2, long.utf8.count - short.utf8.count <= 1 else { return false }
+        let (a, b) = (Array(short.utf8), Array(long.utf8))
+        let head = zip(a, b).prefix { $0 == $1 }.count
+        let tail = min(zip(a.reversed(), b.reversed()).prefix { $0 == $1 }.count, a.count - head)
+        let isSwapped =
+            a.count == b.count && a.count - head - tail == 2 && a[head] == b[head + 1] && a[head + 1] == b[head]
+        return a.count - head - tail <= (isSwapped ? 2 : a.count == b.count ? 1 : 0)
     }
 }
