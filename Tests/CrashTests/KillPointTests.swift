@@ -58,12 +58,14 @@ import Testing
         for number in Self.numbers(calls + 10) {
             run.place.clear()
             run.server.replace("/file", with: old)
-            #expect(try await run.victim("kill", calls * 2 / 3).signal == SIGKILL)
+            #expect(try await run.victim("kill", calls / 2).signal == SIGKILL)
+            // A run takes more or fewer calls. One that had all of it before it changed is published as it was.
+            if try run.holdsAll(old) { continue }
             run.server.replace("/file", with: new)
             try await strikeAndFinish(run, strike, number, [old, new], mayBeEmpty: false, &tally)
         }
         tally.report()
-        #expect(tally.kills > 30)
+        #expect(tally.kills > 15)
         await run.server.stop()
     }
 

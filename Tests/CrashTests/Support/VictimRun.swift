@@ -49,6 +49,15 @@ struct VictimRun: Sendable {
     /// Whether anything is there that must not be lost: a part file without a journal claims nothing.
     var hasClaims: Bool { place.has(name + ".tow-journal") || place.has(name) }
 
+    /// Whether a run left all of it, so that nobody asks the server what it has now.
+    func holdsAll(_ version: Version) throws -> Bool {
+        switch try JournalReader.look(at: place.file(name)) {
+        case .unfinished(let report): report.written.contains(ByteRange(0, version.length))
+        case .finished: true
+        case .unclaimed, .ordinary: false
+        }
+    }
+
     /// What is wrong with what a killed victim left; `nil` if nothing is. Whole files and claimed bytes may be those
     /// of any of the versions, of one version each.
     func problemAfterKill(versions: [Version], mayBeEmpty: Bool) -> String? {
