@@ -2,6 +2,8 @@
 extension TransferStateMachine {
     /// Restarts after which the server is called hopeless.
     static let restartLimit = 5
+    /// A shorter file is there before further connections would be.
+    private static let worthSegmenting: Int64 = 1 << 20
 
     /// Gives up what is held and begins again, with a notice that says why.
     ///
@@ -100,9 +102,22 @@ extension TransferStateMachine {
     private mutating func believedChange(
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?
     ) -> [TransferAction] {
-        guard let facts else { return dismiss(id) + startOver(because: reason, isChange: true) }
+        guard let facts, !maySegmentAnew(facts) else {
+            return dismiss(id) + startOver(because: reason, isChange: true)
+        }
         keptAnswer = facts
         return startOver(because: reason, isChange: true, keeper: id)
+    }
+
+    /// Whether the changed file is asked for once more although this answer carries the whole of it: that would be the only
+    /// connection to the end, where a range is the beginning of several. Only before anything of the old file came in this
+    /// run: who gives one and then the other may do so in turn, and each answer that is thrown away has a cost.
+    private func maySegmentAnew(_ facts: ResponseFacts) -> Bool {
+        let length = facts.representation.completeLength ?? 0
+        guard !isConfirmed, !isSingle, budget.ceiling > 1, length >= Self.worthSegmenting, facts.contentCoding == nil
+        else { return false }
+        guard facts.representation.strongValidator != nil || terms.checksum != nil else { return false }
+        return facts.acceptsRanges == true
     }
 
     /// The server answers ranges with the whole although nothing changed.

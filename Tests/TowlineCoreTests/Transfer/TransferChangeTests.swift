@@ -42,6 +42,78 @@ struct TransferChangeTests {
         #expect(script.machine.ledger.lease(of: confirmation.id) == ByteRange(0, 1_000_000))
     }
 
+    /// A download of 4,000,000 bytes that goes on after a kill, and finds another file of which ranges are offered.
+    private func changedWhileAway(
+        _ answer: [(String, String)], connections: Int? = 4
+    ) throws -> TransferScript {
+        var script = try TransferScript { $0.connections = connections }
+        let representation = Representation(completeLength: 4_000_000, entityTag: EntityTag(fieldValue: "\"a\""))
+        script.feed(
+            .begin(HeldDownload(representation: representation, written: ByteRangeSet([ByteRange(0, 400_000)]))))
+        script.answer(200, answer)
+        script.endCancelled()
+        script.answer(200, answer)
+        return script
+    }
+
+    @Test("is asked for once more where ranges are offered, and fetched over several connections")
+    func restartsWithSeveral() throws {
+        var script = try changedWhileAway(
+            [("Content-Length", "5000000"), ("ETag", "\"b\""), ("Accept-Ranges", "bytes")])
+        #expect(script.notices(.restarted).count == 1)
+        script.endCancelled()
+        #expect(script.last.field("Range") == "bytes=0-")
+        #expect(script.last.field("If-Range") == nil)
+        let before = script.plans.count
+        script.answer(206, [("Content-Range", "bytes 0-4999999/5000000"), ("ETag", "\"b\"")])
+        script.feed(.prepared)
+        #expect(script.prepares.last?.isReplacement == true)
+        #expect(script.plans.count == before + 3)
+    }
+
+    @Test("that changes once more is fetched from the answer that tells of it")
+    func changesTwice() throws {
+        var script = try changedWhileAway(
+            [("Content-Length", "5000000"), ("ETag", "\"b\""), ("Accept-Ranges", "bytes")], connections: 2)
+        script.endCancelled()
+        script.answer(206, [("Content-Range", "bytes 0-4999999/5000000"), ("ETag", "\"b\"")])
+        script.feed(.prepared)
+        let (first, second) = (script.plans[script.plans.count - 2], script.last)
+        script.write(first, to: 1_000_000)
+        script.end(first, cut())
+        script.end(second, cut())
+        for _ in 0..<2 {
+            script.now += .seconds(5)
+            script.feed(.tick)
+            script.answer(200, [("Content-Length", "5000000"), ("ETag", "\"c\""), ("Accept-Ranges", "bytes")])
+            script.endCancelled()
+        }
+        #expect(script.notices(.restarted).count == 2)
+        #expect(script.prepares.last?.representation.entityTag?.fieldValue == "\"c\"")
+    }
+
+    @Test(
+        "is fetched from the answer that told where more connections would not come, or bring nothing",
+        arguments: [
+            [("Content-Length", "5000000"), ("ETag", "\"b\"")],
+            [("Content-Length", "5000000"), ("ETag", "\"b\""), ("Accept-Ranges", "none")],
+            [("Content-Length", "5000000"), ("Accept-Ranges", "bytes")],
+            [("Content-Length", "500000"), ("ETag", "\"b\""), ("Accept-Ranges", "bytes")],
+            [("ETag", "\"b\""), ("Accept-Ranges", "bytes")],
+        ])
+    func restartsWithOne(_ answer: [(String, String)]) throws {
+        let script = try changedWhileAway(answer)
+        #expect(script.notices(.restarted).count == 1)
+        #expect(script.prepares.last?.isReplacement == true)
+        #expect(script.machine.ledger.lease(of: script.last.id)?.lowerBound == 0)
+    }
+
+    @Test func isFetchedFromTheAnswerThatToldWhereOneConnectionIsAsked() throws {
+        let script = try changedWhileAway(
+            [("Content-Length", "5000000"), ("ETag", "\"b\""), ("Accept-Ranges", "bytes")], connections: 1)
+        #expect(script.prepares.last?.isReplacement == true)
+    }
+
     @Test("is refused with its own error when the user asked not to start over")
     func refuses() throws {
         var script = try interrupted { $0.restartsChanged = false }
