@@ -58,6 +58,7 @@ struct SmallFileTests {
         try await untilAtOnce(
             { site, storage in
                 try site.expectFile(try await get(site, storage))
+                await site.server.log.wait { $0.bodyBytesServed(Site.path) >= Self.length }
                 #expect(storage.created == 1)
                 #expect(site.requests.count == 1 && site.served == Self.length)
                 return storage.declined == 1
@@ -76,6 +77,8 @@ struct SmallFileTests {
             let storage = CountingStorage()
             let outcome = try await get(site, storage)
             try site.expectFile(outcome)
+            // The client may be done before the server has counted its last bytes.
+            await site.server.log.wait { $0.bodyBytesServed(Site.path) >= Self.length }
             #expect(site.requests.count == 1 && site.served == Self.length)
             // What a busy thread looks at no sooner than it is over was not late.
             if wait > .milliseconds(150) { #expect(storage.created == 1 && storage.made == 0) }

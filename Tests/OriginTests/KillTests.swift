@@ -41,7 +41,7 @@ import Testing
         }
         #expect(!isDone, "the server is so slow that downloads are under way at every kill")
         server.liftSharedRate()
-        for id in names { try await finish(run, id) }
+        for id in names { try await run.settledRow(id, within: .seconds(120)) { $0.state == "finished" } }
         for (name, version) in versions { #expect(place.holds(name, version), "\(name)") }
         #expect(try await run.quit() == 0)
         let left = try FileManager.default.contentsOfDirectory(atPath: place.downloads)
@@ -55,10 +55,5 @@ import Testing
                 + " \(rework / Int64(kills) / 1024) KiB for each kill")
         #expect(rework <= allowed)
         await server.stop()
-    }
-
-    private func finish(_ run: TerminalRun, _ id: String) async throws {
-        if try await run.list().first(where: { $0.id == id })?.state == "finished" { return }
-        try await run.row(id, within: .seconds(120)) { $0.state == "finished" }
     }
 }

@@ -23,9 +23,7 @@ import Testing
             if !isThere(place) { halfway += 1 }
             #expect(try count(place) == (isThere(place) ? Self.files : nil), "under its name it is whole, or not there")
             run = try await TerminalRun.start(place)
-            // Where all of it was done before the kill, there is no news to wait for.
-            try run.send("list")
-            try await run.row(id) { $0.state == "finished" && $0.rest.hasPrefix("done") }
+            try await run.settledRow(id) { $0.state == "finished" && $0.rest.hasPrefix("done") }
             #expect(try count(place) == Self.files)
             #expect(
                 try FileManager.default.contentsOfDirectory(atPath: place.downloads).sorted() == ["many.tar.gz", "out"])

@@ -168,6 +168,16 @@ final class TerminalRun: @unchecked Sendable {
         return row
     }
 
+    /// The same where it may be like that already, of which there is no news.
+    @discardableResult
+    func settledRow(
+        _ id: String, within patience: Duration = .seconds(60), _ fits: (Row) -> Bool
+    ) async throws -> Row {
+        let start = position
+        if let row = try await list().first(where: { $0.id == id }), fits(row) { return row }
+        return try await row(id, after: start, within: patience, fits)
+    }
+
     /// As the kernel would: no word of warning.
     func kill() async {
         Foundation.kill(process.processIdentifier, SIGKILL)
