@@ -100,7 +100,7 @@ extension TransferRun {
                     "\(place.path) is there already and does not match the checksum: \(mismatch); --if-exists overwrite"
                         + " fetches it again")
             }
-            tell(.info, .verified, "\(checksum.algorithm.rawValue) matches")
+            observer?.noticed(.verified([checksum]))
         }
         early = .alreadyThere(file)
     }

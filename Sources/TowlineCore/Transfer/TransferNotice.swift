@@ -47,4 +47,10 @@ package struct TransferNotice: Hashable, Sendable {
         self.kind = kind
         self.message = message
     }
+
+    /// The bytes are what these say.
+    package static func verified(_ checksums: [Checksum]) -> TransferNotice {
+        let names = checksums.map(\.algorithm.rawValue).joined(separator: ", ")
+        return TransferNotice(.info, .verified, "\(names) matches")
+    }
 }

@@ -359,8 +359,7 @@ package struct TransferStateMachine: Sendable {
     private mutating func verified(_ mismatches: [ChecksumMismatch]) -> [TransferAction] {
         guard phase == .verifying else { return [] }
         if mismatches.isEmpty {
-            let names = checksums.map(\.algorithm.rawValue).joined(separator: ", ")
-            return [.notice(TransferNotice(.info, .verified, "\(names) matches"))] + publish()
+            return [.notice(.verified(checksums))] + publish()
         }
         if let actions = doubtMirrors() { return actions }
         if joinedWeakly, !terms.isStream, tally.restarts < 2 {

@@ -17,7 +17,7 @@ package protocol Storage: AnyObject, Sendable {
     /// directory tells and what this storage has published since: `create` finds what came meanwhile. Cheaper than `survey` after `find` in the same directory.
     func seemsVacant(_ place: Place) -> Bool
 
-    /// Throws `unusableDestination` where a pipe, a socket or a device has the final name: no file may take its place.
+    /// Throws `unusableDestination` where a directory, a pipe, a socket or a device has the final name: no file may take its place.
     func checkReplaceable(_ place: Place) throws(TowlineError)
 
     /// Creates part file and, unless `terms.journaled` is off, journal; takes the lock; reserves the space.

@@ -25,5 +25,7 @@ struct BatchEntry: Hashable {
         case optionWithoutURL
         /// A line that is longer than `BatchLineSplitter.maximumLength`.
         case lineTooLong(number: Int)
+        /// The list cannot be read from here on: `errno`.
+        case unreadable(Int32)
     }
 }

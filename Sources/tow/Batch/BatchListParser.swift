@@ -36,6 +36,12 @@ struct BatchListParser {
         return current
     }
 
+    /// The last entry of a list that cannot be read to its end: what there is of the one before may lack its options.
+    mutating func fail(_ errorNumber: Int32) -> BatchEntry {
+        current = nil
+        return BatchEntry(url: "", number: number, problem: .unreadable(errorNumber))
+    }
+
     private mutating func begin(_ entry: BatchEntry) -> BatchEntry? {
         defer { current = entry }
         return current

@@ -26,7 +26,7 @@ final class BatchListReader: Sendable {
     init(path: String) throws(TowlineError) {
         descriptor = path == "-" ? 0 : open(path, O_RDONLY | O_CLOEXEC)
         var ends: [Int32] = [-1, -1]
-        guard descriptor >= 0, Self.isReadable(descriptor), pipe(&ends) == 0 else {
+        guard descriptor >= 0, pipe(&ends) == 0 else {
             let reason = String(cString: strerror(errno))
             throw TowlineError(.unusableOption, "cannot read '\(TerminalSafeText.make(path))': \(reason)")
         }
@@ -38,15 +38,7 @@ final class BatchListReader: Sendable {
         thread.detach()
     }
 
-    /// A directory can be opened, and then says nothing.
-    private static func isReadable(_ descriptor: Int32) -> Bool {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return false }
-        errno = EISDIR
-        return status.st_mode & S_IFMT != S_IFDIR
-    }
-
-    /// The next entry; `nil` at the end, after a read that failed, and once stopped. One call at a time.
+    /// The next entry; `nil` at the end and once stopped. A read that fails is the last entry, with a problem. One call at a time.
     nonisolated(nonsending) func next() async -> BatchEntry? {
         await withCheckedContinuation { waiter in
             let known = state.withLock { state -> BatchEntry?? in
@@ -78,7 +70,7 @@ final class BatchListReader: Sendable {
         while read(requests, &byte, 1) == 1 {
             var entry: BatchEntry?
             while entry == nil, let line = lines.next() { entry = parser.take(line) }
-            if entry == nil { entry = parser.finish() }
+            if entry == nil { entry = lines.failure.take().map { parser.fail($0) } ?? parser.finish() }
             let answer = entry
             // What was read with it costs no second way here and back.
             var others: [BatchEntry] = []
@@ -103,15 +95,18 @@ private struct DescriptorLines {
     private var splitter = BatchLineSplitter()
     private var bytes: ArraySlice<UInt8> = []
     private var hasEnded = false
+    /// Why nothing more can be read, if that is not the end.
+    var failure: Int32?
 
     init(descriptor: Int32) { self.descriptor = descriptor }
 
     mutating func next() -> BatchLineSplitter.Line? {
         while true {
             if let line = splitter.take(from: &bytes) { return line }
-            if hasEnded { return nil }
+            guard !hasEnded else { return nil }
             fill()
-            if hasEnded { return splitter.finish() }
+            // Half a line is none.
+            if hasEnded { return failure == nil ? splitter.finish() : nil }
         }
     }
 
@@ -124,6 +119,7 @@ private struct DescriptorLines {
             let count = read(descriptor, &buffer, buffer.count)
             if count < 0 && errno == EINTR { continue }
             hasEnded = count <= 0
+            if count < 0 { failure = errno }
             bytes = buffer[..<max(0, count)]
             return
         }

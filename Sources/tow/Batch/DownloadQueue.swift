@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import TowlineCore
 import TowlineEngine
@@ -38,6 +39,10 @@ final class DownloadQueue: Sendable {
         case .optionWithoutURL: throw problem(entry.number, "an option (an indented line) before any URL")
         case .lineTooLong(let number):
             throw problem(number, "longer than \(BatchLineSplitter.maximumLength) bytes; the download is left out")
+        case .unreadable(let number):
+            let place = entry.number > 0 ? " after line \(entry.number)" : ""
+            throw TowlineError(
+                .unusableOption, "cannot read \(listName)\(place): \(String(cString: strerror(number)))")
         case nil: break
         }
         var settings = settings

@@ -18,9 +18,9 @@ struct GetCommand: AsyncParsableCommand {
               tow get --limit-rate 2M -x 4 https://example.org/a https://example.org/b
               tow get -o - https://example.org/archive.tar.gz | tar xz
 
-            Exit status: 0 everything is there; 1 failed, or several for different reasons; 2 usage; 3 the network failed, run again to go on; 4 changed \
-            on the server; 5 wrong checksum; 6 disk; 7 the name is taken; 8 refused by the server; 9 another process \
-            has it; 130, 143 interrupted, everything is kept.
+            Exit status: 0 everything is there; 1 failed, or several for different reasons; 2 usage; 3 the \
+            network failed, run again to go on; 4 changed on the server; 5 wrong checksum; 6 disk; 7 the name is \
+            taken; 8 refused by the server; 9 another process has it; 130, 143 interrupted, everything is kept.
             """
     )
 

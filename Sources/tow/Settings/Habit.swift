@@ -51,7 +51,7 @@ enum Habit {
         if text.contains("nexpected argument"), let command = words.first, !command.hasPrefix("-"),
             !command.contains("://"), !TowCommand.names.contains(command)
         {
-            let meant = commands[command] ?? TowCommand.names.first { isNear(command, $0) }
+            let meant = commands[command] ?? self.command(like: command)
             let hint = meant.map { " Did you mean 'tow \($0)'?" } ?? ""
             let usage = text.firstIndex(of: "\n").map { text[$0...] } ?? ""
             return "Error: There is no command '\(TerminalSafeText.make(command, width: 40))'.\(hint)" + usage
@@ -69,15 +69,9 @@ enum Habit {
         return text
     }
 
-    /// Whether one letter was left out, added or changed, or two were swapped.
-    private static func isNear(_ one: String, _ other: String) -> Bool {
-        let (short, long) = one.utf8.count <= other.utf8.count ? (one, other) : (other, one)
-        guard long.utf8.count > 2, long.utf8.count - short.utf8.count <= 1 else { return false }
-        let (a, b) = (Array(short.utf8), Array(long.utf8))
-        let head = zip(a, b).prefix { $0 == $1 }.count
-        let tail = min(zip(a.reversed(), b.reversed()).prefix { $0 == $1 }.count, a.count - head)
-        let isSwapped =
-            a.count == b.count && a.count - head - tail == 2 && a[head] == b[head + 1] && a[head + 1] == b[head]
-        return a.count - head - tail <= (isSwapped ? 2 : a.count == b.count ? 1 : 0)
+    /// The command that at most two letters are wrong of.
+    private static func command(like word: String) -> String? {
+        let distances = TowCommand.names.map { ($0, Array($0.utf8).difference(from: Array(word.utf8)).count) }
+        return distances.min { $0.1 < $1.1 }.flatMap { $0.1 <= 2 ? $0.0 : nil }
     }
 }
