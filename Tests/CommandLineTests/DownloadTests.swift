@@ -192,11 +192,34 @@ struct DownloadTests {
         let place = try TestDirectory()
         let run = try CommandRun(["get", "-x", "1", server.url("/data.bin")], directory: place.url)
         await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte / 2 }
-        run.signal(SIGTERM)
-        for _ in 0..<20 { run.signal(SIGTERM) }
+        // Once the first is taken the next one is another; those that wait are one.
+        for _ in 0..<20 {
+            run.signal(SIGTERM)
+            try await Task.sleep(for: .microseconds(500))
+        }
         let result = try await run.finish()
         #expect(result.status == 143)
         #expect(result.stderr.contains("run the same command again"), "\(result.stderr)")
+        await server.stop()
+    }
+
+    /// What changed while nobody looked comes as fast as anything else.
+    @Test func anotherFileIsFetchedOverSeveralConnectionsToo() async throws {
+        let length: Int64 = 8 << 20
+        let server = try await FaultServer.start(["/data.bin": file(length, rate: 2 << 20)])
+        let place = try TestDirectory()
+        let run = try CommandRun(["get", "-x", "4", server.url("/data.bin")], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte }
+        run.signal(SIGKILL)
+        #expect(try await run.finish().status == 137)
+        server.replace("/data.bin", with: Version(seed: 8, length: length))
+        let before = server.log.requests.count
+        let again = try await CommandRun.run(["get", "-x", "4", server.url("/data.bin")], directory: place.url)
+        #expect(again.status == 0, "\(again.stderr)")
+        #expect(again.stderr.contains("starting over"), "\(again.stderr)")
+        #expect(try isRight(place.path("data.bin"), length: length, seed: 8))
+        // Two that tell of the change, and four that share the file.
+        #expect(server.log.requests.count - before >= 6)
         await server.stop()
     }
 

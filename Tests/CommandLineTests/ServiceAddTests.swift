@@ -18,6 +18,22 @@ struct ServiceAddTests {
         service.kill()
     }
 
+    /// Whoever has `tow` alone is told how to get the other, by a target that there is and that installs it.
+    @Test func whereThereIsNoServiceTheWayToItIsNamed() async throws {
+        let directory = try TestDirectory()
+        let program = directory.file("tow")
+        try FileManager.default.copyItem(at: CommandRun.products.appendingPathComponent("tow"), to: program)
+        let state = ["HOME": directory.url.path, "XDG_RUNTIME_DIR": directory.url.path]
+        let result = try await CommandRun(["add", "http://127.0.0.1:9/a"], environment: state, program: program)
+            .finish()
+        #expect(result.status == 1, "\(result.stderr)")
+        let target = try #require(result.stderr.split(separator: "'").first { $0.hasPrefix("make ") }).dropFirst(5)
+        let makefile = try String(
+            contentsOf: URL(fileURLWithPath: #filePath + "/../../../Makefile").standardized, encoding: .utf8)
+        let recipe = try #require(makefile.components(separatedBy: "\n\(target):").dropFirst().first)
+        #expect(recipe.prefix(300).contains("bin/towd"), "\(target)")
+    }
+
     @Test(.timeLimit(.minutes(2))) func aLimitOfOneIsAnsweredWithItsOwn() async throws {
         let service = try ServiceProcess(try TestDirectory())
         #expect(try await service.tow(["limit", "3M"]).text.hasPrefix("rate      3.0 MiB/s\n"))

@@ -30,16 +30,17 @@ final class CommandRun {
     private let errors: URL
     private let ended: AsyncStream<Void>
 
-    /// Starts it.
+    /// Starts it; `program`: a copy of it elsewhere.
     init(
-        _ arguments: [String], input: FileHandle? = nil, directory: URL? = nil, environment: [String: String] = [:]
+        _ arguments: [String], input: FileHandle? = nil, directory: URL? = nil, environment: [String: String] = [:],
+        program: URL = products.appendingPathComponent("tow")
     ) throws {
         let name = UUID().uuidString
         let place = FileManager.default.temporaryDirectory
         output = place.appendingPathComponent(name + ".out")
         errors = place.appendingPathComponent(name + ".err")
         for file in [output, errors] { try Data().write(to: file) }
-        process.executableURL = Self.products.appendingPathComponent("tow")
+        process.executableURL = program
         process.arguments = arguments
         process.standardInput = input ?? FileHandle.nullDevice
         process.standardOutput = try FileHandle(forWritingTo: output)
