@@ -121,12 +121,14 @@ class Browser:
         actions = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
         self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
-    def drop(self, items, x=640, y=500):
-        """Drops `items`, texts by media type, from outside the page."""
+    def drop(self, items, x=640, y=500, held=lambda: None):
+        """Drags `items`, texts by media type, in from outside the page and drops them, after `held` has been called."""
         data = {
             "items": [{"mimeType": kind, "data": text} for kind, text in items.items()], "dragOperationsMask": 1,
         }
         for step in ("dragEnter", "dragOver", "drop"):
+            if step == "drop":
+                held()
             self.devtools("Input.dispatchDragEvent", type=step, x=x, y=y, data=data)
 
     def size(self, width, height):

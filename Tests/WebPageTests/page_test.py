@@ -1,5 +1,6 @@
 """What somebody does with the page, in a real browser with a real service behind it."""
 
+import time
 import unittest
 
 from support import ADDRESS, FILES, TOKEN, PageTestCase
@@ -91,6 +92,29 @@ class Downloading(PageTestCase):
         self.dialog()
         links = self.browser.run("return document.querySelector('#links').value.trim().split('\\n')")
         self.assertEqual(links, [f"{FILES}/small/a.bin?x=1&y=2", f"{FILES}/small/b.bin"])
+
+    def test_links_are_dropped_on_what_has_just_appeared(self):
+        veil = "return !document.querySelector('#drop').hidden"
+
+        def replaced():
+            self.assertTrue(self.browser.run(veil))
+            self.browser.run("for (const each of document.querySelectorAll('#empty *')) each.replaceWith(each.cloneNode(true))")
+
+        self.browser.drop({"text/plain": f"{FILES}/small/a.bin"}, held=replaced)
+        self.dialog()
+        self.assertFalse(self.browser.run(veil))
+
+    def test_what_stands_in_an_empty_list_stays_while_it_is_true(self):
+        self.browser.run("window.first = document.querySelector('#empty h2')")
+        self.browser.click("#search")
+        self.browser.type("nothing")
+        self.browser.wait("no matches", "return document.querySelector('#empty h2') !== window.first")
+        self.browser.run("window.first = document.querySelector('#empty h2')")
+        self.browser.type("s")
+        asked = "return performance.getEntriesByType('resource').some((each) => each.name.includes('nothings'))"
+        self.browser.wait("the list", asked)
+        time.sleep(0.3)
+        self.assertTrue(self.browser.run("return document.querySelector('#empty h2') === window.first"))
 
     def test_links_are_found_in_text(self):
         found = self.browser.run("""

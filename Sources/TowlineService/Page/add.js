@@ -17,20 +17,34 @@ export class Adding {
   constructor(store) {
     this.store = store;
     addEventListener("paste", (event) => this.pasted(event));
-    let depth = 0;
-    const veil = (shown) => (byId("drop").hidden = !shown);
+    this.hearDrags();
+  }
+
+  /** A drag must be taken where it enters as well as where it moves (HTML, "drag-and-drop processing model"). */
+  hearDrags() {
+    let [depth, silence] = [0, undefined];
+    const veil = (shown) => {
+      byId("drop").hidden = !shown;
+      clearTimeout(silence);
+      // What was under the pointer and is gone says no "dragleave"; a drag that goes on is heard of twice a second.
+      if (shown) silence = setTimeout(() => veil(false), 1500);
+      else depth = 0;
+    };
+    const take = (event) => {
+      if (!mayHoldLinks(event.dataTransfer)) return;
+      if (!isTyping(event.target)) event.preventDefault();
+      if (!isDialogOpen()) veil(true);
+    };
     addEventListener("dragenter", (event) => {
-      if (!mayHoldLinks(event.dataTransfer) || isDialogOpen()) return;
       depth += 1;
-      veil(true);
+      take(event);
     });
+    addEventListener("dragover", take);
     addEventListener("dragleave", () => {
-      depth = Math.max(0, depth - 1);
-      if (depth === 0) veil(false);
+      depth -= 1;
+      if (depth <= 0) veil(false);
     });
-    addEventListener("dragover", (event) => mayHoldLinks(event.dataTransfer) && !isTyping(event.target) && event.preventDefault());
     addEventListener("drop", (event) => {
-      depth = 0;
       veil(false);
       this.dropped(event);
     });

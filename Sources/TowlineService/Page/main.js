@@ -120,12 +120,15 @@ function showEmpty() {
   box.hidden = store.ids.length > 0 || !store.loaded;
   if (box.hidden) return;
   const narrowed = header.isNarrowed;
+  const title = t(narrowed ? "emptyNarrowed" : "emptyTitle");
+  // What says so already stays: it may have the focus, or something is being dragged over it.
+  if (box.querySelector("h2")?.textContent === title) return;
   const button = narrowed
     ? element("button", { type: "button", class: "quiet", onclick: () => header.clear() }, t("showAll"))
     : element("button", { type: "button", class: "primary", icon: "plus", onclick: () => adding.open() }, t("addLinks"));
   box.replaceChildren(
     element("div", { class: "empty-mark", icon: narrowed ? "search" : "mark" }),
-    element("h2", {}, t(narrowed ? "emptyNarrowed" : "emptyTitle")),
+    element("h2", {}, title),
     element("p", {}, t(narrowed ? "emptyNarrowedText" : "emptyText")), button);
 }
 
