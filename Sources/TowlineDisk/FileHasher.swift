@@ -3,6 +3,7 @@ import CTowline
 import Glibc
 internal import TowlineCore
 internal import TowlineEngine
+internal import TowlineThreads
 
 /// A message digest in progress: libcrypto's, or CRC-32C.
 ///
@@ -55,30 +56,26 @@ final class MessageDigest: @unchecked Sendable {
 enum FileHasher {
     private static let bufferSize = 1 << 20
 
-    /// The checksums that the first `length` bytes do not have. Blocks for as long as reading takes.
+    /// The checksums that the first `length` bytes do not have. Blocks for as long as reading takes, or until `flag` is set.
     static func mismatches(
-        _ checksums: [Checksum], in file: Descriptor, length: Int64
-    ) -> Result<[ChecksumMismatch], TowlineError> {
+        _ checksums: [Checksum], in file: Descriptor, length: Int64, unless flag: CancelFlag
+    ) throws(TowlineError) -> [ChecksumMismatch] {
         let algorithms = Array(Set(checksums.map(\.algorithm)))
         let digests = algorithms.map { MessageDigest($0) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 4096)
         defer { buffer.deallocate() }
         var offset: Int64 = 0
         while offset < length {
+            try flag.check(file.path)
             let wanted = Int(min(length - offset, Int64(bufferSize)))
-            do throws(TowlineError) {
-                let count = try file.read(
-                    into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
-                guard count == wanted else { throw TowlineError.reading(file.path, EIO) }
-            } catch {
-                return .failure(error)
-            }
+            let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
+            guard count == wanted else { throw TowlineError.reading(file.path, EIO) }
             for digest in digests { digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<wanted])) }
             offset += Int64(wanted)
         }
         var values: [Checksum.Algorithm: [UInt8]] = [:]
         for (algorithm, digest) in zip(algorithms, digests) { values[algorithm] = digest.finish(algorithm) }
-        return .success(mismatches(checksums, values))
+        return mismatches(checksums, values)
     }
 
     /// The checksums that `values` do not have.

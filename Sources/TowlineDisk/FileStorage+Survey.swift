@@ -1,6 +1,7 @@
 import Glibc
 package import TowlineCore
 package import TowlineEngine
+internal import TowlineThreads
 
 extension FileStorage {
     /// What is at a place, with both files locked for us.
@@ -99,7 +100,7 @@ extension FileStorage {
         }
         guard status.kind == .regular, let file = try? scene.folder.open(scene.names.final, readOnly: true),
             let mark = FinishedMark(of: file, boot: scene.folder.boot(boot))
-        else { return .occupied }
+        else { return .occupied(length: status.kind == .regular ? status.size : nil) }
         try makeDurable(file, mark)
         // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell. Of
         // one that had none before, the file itself may not know of it yet.
@@ -108,6 +109,36 @@ extension FileStorage {
         return .finished(
             PublishedFile(path: file.path, length: status.size, modified: mark.modified),
             source: PublishedSource { mark.isOf($0) })
+    }
+
+    package func adopt(
+        _ place: Place, source: String, checksums: [Checksum], length: Int64?
+    ) async throws(TowlineError) -> PublishedFile? {
+        let (folder, names) = try enter(place)
+        guard let file = try? folder.open(names.final, readOnly: true), let found = try? file.status(),
+            found.size == length ?? found.size
+        else { return nil }
+        return try await WorkThread.run { flag throws(TowlineError) in
+            let wrong = try FileHasher.mismatches(checksums, in: file, length: found.size, unless: flag)
+            return wrong.isEmpty ? try self.adopt(file, found, in: folder, named: names.final, source: source) : nil
+        }
+    }
+
+    private func adopt(
+        _ file: Descriptor, _ found: FileStatus, in folder: Folder, named name: String, source: String
+    ) throws(TowlineError) -> PublishedFile? {
+        // The bytes before the word of them.
+        try file.synchronizeAll()
+        // Whoever wrote to it meanwhile, or took its name, has made something else of it.
+        guard try file.status().isUnchanged(since: found), try folder.names(file, name) else { return nil }
+        // Where it came from is left as it was, if that is known.
+        let mark =
+            FinishedMark(of: file, boot: folder.boot(boot))
+            ?? FinishedMark(source: source, length: found.size, modified: found.modifiedSeconds, under: nil)
+        (mark.lasting ?? mark).store(in: file)
+        try file.synchronizeAll()
+        try synchronize(folder, naming: name)
+        return PublishedFile(path: file.path, length: found.size, modified: found.modifiedSeconds)
     }
 
     /// A file that was published without syncing is finished only as long as the machine runs. Whoever is told that it is

@@ -2,6 +2,7 @@ import Glibc
 import Synchronization
 package import TowlineCore
 package import TowlineEngine
+internal import TowlineThreads
 
 /// The storage that is a directory: `NAME.tow` and `NAME.tow-journal` beside `NAME`.
 package final class FileStorage: Storage {
@@ -40,11 +41,15 @@ package final class FileStorage: Storage {
         queue = SyncQueue(syscall: syscall, callersMayWait: forOneRun)
     }
 
-    package func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [ChecksumMismatch] {
+    package func mismatches(
+        _ checksums: [Checksum], at place: Place
+    ) async throws(TowlineError) -> [ChecksumMismatch] {
         guard let file = try folder(place.directory).open(place.name, readOnly: true) else {
             return checksums.map { ChecksumMismatch(expected: $0, found: nil) }
         }
-        return try FileHasher.mismatches(checksums, in: file, length: try file.status().size).get()
+        return try await WorkThread.run { flag throws(TowlineError) in
+            try FileHasher.mismatches(checksums, in: file, length: try file.status().size, unless: flag)
+        }
     }
 
     package func find(source: String, inDirectory directory: String) -> Place? {

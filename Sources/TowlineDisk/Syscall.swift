@@ -80,6 +80,8 @@ package struct FileStatus: Sendable {
     package var size: Int64 = 0
     /// Modification time, seconds since 1970.
     package var modifiedSeconds: Int64 = 0
+    /// The rest of the modification time.
+    package var modifiedNanoseconds: UInt32 = 0
     /// Number of names the file has.
     package var links: UInt32 = 0
     /// The user whose file it is.
@@ -87,6 +89,12 @@ package struct FileStatus: Sendable {
 
     /// Nothing known.
     package init() {}
+
+    /// Whether nothing was written since, as far as the file's length and time tell.
+    func isUnchanged(since earlier: FileStatus) -> Bool {
+        size == earlier.size && modifiedSeconds == earlier.modifiedSeconds
+            && modifiedNanoseconds == earlier.modifiedNanoseconds
+    }
 }
 
 /// Which file it is, whatever its name. A copied or restored file has another one.

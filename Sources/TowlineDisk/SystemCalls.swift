@@ -70,6 +70,7 @@ package final class SystemCalls: Syscall {
         status.identity.birthNanoseconds = raw.birth_nanoseconds
         status.size = raw.size
         status.modifiedSeconds = raw.modified_seconds
+        status.modifiedNanoseconds = raw.modified_nanoseconds
         status.links = raw.links
         status.owner = raw.owner
         return 0

@@ -8,15 +8,13 @@ package final class BatchRunner: Sendable {
     private let observer: any BatchObserver
     /// Where its tasks run; `nil`: where the runtime sees fit.
     private let executor: (any TaskExecutor)?
-    /// Where those run that may read a long file before anything else; `nil`: where the others do.
-    private let patientExecutor: (any TaskExecutor)?
     private let roster = BatchRoster()
     private let isStopped = Atomic<Bool>(false)
 
     /// Prepares a batch; nothing happens before `run`.
     package init(
         options: BatchOptions, transport: any Transport, storage: any Storage, observer: any BatchObserver,
-        executor: (any TaskExecutor)? = nil, patientExecutor: (any TaskExecutor)? = nil, after: DelayedCall? = nil
+        executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil
     ) {
         self.options = options
         self.observer = observer
@@ -24,7 +22,6 @@ package final class BatchRunner: Sendable {
             transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit),
             transferLimit: options.concurrency ?? BatchConcurrency.mostOfShort, after: after)
         self.executor = executor
-        self.patientExecutor = patientExecutor
     }
 
     /// Runs what `next` gives, as many at once as the options say; returns when all have ended.
@@ -110,13 +107,7 @@ package final class BatchRunner: Sendable {
         roster.reach(entry, by: run.mailbox)
         if isStopped.load(ordering: .relaxed) { run.mailbox.post(.stop(.close)) }
         observer.started(item.number, item.options)
-        let result: Result<CompletedTransfer, TowlineError>
-        if item.options.checksum == nil {
-            result = await run.result()
-        } else {
-            // A file that is there already is read to compare it with its checksum.
-            result = await withTaskExecutorPreference(patientExecutor) { await run.result() }
-        }
+        let result = await run.result()
         observer.ended(item.number, result)
         return result
     }

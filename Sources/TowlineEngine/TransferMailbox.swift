@@ -24,21 +24,40 @@ final class TransferMailbox: Sendable {
         /// Resumed once by whoever takes it from here. Not a checked one, which costs as much as the rest.
         var taker: UnsafeContinuation<[Event], Never>?
         var isClosed = false
+        var isStopped = false
+        /// Heard once, at the first stop.
+        var stopped: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
 
     /// Hands an event over. After `close` it is dropped.
     func post(_ event: Event) {
-        let taker = state.withLock { state in
-            guard !state.isClosed else { return nil as UnsafeContinuation<[Event], Never>? }
-            guard let taker = state.taker.take() else {
-                state.events.append(event)
-                return nil
+        let (taker, stopped) = state.withLock { state in
+            guard !state.isClosed else {
+                return (nil as UnsafeContinuation<[Event], Never>?, nil as (@Sendable () -> Void)?)
             }
-            return taker
+            var stopped: (@Sendable () -> Void)?
+            if case .stop = event {
+                state.isStopped = true
+                stopped = state.stopped.take()
+            }
+            let taker = state.taker.take()
+            if taker == nil { state.events.append(event) }
+            return (taker, stopped)
         }
         taker?.resume(returning: [event])
+        stopped?()
+    }
+
+    /// Calls `body` when a stop comes, or now if one came; `nil`: nobody listens any more. Who waits for something else than
+    /// events hears of it that way.
+    func whenStopped(_ body: (@Sendable () -> Void)?) {
+        let isStopped = state.withLock { state in
+            state.stopped = body
+            return state.isStopped
+        }
+        if isStopped { body?() }
     }
 
     /// What came since the last call, in its order; waits for something. One call at a time, and none after `close`.

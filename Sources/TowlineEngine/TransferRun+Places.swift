@@ -3,11 +3,12 @@ internal import TowlineCore
 /// Where the bytes go: what is there already, and what is to be created.
 extension TransferRun {
     /// Looks at what is known before the first request.
-    func begin() throws(TowlineError) -> [TransferAction] {
+    nonisolated(nonsending) func begin() async throws(TowlineError) -> [TransferAction] {
         try checkFields()
         var held: HeldDownload?
         if case .file(let directory, let name) = options.target {
             held = try lookBefore(directory, name)
+            if let proof = proof.take() { try await settle(proof) }
             if early != nil {
                 abandonHeadStart()
                 ending = .finished
@@ -65,13 +66,13 @@ extension TransferRun {
         case .finished(let file, let origin):
             if origin == source {
                 // Where it may be another's, the first answer tells.
-                if !options.url.isAmbiguousWithoutSecrets { try settle(file, at: candidate) }
+                if !options.url.isAmbiguousWithoutSecrets { settle(file, at: candidate, nil) }
             } else if known != nil {
-                try decideOccupied(candidate)
+                try decideOccupied(candidate, length: file.length, offered: nil)
             }
             return nil
-        case .occupied:
-            if known != nil { try decideOccupied(candidate) }
+        case .occupied(let length):
+            if known != nil { try decideOccupied(candidate, length: length, offered: nil) }
             return nil
         }
     }
@@ -91,18 +92,13 @@ extension TransferRun {
     }
 
     /// The download is finished already: nothing to do, unless it is not what the user expects or wants it anew.
-    private func settle(_ file: PublishedFile, at place: Place) throws(TowlineError) {
+    private func settle(_ file: PublishedFile, at place: Place, _ plan: PreparePlan?) {
         guard options.existing != .overwrite else { return }
         if let checksum = options.checksum {
-            if let mismatch = try services.storage.mismatches([checksum], at: place).first {
-                throw TowlineError(
-                    .checksumMismatch,
-                    "\(place.path) is there already and does not match the checksum: \(mismatch); --if-exists overwrite"
-                        + " fetches it again")
-            }
-            observer?.noticed(.verified([checksum]))
+            proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, finished: file)
+        } else {
+            early = .alreadyThere(file)
         }
-        early = .alreadyThere(file)
     }
 
     /// Whether a finished file that came from this URL, as far as that can be told without its secrets, is what the
@@ -113,7 +109,7 @@ extension TransferRun {
         return file.modified == modified.secondsSince1970
     }
 
-    private func tell(_ level: TransferNotice.Level, _ kind: TransferNotice.Kind, _ text: String) {
+    func tell(_ level: TransferNotice.Level, _ kind: TransferNotice.Kind, _ text: String) {
         observer?.noticed(TransferNotice(level, kind, text))
     }
 
@@ -147,18 +143,27 @@ extension TransferRun {
         self.place = place
     }
 
-    /// Something else has the name.
-    private func decideOccupied(_ place: Place) throws(TowlineError) {
+    /// Something else has the name, or what we cannot tell from it: a checksum can.
+    private func decideOccupied(_ place: Place, length: Int64?, offered plan: PreparePlan?) throws(TowlineError) {
         switch options.existing {
         case .skip: early = .skipped(path: place.path)
-        case .rename: break
         case .overwrite: try services.storage.checkReplaceable(place)
-        case .fail:
-            try services.storage.checkReplaceable(place)
-            throw TowlineError(
-                .destinationExists,
-                "\(place.path) exists and is not known to be this download: remove it, or ask to overwrite or rename")
+        case .rename, .fail:
+            if options.existing == .fail { try services.storage.checkReplaceable(place) }
+            if let length, let checksum = options.checksum, length == plan?.representation.completeLength ?? length {
+                proof = Proof(place: place, checksum: checksum, length: length, plan: plan, finished: nil)
+            } else if options.existing == .fail {
+                throw Self.occupied(place, options.checksum)
+            }
         }
+    }
+
+    static func occupied(_ place: Place, _ checksum: Checksum?) -> TowlineError {
+        let reason =
+            checksum.map { "does not have the \($0.algorithm.rawValue) that was given" }
+            ?? "is not known to be this download"
+        return TowlineError(
+            .destinationExists, "\(place.path) exists and \(reason): remove it, or ask to overwrite or rename")
     }
 
     // MARK: The first answer
@@ -224,16 +229,21 @@ extension TransferRun {
             return true
         case .finished(let file, let origin):
             if origin == source, isThis(file, plan.representation) {
-                try settle(file, at: place)
+                settle(file, at: place, plan)
             } else if mayYield {
                 return false
             } else {
-                try decideOccupied(place)
+                try decideOccupied(place, length: file.length, offered: plan)
             }
-        case .occupied:
-            try decideOccupied(place)
+        case .occupied(let length):
+            try decideOccupied(place, length: length, offered: plan)
         }
-        if let early { return leaveAlone(early) }
+        // `run` reads it, and goes on from there.
+        if proof != nil { return true }
+        if early != nil {
+            leaveAlone()
+            return true
+        }
         try create(place, plan)
         step(.prepared)
         return true
@@ -256,13 +266,10 @@ extension TransferRun {
         return true
     }
 
-    private func leaveAlone(_ outcome: CompletedTransfer.Outcome) -> Bool {
-        early = outcome
-        step(.stop)
-        return true
-    }
+    /// The answer is not needed: `early` says why.
+    func leaveAlone() { step(.stop) }
 
-    private func create(
+    func create(
         _ place: Place, _ plan: PreparePlan, requiresFreeName: Bool = false
     ) throws(TowlineError) {
         let fresh = DownloadRecord(

@@ -40,6 +40,8 @@ final class TransferRun {
     /// What has no journal, a small file or a stream, is whole: `run` itself publishes it, having nothing else to wait for.
     var publishing: PublishTerms?
     var published: PublishedFile?
+    /// What is there may be the file, which its bytes tell: `run` itself reads them before anything else is done.
+    var proof: Proof?
     /// Where whole and wrong bytes were kept.
     var badPath: String?
     var ending: TransferEnding?
@@ -100,7 +102,7 @@ final class TransferRun {
     nonisolated(nonsending) func run() async throws(TowlineError) -> CompletedTransfer {
         var events = headStart?.events ?? []
         do throws(TowlineError) {
-            try perform(begin())
+            perform(try await begin())
             takeTurn()
         } catch {
             abandonHeadStart()
@@ -123,6 +125,7 @@ final class TransferRun {
             for event in events {
                 handle(event)
                 if let terms = publishing.take() { await publishNow(terms) }
+                if let proof = proof.take() { await prove(proof) }
                 if ending != nil { break }
             }
             events = []
@@ -309,8 +312,11 @@ final class TransferRun {
             throw TowlineError(error.code, "\(error.message), but kept as \(badPath)")
         case .stopped?, nil: break
         }
-        throw TowlineError(.cancelled, "\(options.url): stopped; everything that came is kept")
+        throw stopped
     }
+
+    /// What it ends with when it was stopped.
+    var stopped: TowlineError { TowlineError(.cancelled, "\(options.url): stopped; everything that came is kept") }
 
     /// Lets go of the part file; one that holds nothing and was made by this transfer disappears.
     private func close() {

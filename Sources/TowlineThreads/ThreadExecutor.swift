@@ -186,15 +186,3 @@ package final class ThreadExecutor: TaskExecutor {
         }
     }
 }
-
-/// The threads of a `ThreadExecutor` for tasks that may take long: no thread keeps them for itself.
-package final class PatientExecutor: TaskExecutor {
-    private let base: ThreadExecutor
-
-    /// For tasks that those threads run.
-    package init(_ base: ThreadExecutor) { self.base = base }
-
-    package func enqueue(_ job: consuming ExecutorJob) {
-        base.add(CollectionOfOne((UnownedJob(job), asUnownedTaskExecutor())))
-    }
-}

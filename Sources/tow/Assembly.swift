@@ -21,8 +21,7 @@ enum Assembly {
     static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {
         BatchRunner(
             options: options, transport: transport, storage: FileStorage(forOneRun: true), observer: observer,
-            executor: executor, patientExecutor: PatientExecutor(executor),
-            after: { executor.after($0, $1) })
+            executor: executor, after: { executor.after($0, $1) })
     }
 
     /// What is known of a download whose final path this is.

@@ -109,7 +109,7 @@ struct TerminalBoardTests {
         var screen = ScreenModel(width: 100)
         screen.write(board.frame(width: 100, height: 24, now: .seconds(1), isLast: true))
         #expect(
-            screen.text == ["! one  interrupted; nothing of it is kept", "Interrupted. Run the same command again."])
+            screen.text == ["! one  interrupted before anything came", "Interrupted. Run the same command again."])
     }
 
     @Test func messagesOfServersAreHarmless() throws {

@@ -100,19 +100,6 @@ struct LocalRunQueueTests {
         #expect(Set(trace.threads).count == 1)
     }
 
-    @Test func whatMayTakeLongIsNotKept() async {
-        let executor = await ThreadExecutor.served()
-        let trace = ThreadTrace()
-        let (task, signal) = await Self.waiting(on: PatientExecutor(executor), trace, steps: 2)
-        let (thread, hasRun) = await Self.onThread { queue in
-            queue.keeping { signal.yield() }
-            return (ThreadTrace.current, queue.run())
-        }
-        await task.value
-        #expect(!hasRun)
-        #expect(trace.threads.count == 2 && !trace.threads.contains(thread))
-    }
-
     @Test func aThreadKnowsWhoseItIs() async {
         let other = ThreadTrace()
         let known = await withCheckedContinuation { continuation in

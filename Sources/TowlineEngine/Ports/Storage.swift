@@ -38,8 +38,17 @@ package protocol Storage: AnyObject, Sendable {
     func replace(_ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError)
         -> OpenPart
 
-    /// The checksums that the file under the final name does not have. Blocks for as long as reading it takes.
-    func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [ChecksumMismatch]
+    /// The checksums that the file under the final name does not have. Throws `cancelled` if the task is.
+    func mismatches(_ checksums: [Checksum], at place: Place) async throws(TowlineError) -> [ChecksumMismatch]
+
+    /// Takes the file under the final name for a finished download of `source` if it has all `checksums`: it is durable then,
+    /// and known again. Throws `cancelled` if the task is.
+    ///
+    /// - Parameter length: of which it has to be; `nil`: of any.
+    /// - Returns: `nil` if it is something else. Nothing has changed then.
+    func adopt(
+        _ place: Place, source: String, checksums: [Checksum], length: Int64?
+    ) async throws(TowlineError) -> PublishedFile?
 
     /// A sink that is this process's standard output: bytes go out in order, once, hashed on the way.
     func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart
@@ -98,8 +107,8 @@ package enum Survey: Sendable {
     case unfinished(OpenPart)
     /// The file is there, and it is known to be a finished download; of what, `source` tells.
     case finished(PublishedFile, source: PublishedSource)
-    /// Something else is under the name.
-    case occupied
+    /// Something else is under the name; a file of that length, if it is one.
+    case occupied(length: Int64?)
 }
 
 /// Where a finished file came from. Only a comparison can be asked for: the file keeps a digest, not the URL.

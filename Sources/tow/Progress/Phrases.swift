@@ -88,7 +88,10 @@ enum Phrases {
     /// What an interrupted download keeps, without its mark.
     static func kept(_ row: ProgressRow) -> String {
         let name = TerminalSafeText.make(row.name)
-        guard row.snapshot.heldBytes > 0 else { return "\(name)  interrupted; nothing of it is kept" }
+        guard row.snapshot.heldBytes > 0 else {
+            let nothing = row.snapshot.receivedBytes > 0 ? "; nothing of it is kept" : " before anything came"
+            return "\(name)  interrupted\(nothing)"
+        }
         guard let reason = row.snapshot.startsOverBecause else {
             return "\(name)  interrupted; \(sizes(row.snapshot)) kept"
         }

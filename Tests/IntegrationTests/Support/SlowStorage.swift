@@ -67,8 +67,14 @@ final class SlowStorage: Storage {
         slow(try real.replace(old, place: place, record: record, terms: terms))
     }
 
-    func mismatches(_ checksums: [Checksum], at place: Place) throws(TowlineError) -> [ChecksumMismatch] {
-        try real.mismatches(checksums, at: place)
+    func mismatches(_ checksums: [Checksum], at place: Place) async throws(TowlineError) -> [ChecksumMismatch] {
+        try await real.mismatches(checksums, at: place)
+    }
+
+    func adopt(
+        _ place: Place, source: String, checksums: [Checksum], length: Int64?
+    ) async throws(TowlineError) -> PublishedFile? {
+        try await real.adopt(place, source: source, checksums: checksums, length: length)
     }
 
     func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {

@@ -1,0 +1,91 @@
+import FaultServer
+import Foundation
+import Testing
+
+/// The name is taken when the download begins, and a checksum tells by what.
+struct FoundFileTests {
+    private static let length: Int64 = 3 << 20
+    /// Of `FaultContent(seed: 7)`.
+    private static let bytes = Data(FaultContent(seed: 7).bytes(in: 0..<length))
+
+    private func server() async throws -> FaultServer {
+        try await FaultServer.start([
+            "/data.bin": Resource(length: Self.length, seed: 7), "/small.bin": Resource(length: 100_000, seed: 1),
+        ])
+    }
+
+    private func checksum(_ place: TestDirectory) throws -> String {
+        try Self.bytes.write(to: place.file("bytes"))
+        let program = Process()
+        let pipe = Pipe()
+        program.executableURL = URL(fileURLWithPath: "/usr/bin/sha256sum")
+        program.arguments = [place.path("bytes")]
+        program.standardOutput = pipe
+        try program.run()
+        let line = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        program.waitUntilExit()
+        return "sha256:" + line.prefix(64)
+    }
+
+    /// Fetched by another program before, or copied here.
+    @Test(arguments: [[], ["-o", "data.bin"], ["--if-exists", "rename"]])
+    func whatTheChecksumProvesIsNotFetched(_ more: [String]) async throws {
+        let server = try await server()
+        let place = try TestDirectory()
+        let sum = try checksum(TestDirectory())
+        try Self.bytes.write(to: place.file("data.bin"))
+        let words = ["get"] + more + ["--checksum", sum, server.url("/data.bin")]
+        let result = try await CommandRun.run(words, directory: place.url)
+        #expect(result.status == 0, "\(result.stderr)")
+        #expect(result.stderr.contains("data.bin: sha256 matches"), "\(result.stderr)")
+        #expect(result.stderr.contains("already whole; not fetched again"), "\(result.stderr)")
+        #expect(place.names == ["data.bin"])
+        // Without a name of the user's the server has to say what its own is.
+        #expect(server.log.requests("/data.bin").isEmpty == more.contains("-o"))
+        // From now on it is known without.
+        let again = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)
+        #expect(again.status == 0 && again.stderr.contains("already whole"), "\(again.stderr)")
+        await server.stop()
+    }
+
+    @Test(arguments: ["fail", "rename", "overwrite", "skip"])
+    func somethingElseIsTreatedAsAsked(_ policy: String) async throws {
+        let server = try await server()
+        let place = try TestDirectory()
+        let sum = try checksum(TestDirectory())
+        var other = Self.bytes
+        other[1 << 20] ^= 1
+        try other.write(to: place.file("data.bin"))
+        let result = try await CommandRun.run(
+            ["get", "--if-exists", policy, "--checksum", sum, server.url("/data.bin")], directory: place.url)
+        #expect(result.status == (policy == "fail" ? 7 : 0), "\(result.stderr)")
+        if policy == "fail" {
+            #expect(
+                result.stderr.contains("data.bin exists and does not have the sha256 that was given"),
+                "\(result.stderr)")
+        }
+        #expect(place.names == (policy == "rename" ? ["data (1).bin", "data.bin"] : ["data.bin"]))
+        #expect(try Data(contentsOf: place.file("data.bin")) == (policy == "overwrite" ? Self.bytes : other))
+        if policy == "rename" { #expect(try Data(contentsOf: place.file("data (1).bin")) == Self.bytes) }
+        await server.stop()
+    }
+
+    /// A file that takes minutes to read keeps nobody: neither the rest of a list nor a user who gives up.
+    @Test func aLongFileIsReadBesideEverythingElse() async throws {
+        let server = try await server()
+        let place = try TestDirectory()
+        let sum = try checksum(TestDirectory())
+        try Data().write(to: place.file("data.bin"))
+        try #require(truncate(place.path("data.bin"), 1 << 40) == 0)
+        let list = "\(server.url("/data.bin"))\n checksum=\(sum)\n output=data.bin\n\(server.url("/small.bin"))\n"
+        try Data(list.utf8).write(to: place.file("list"))
+        let run = try CommandRun(["get", "-i", "list"], directory: place.url)
+        while !run.stderrSoFar.contains("small.bin  ") { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(run.stderrSoFar.contains("data.bin: there already; reading it to compare"), "\(run.stderrSoFar)")
+        run.signal(SIGINT)
+        let result = try await run.finish()
+        #expect(result.status == 130)
+        #expect(result.stderr.contains("data.bin  interrupted before anything came"), "\(result.stderr)")
+        await server.stop()
+    }
+}

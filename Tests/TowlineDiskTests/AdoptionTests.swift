@@ -1,0 +1,147 @@
+import Glibc
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineDisk
+
+/// A file that somebody else brought and a checksum proves.
+@Suite struct AdoptionTests {
+    let directory = ScratchDirectory()
+    let faulty = FaultySyscall()
+    private static let source = "http://example.test/file?a=1"
+    private static let bytes = pattern(0..<3_000_000)
+
+    private var storage: FileStorage { FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1)) }
+
+    private func checksum(of bytes: [UInt8] = bytes) throws -> Checksum {
+        let digest = MessageDigest(.sha256)
+        bytes.withUnsafeBytes { digest.update($0) }
+        return try #require(Checksum(algorithm: .sha256, value: digest.finish(.sha256)))
+    }
+
+    private func adopt(length: Int64? = nil, source: String = source) async throws -> PublishedFile? {
+        try await storage.adopt(
+            directory.place(), source: source, checksums: [try checksum()], length: length)
+    }
+
+    /// Its bytes are durable before the mark, and the mark before anybody is told.
+    @Test func whatIsProvenIsAFinishedDownload() async throws {
+        directory["file"] = Self.bytes
+        var before = stat()
+        stat(directory.path + "/file", &before)
+        guard case .occupied(3_000_000) = try storage.survey(directory.place()) else {
+            Issue.record("not something else")
+            return
+        }
+        let file = try #require(try await adopt(length: 3_000_000))
+        #expect(file.path == directory.path + "/file" && file.length == 3_000_000)
+        #expect(
+            faulty.calls.filter { [.fsync, .setAttribute].contains($0) } == [.fsync, .setAttribute, .fsync, .fsync])
+        guard case .finished(let found, let source) = try storage.survey(directory.place()) else {
+            Issue.record("not known as finished")
+            return
+        }
+        #expect(found == file && source == Self.source)
+        var after = stat()
+        stat(directory.path + "/file", &after)
+        #expect(after.st_mtim.tv_sec == before.st_mtim.tv_sec && after.st_mtim.tv_nsec == before.st_mtim.tv_nsec)
+        #expect(directory["file"] == Self.bytes && directory.names == ["file"])
+    }
+
+    enum Another: CaseIterable {
+        case byte, longer, shorter, link, folder, nothing, writtenMeanwhile, replacedMeanwhile
+    }
+
+    @Test(arguments: Another.allCases) func whatIsNotProvenIsLeftAsItIs(_ another: Another) async throws {
+        let path = directory.path + "/file"
+        var bytes = Self.bytes
+        switch another {
+        case .byte: bytes[2_000_000] ^= 1
+        case .longer: bytes.append(0)
+        case .shorter: bytes.removeLast()
+        case .writtenMeanwhile, .replacedMeanwhile:
+            let (directory, isReplaced) = (directory.path, another == .replacedMeanwhile)
+            faulty.setPlan { call, _ in
+                // Its bytes have been read.
+                guard call == .fsync else { return nil }
+                if isReplaced {
+                    rename(directory + "/other", path)
+                } else {
+                    let file = open(path, O_WRONLY)
+                    pwrite(file, [7], 1, 0)
+                    close(file)
+                }
+                return nil
+            }
+        case .link, .folder, .nothing: break
+        }
+        switch another {
+        case .link:
+            directory["other"] = bytes
+            symlink("other", path)
+        case .folder: mkdir(path, 0o755)
+        case .nothing: break
+        default:
+            directory["other"] = bytes
+            directory["file"] = bytes
+        }
+        #expect(try await adopt() == nil)
+        #expect(!faulty.calls.contains(.setAttribute))
+        if another == .nothing { #expect(directory.names.isEmpty) }
+    }
+
+    @Test func ofAnotherLengthItIsNotRead() async throws {
+        directory["file"] = Self.bytes
+        #expect(try await adopt(length: 3_000_001) == nil)
+        #expect(!faulty.calls.contains(.pread))
+    }
+
+    /// Whose download it was is known: it stays that one's.
+    @Test func aFinishedDownloadOfAnotherURLKeepsItsMark() async throws {
+        directory["file"] = Self.bytes
+        _ = try await adopt(source: "http://example.test/other")
+        #expect(try await adopt() != nil)
+        guard case .finished(_, let source) = try storage.survey(directory.place()) else {
+            Issue.record("not known as finished")
+            return
+        }
+        #expect(source == "http://example.test/other" && !(source == Self.source))
+    }
+
+    @Test func whatCannotBeReadIsNoProofEitherWay() async throws {
+        directory["file"] = Self.bytes
+        faulty.setPlan { call, _ in call == .pread ? .error(EIO) : nil }
+        let error = await #expect(throws: TowlineError.self) { try await adopt() }
+        #expect(error?.code == .diskFailure, "\(String(describing: error))")
+    }
+
+    @Test func whatIsNotDurableIsNotSaidToBeThere() async throws {
+        directory["file"] = Self.bytes
+        faulty.setPlan { call, _ in call == .fsync ? .error(EIO) : nil }
+        await #expect(throws: TowlineError.self) { try await adopt() }
+        faulty.setPlan { _, _ in nil }
+        guard case .occupied = try storage.survey(directory.place()) else {
+            Issue.record("marked, and not synced")
+            return
+        }
+    }
+
+    /// Reading ends with the task.
+    @Test func nobodyReadsOnForATaskThatWasCancelled() async throws {
+        directory["file"] = [0]
+        #expect(truncate(directory.path + "/file", 1 << 40) == 0)
+        let (storage, place, sum) = (storage, directory.place(), try checksum())
+        let reading = Task { () async -> TowlineError? in
+            do throws(TowlineError) {
+                _ = try await storage.adopt(place, source: Self.source, checksums: [sum], length: nil)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        while faulty.calls.count(where: { $0 == .pread }) < 3 { await Task.yield() }
+        reading.cancel()
+        #expect(await reading.value?.code == .cancelled)
+    }
+}
