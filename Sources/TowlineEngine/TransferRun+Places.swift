@@ -149,6 +149,9 @@ extension TransferRun {
         case .skip: early = .skipped(path: place.path)
         case .overwrite: try services.storage.checkReplaceable(place)
         case .rename, .fail:
+            if options.existing == .rename, let (file, place) = try finishedBefore(besides: place, plan) {
+                return settle(file, at: place, plan)
+            }
             if options.existing == .fail { try services.storage.checkReplaceable(place) }
             if let length, let checksum = options.checksum, length == plan?.representation.completeLength ?? length {
                 proof = Proof(place: place, checksum: checksum, length: length, plan: plan, finished: nil)
@@ -156,6 +159,29 @@ extension TransferRun {
                 throw Self.occupied(place, options.checksum)
             }
         }
+    }
+
+    /// This download, finished, under the number that it got because the name was taken then, too.
+    private func finishedBefore(
+        besides place: Place, _ plan: PreparePlan?
+    ) throws(TowlineError) -> (PublishedFile, Place)? {
+        // Where it may be another's, the first answer tells.
+        guard plan != nil || !options.url.isAmbiguousWithoutSecrets else { return nil }
+        for number in 1..<1000 {
+            let other = Place(directory: place.directory, name: SafeFileName.numbered(place.name, number))
+            do throws(TowlineError) {
+                switch try look(at: other) {
+                case .nothing: return nil
+                case .unfinished(let part): part.sink.close()
+                case .finished(let file, let origin):
+                    if origin == source, plan.map({ isThis(file, $0.representation) }) ?? true { return (file, other) }
+                case .occupied: break
+                }
+            } catch  where error.code == .destinationBusy {
+                continue
+            }
+        }
+        return nil
     }
 
     static func occupied(_ place: Place, _ checksum: Checksum?) -> TowlineError {

@@ -70,6 +70,29 @@ struct FoundFileTests {
         await server.stop()
     }
 
+    /// What got a number is found under it.
+    @Test(arguments: [[], ["-o", "data.bin"]], [false, true])
+    func whatWasRenamedIsNotFetchedAgain(_ more: [String], _ isChecked: Bool) async throws {
+        let server = try await server()
+        let place = try TestDirectory()
+        let sum = try checksum(TestDirectory())
+        for name in ["data.bin", "data (1).bin"] { try Data("mine".utf8).write(to: place.file(name)) }
+        let words = ["get", "--if-exists", "rename"] + more + (isChecked ? ["--checksum", sum] : [])
+        for isFirst in [true, false] {
+            let result = try await CommandRun.run(words + [server.url("/data.bin")], directory: place.url)
+            #expect(result.status == 0, "\(result.stderr)")
+            #expect(result.stderr.contains("already whole") == !isFirst, "\(result.stderr)")
+            #expect(place.names == ["data (1).bin", "data (2).bin", "data.bin"])
+        }
+        #expect(try Data(contentsOf: place.file("data (2).bin")) == Self.bytes)
+        // Whoever puts something else there gets another one.
+        try Data("mine".utf8).write(to: place.file("data (2).bin"))
+        let third = try await CommandRun.run(words + [server.url("/data.bin")], directory: place.url)
+        #expect(third.status == 0, "\(third.stderr)")
+        #expect(place.names == ["data (1).bin", "data (2).bin", "data (3).bin", "data.bin"])
+        await server.stop()
+    }
+
     /// A file that takes minutes to read keeps nobody: neither the rest of a list nor a user who gives up.
     @Test func aLongFileIsReadBesideEverythingElse() async throws {
         let server = try await server()
