@@ -111,10 +111,13 @@ def checksum(bench):
             Entry("tow --checksum",
                   lambda base: do.tow(f"{base}/{path}", OUTPUT, "-x", "1", "--checksum", digest)),
         ]
-        alone = "openssl dgst -sha256"
+        alone, together = "openssl dgst -sha256", "the same beside a tow without"
         if not speed:
             entries.append(Entry(alone, lambda base: ["openssl", "dgst", "-sha256", bench.origin.served / name],
                                  peer=False, makes=False))
+            entries.append(Entry(together, lambda base: [
+                "sh", "-c", 'openssl dgst -sha256 "$0" >/dev/null & "$@"; wait', bench.origin.served / name,
+                *do.tow(f"{base}/{path}", OUTPUT, "-x", "1")], peer=False))
             if "aria2c" in bench.peers:
                 entries.append(Entry("aria2 --checksum", lambda base: do.aria2(
                     f"{base}/{path}", OUTPUT, "--file-allocation=none", f"--checksum=sha-256={expected}")))
@@ -126,6 +129,10 @@ def checksum(bench):
             without = max(both) if len(both) == 2 else None
         result.at_most("tow --checksum: wall / " + ("tow" if speed else "slower of tow and the hash alone"),
                        ratio(result.median("tow --checksum"), without), 1.05)
+        if not speed:
+            # Two programs that know nothing of each other: what this machine's cores allow beside the server.
+            result.at_most("tow --checksum: wall / both at once, neither waiting for the other",
+                           ratio(result.median("tow --checksum"), result.median(together)), 1.05, must=False)
         results.append(result)
     return results
 

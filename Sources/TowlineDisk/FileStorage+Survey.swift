@@ -111,16 +111,31 @@ extension FileStorage {
             source: PublishedSource { mark.isOf($0) })
     }
 
+    package func isFinished(_ place: Place, source: String) -> Bool {
+        guard let (folder, names) = try? enter(place),
+            let file = try? folder.open(names.final, readOnly: true),
+            let mark = FinishedMark(of: file, boot: folder.boot(boot))
+        else { return false }
+        return mark.isOf(source)
+    }
+
     package func adopt(
-        _ place: Place, source: String, checksums: [Checksum], length: Int64?
+        _ place: Place, source: String, checksums: [Checksum]
     ) async throws(TowlineError) -> PublishedFile? {
         let (folder, names) = try enter(place)
-        guard let file = try? folder.open(names.final, readOnly: true), let found = try? file.status(),
-            found.size == length ?? found.size
-        else { return nil }
+        guard let file = try folder.open(names.final, readOnly: true) else { return nil }
+        let found = try file.status()
         return try await WorkThread.run { flag throws(TowlineError) in
-            let wrong = try FileHasher.mismatches(checksums, in: file, length: found.size, unless: flag)
-            return wrong.isEmpty ? try self.adopt(file, found, in: folder, named: names.final, source: source) : nil
+            do throws(TowlineError) {
+                let wrong = try FileHasher.mismatches(checksums, in: file, length: found.size, unless: flag)
+                guard wrong.isEmpty else { return nil }
+            } catch {
+                // It is being cut: no fault of the disk's.
+                if error.code != .cancelled, try !file.status().isUnchanged(since: found) { return nil }
+                throw error
+            }
+            try flag.check(file.path)
+            return try self.adopt(file, found, in: folder, named: names.final, source: source)
         }
     }
 
@@ -134,7 +149,7 @@ extension FileStorage {
         // Where it came from is left as it was, if that is known.
         let mark =
             FinishedMark(of: file, boot: folder.boot(boot))
-            ?? FinishedMark(source: source, length: found.size, modified: found.modifiedSeconds, under: nil)
+            ?? FinishedMark(adopted: found, source: source)
         (mark.lasting ?? mark).store(in: file)
         try file.synchronizeAll()
         try synchronize(folder, naming: name)

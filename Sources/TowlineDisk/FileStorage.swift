@@ -71,7 +71,7 @@ package final class FileStorage: Storage {
         else { return false }
         if FinishedMark.isKept(by: file) {
             guard let mark = FinishedMark(of: file, boot: folder.boot(boot)) else { return false }
-            return sources.contains { mark.isOf($0) }
+            return !mark.isAdopted && sources.contains { mark.isOf($0) }
         }
         return status.size == length
     }

@@ -7,24 +7,38 @@ internal import TowlineCore
 /// 40 bytes: version, the first half of the SHA-256 of the source URL (a digest: the file may be handed on, the URL
 /// is nobody's business), length, modification time. A file that was changed afterwards no longer matches.
 ///
+/// One that another program brought, and that a checksum proved, has a version of its own: it is nobody's to remove.
+///
 /// One that was published without syncing has 56 and another version: at the end is the run of the machine under which
 /// it counts. A power loss takes the file's bytes and may leave the mark.
 struct FinishedMark: Equatable, Sendable {
     private static let name = "user.towline"
     private static let version: UInt64 = 1
     private static let fleetingVersion: UInt64 = 2
+    private static let adoptedVersion: UInt64 = 3
 
     let sourceDigest: [UInt8]
     let length: Int64
     let modified: Int64
     /// The only run of the machine under which it counts; `nil`: the file is durable.
     private(set) var boot: BootIdentity?
+    /// Another program brought it.
+    let isAdopted: Bool
 
     init(source: String, length: Int64, modified: Int64, under boot: BootIdentity?) {
         sourceDigest = FinishedMark.digest(source)
         self.length = length
         self.modified = modified
         self.boot = boot
+        isAdopted = false
+    }
+
+    /// For a durable file that another program brought.
+    init(adopted file: FileStatus, source: String) {
+        sourceDigest = FinishedMark.digest(source)
+        length = file.size
+        modified = file.modifiedSeconds
+        isAdopted = true
     }
 
     /// The mark of a file; `nil` if there is none, if the file is not as it was when it got it, or if it was not durable
@@ -36,8 +50,9 @@ struct FinishedMark: Equatable, Sendable {
             defer { file.release() }
             return file.syscall.getAttribute(number, FinishedMark.name, buffer)
         }
-        switch (count, bytes.load(UInt64.self, at: 0)) {
-        case (40, FinishedMark.version): break
+        let version = bytes.load(UInt64.self, at: 0)
+        switch (count, version) {
+        case (40, FinishedMark.version), (40, FinishedMark.adoptedVersion): break
         case (56, FinishedMark.fleetingVersion):
             let marked = BootIdentity(high: bytes.load(UInt64.self, at: 40), low: bytes.load(UInt64.self, at: 48))
             guard marked == boot() else { return nil }
@@ -45,6 +60,7 @@ struct FinishedMark: Equatable, Sendable {
         default: return nil
         }
         guard let status = try? file.status() else { return nil }
+        isAdopted = version == FinishedMark.adoptedVersion
         sourceDigest = Array(bytes[8..<24])
         length = bytes.load(Int64.self, at: 24)
         modified = bytes.load(Int64.self, at: 32)
@@ -92,7 +108,8 @@ struct FinishedMark: Equatable, Sendable {
     /// Stores the mark. File systems without attributes, or without room for them, do without.
     func store(in file: Descriptor) {
         var bytes: [UInt8] = []
-        bytes.append(number: boot == nil ? FinishedMark.version : FinishedMark.fleetingVersion)
+        let version = boot == nil ? FinishedMark.version : FinishedMark.fleetingVersion
+        bytes.append(number: isAdopted ? FinishedMark.adoptedVersion : version)
         bytes += sourceDigest
         bytes.append(number: length)
         bytes.append(number: modified)

@@ -8,7 +8,10 @@ extension TransferRun {
         var held: HeldDownload?
         if case .file(let directory, let name) = options.target {
             held = try lookBefore(directory, name)
-            if let proof = proof.take() { try await settle(proof) }
+            while let next = proof.take() {
+                try await settle(next)
+                held = early == nil ? try lookBefore(directory, name) : nil
+            }
             if early != nil {
                 abandonHeadStart()
                 ending = .finished
@@ -66,7 +69,7 @@ extension TransferRun {
         case .finished(let file, let origin):
             if origin == source {
                 // Where it may be another's, the first answer tells.
-                if !options.url.isAmbiguousWithoutSecrets { settle(file, at: candidate, nil) }
+                if !options.url.isAmbiguousWithoutSecrets { try settle(file, at: candidate, nil) }
             } else if known != nil {
                 try decideOccupied(candidate, length: file.length, offered: nil)
             }
@@ -92,13 +95,14 @@ extension TransferRun {
     }
 
     /// The download is finished already: nothing to do, unless it is not what the user expects or wants it anew.
-    private func settle(_ file: PublishedFile, at place: Place, _ plan: PreparePlan?) {
+    private func settle(_ file: PublishedFile, at place: Place, _ plan: PreparePlan?) throws(TowlineError) {
         guard options.existing != .overwrite else { return }
-        if let checksum = options.checksum {
-            proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, finished: file)
-        } else {
+        guard let checksum = options.checksum else {
             early = .alreadyThere(file)
+            return
         }
+        guard !refuted.contains(place) else { return try decideOccupied(place, length: file.length, offered: plan) }
+        proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, finished: file)
     }
 
     /// Whether a finished file that came from this URL, as far as that can be told without its secrets, is what the
@@ -144,20 +148,28 @@ extension TransferRun {
     }
 
     /// Something else has the name, or what we cannot tell from it: a checksum can.
+    ///
+    /// - Parameter length: its own; `nil`: it is no file that could be read.
     private func decideOccupied(_ place: Place, length: Int64?, offered plan: PreparePlan?) throws(TowlineError) {
+        let checksum = refuted.contains(place) ? nil : options.checksum
+        let proof = length.flatMap { length in
+            checksum.map { Proof(place: place, checksum: $0, length: length, plan: plan, finished: nil) }
+        }
         switch options.existing {
         case .skip: early = .skipped(path: place.path)
         case .overwrite: try services.storage.checkReplaceable(place)
-        case .rename, .fail:
-            if options.existing == .rename, let (file, place) = try finishedBefore(besides: place, plan) {
-                return settle(file, at: place, plan)
+        case .rename:
+            if let (file, numbered) = try finishedBefore(besides: place, plan) {
+                try settle(file, at: numbered, plan)
+            } else {
+                self.proof = proof
             }
-            if options.existing == .fail { try services.storage.checkReplaceable(place) }
-            if let length, let checksum = options.checksum, length == plan?.representation.completeLength ?? length {
-                proof = Proof(place: place, checksum: checksum, length: length, plan: plan, finished: nil)
-            } else if options.existing == .fail {
-                throw Self.occupied(place, options.checksum)
+        case .fail:
+            try services.storage.checkReplaceable(place)
+            guard let proof else {
+                throw Self.occupied(place, "is not known to be this download")
             }
+            self.proof = proof
         }
     }
 
@@ -169,26 +181,19 @@ extension TransferRun {
         guard plan != nil || !options.url.isAmbiguousWithoutSecrets else { return nil }
         for number in 1..<1000 {
             let other = Place(directory: place.directory, name: SafeFileName.numbered(place.name, number))
-            do throws(TowlineError) {
-                switch try look(at: other) {
-                case .nothing: return nil
-                case .unfinished(let part): part.sink.close()
-                case .finished(let file, let origin):
-                    if origin == source, plan.map({ isThis(file, $0.representation) }) ?? true { return (file, other) }
-                case .occupied: break
-                }
-            } catch  where error.code == .destinationBusy {
-                continue
-            }
+            if services.storage.seemsVacant(other) { return nil }
+            guard !refuted.contains(other), services.places.user(of: other) == nil,
+                services.storage.isFinished(other, source: source),
+                case .finished(let file, _) = try look(at: other),
+                plan.map({ isThis(file, $0.representation) }) ?? true
+            else { continue }
+            return (file, other)
         }
         return nil
     }
 
-    static func occupied(_ place: Place, _ checksum: Checksum?) -> TowlineError {
-        let reason =
-            checksum.map { "does not have the \($0.algorithm.rawValue) that was given" }
-            ?? "is not known to be this download"
-        return TowlineError(
+    static func occupied(_ place: Place, _ reason: String) -> TowlineError {
+        TowlineError(
             .destinationExists, "\(place.path) exists and \(reason): remove it, or ask to overwrite or rename")
     }
 
@@ -255,7 +260,7 @@ extension TransferRun {
             return true
         case .finished(let file, let origin):
             if origin == source, isThis(file, plan.representation) {
-                settle(file, at: place, plan)
+                try settle(file, at: place, plan)
             } else if mayYield {
                 return false
             } else {
@@ -295,7 +300,7 @@ extension TransferRun {
     /// The answer is not needed: `early` says why.
     func leaveAlone() { step(.stop) }
 
-    func create(
+    private func create(
         _ place: Place, _ plan: PreparePlan, requiresFreeName: Bool = false
     ) throws(TowlineError) {
         let fresh = DownloadRecord(

@@ -16,56 +16,66 @@ extension TransferRun {
     /// Reading fewer bytes is not worth a word.
     private static let long: Int64 = 64 << 20
 
-    /// Reads the file, and goes on with the answer that waits for it.
-    nonisolated(nonsending) func prove(_ proof: Proof) async {
-        guard let plan = proof.plan else { return }
-        do throws(TowlineError) {
-            try await settle(proof)
-            if early != nil { return leaveAlone() }
-            try create(proof.place, plan)
-            step(.prepared)
-        } catch {
-            // It was stopped, which is the next that it hears.
-            guard error.code != .cancelled else { return }
-            step(.storageFailed(error))
+    /// What reading has shown.
+    private enum Reading: Sendable {
+        case proven(PublishedFile)
+        case refuted(ChecksumMismatch?)
+    }
+
+    /// Reads what the answer that waits has met, and goes on with that answer.
+    nonisolated(nonsending) func prove() async {
+        while let next = proof.take() {
+            guard let plan = next.plan else { break }
+            do throws(TowlineError) {
+                try await settle(next)
+                if early == nil { prepare(plan) } else { leaveAlone() }
+            } catch {
+                step(error.code == .cancelled ? .stop : .storageFailed(error))
+            }
+        }
+        concludeDelivered()
+    }
+
+    /// Reads the file. If it is the one, `early` says so; if not, and there may be no other beside it, this throws.
+    nonisolated(nonsending) func settle(_ proof: Proof) async throws(TowlineError) {
+        let name = proof.checksum.algorithm.rawValue
+        if proof.length >= Self.long { tell(.info, .disk, "there already; reading it to compare its \(name)") }
+        tellProgress(of: proof)
+        switch await read(proof) {
+        case .success(.proven(let file)):
+            observer?.noticed(.verified([proof.checksum]))
+            early = .alreadyThere(file)
+        case .failure(let error) where error.code == .cancelled: throw stopped
+        // Whatever it is: there is another name for the download.
+        case _ where options.existing == .rename: refuted.append(proof.place)
+        case .failure(let error): throw error
+        case .success(.refuted(let mismatch?)):
+            throw TowlineError(
+                .checksumMismatch,
+                "\(proof.place.path) is there already and does not match the checksum: \(mismatch);"
+                    + " --if-exists overwrite fetches it again")
+        case .success(.refuted(nil)):
+            throw Self.occupied(proof.place, "does not have the \(name) that was given")
         }
     }
 
-    /// Reads the file. If it is the one, `early` says so; if not, and nothing may take its place, this throws.
-    nonisolated(nonsending) func settle(_ proof: Proof) async throws(TowlineError) {
-        let (place, checksum) = (proof.place, proof.checksum)
-        if proof.length >= Self.long {
-            tell(
-                .info, .disk, "there already; reading it to compare its \(checksum.algorithm.rawValue)"
-            )
-        }
+    private nonisolated(nonsending) func read(_ proof: Proof) async -> Result<Reading, TowlineError> {
         let (storage, source) = (services.storage, source)
-        let reading = Task { () async -> Result<PublishedFile?, TowlineError> in
+        let (place, checksums) = (proof.place, [proof.checksum])
+        let reading = Task { () async -> Result<Reading, TowlineError> in
             do throws(TowlineError) {
-                guard let finished = proof.finished else {
-                    return .success(
-                        try await storage.adopt(place, source: source, checksums: [checksum], length: proof.length))
+                if let finished = proof.finished {
+                    let mismatch = try await storage.mismatches(checksums, at: place).first
+                    return .success(mismatch.map { .refuted($0) } ?? .proven(finished))
                 }
-                guard let mismatch = try await storage.mismatches([checksum], at: place).first else {
-                    return .success(finished)
-                }
-                throw TowlineError(
-                    .checksumMismatch,
-                    "\(place.path) is there already and does not match the checksum: \(mismatch); --if-exists overwrite"
-                        + " fetches it again")
+                let file = try await storage.adopt(place, source: source, checksums: checksums)
+                return .success(file.map { .proven($0) } ?? .refuted(nil))
             } catch {
                 return .failure(error)
             }
         }
         mailbox.whenStopped { reading.cancel() }
-        let result = await reading.value
-        mailbox.whenStopped(nil)
-        if case .failure(let error) = result, error.code == .cancelled { throw stopped }
-        if let file = try result.get() {
-            observer?.noticed(.verified([checksum]))
-            early = .alreadyThere(file)
-        } else if options.existing == .fail {
-            throw Self.occupied(place, checksum)
-        }
+        defer { mailbox.whenStopped(nil) }
+        return await reading.value
     }
 }

@@ -42,6 +42,8 @@ final class TransferRun {
     var published: PublishedFile?
     /// What is there may be the file, which its bytes tell: `run` itself reads them before anything else is done.
     var proof: Proof?
+    /// What was read and is something else.
+    var refuted: [Place] = []
     /// Where whole and wrong bytes were kept.
     var badPath: String?
     var ending: TransferEnding?
@@ -125,7 +127,7 @@ final class TransferRun {
             for event in events {
                 handle(event)
                 if let terms = publishing.take() { await publishNow(terms) }
-                if let proof = proof.take() { await prove(proof) }
+                if proof != nil { await prove() }
                 if ending != nil { break }
             }
             events = []
@@ -195,9 +197,14 @@ final class TransferRun {
         handle(await sink.published(terms))
     }
 
-    private func tellProgress() {
+    /// `proof`: what is read meanwhile.
+    func tellProgress(of proof: Proof? = nil) {
         guard let observer else { return }
         var snapshot = machine.snapshot(now: MonotonicClock.now)
+        if let proof {
+            snapshot.state = .verifying
+            snapshot.name = proof.place.name
+        }
         // The user's name for it, where there is one, is the one to show.
         if let place {
             snapshot.name = place.name
@@ -214,7 +221,13 @@ final class TransferRun {
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
         self.delivered = id
         step(.answered(id, verdict))
-        self.delivered = nil
+        if proof == nil { concludeDelivered() }
+    }
+
+    /// The bytes of the answer that is dealt with are written, or dropped.
+    func concludeDelivered() {
+        guard let id = delivered else { return }
+        delivered = nil
         if let writer = writer(id) { attemptEnded(id, writer.conclude()) }
     }
 

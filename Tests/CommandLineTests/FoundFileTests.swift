@@ -1,5 +1,6 @@
 import FaultServer
 import Foundation
+import TestServers
 import Testing
 
 /// The name is taken when the download begins, and a checksum tells by what.
@@ -10,12 +11,12 @@ struct FoundFileTests {
 
     private func server() async throws -> FaultServer {
         try await FaultServer.start([
-            "/data.bin": Resource(length: Self.length, seed: 7), "/small.bin": Resource(length: 100_000, seed: 1),
+            "/data.bin": Resource(length: Self.length, seed: 7), "/small.bin": Resource(length: 10_000, seed: 1),
         ])
     }
 
-    private func checksum(_ place: TestDirectory) throws -> String {
-        try Self.bytes.write(to: place.file("bytes"))
+    private func checksum(_ place: TestDirectory, of bytes: Data = bytes) throws -> String {
+        try bytes.write(to: place.file("bytes"))
         let program = Process()
         let pipe = Pipe()
         program.executableURL = URL(fileURLWithPath: "/usr/bin/sha256sum")
@@ -90,6 +91,89 @@ struct FoundFileTests {
         let third = try await CommandRun.run(words + [server.url("/data.bin")], directory: place.url)
         #expect(third.status == 0, "\(third.stderr)")
         #expect(place.names == ["data (1).bin", "data (2).bin", "data (3).bin", "data.bin"])
+        await server.stop()
+    }
+
+    /// An answer that came with all of its body before the file was read is the one that counts: one request, no other try.
+    @Test(.enabled(if: Programs.areThere(Programs.nginx)), arguments: [true, false], [[], ["-o", "small"]])
+    func anAnswerWaitsForWhatIsRead(_ isIt: Bool, _ more: [String]) async throws {
+        let nginx = try await Nginx()
+        let place = try TestDirectory()
+        let bytes = Data("0123456789".utf8)
+        let sum = try checksum(TestDirectory(), of: bytes)
+        try (isIt ? bytes : Data("9876543210".utf8)).write(to: place.file("small"))
+        let result = try await CommandRun.run(
+            ["get", "--if-exists", "rename", "--max-tries", "1", "--checksum", sum] + more + [nginx.url("small")],
+            directory: place.url)
+        #expect(result.status == 0, "\(result.stderr)")
+        #expect(result.stderr.contains("already whole") == isIt, "\(result.stderr)")
+        #expect(place.names == (isIt ? ["small"] : ["small", "small (1)"]))
+        #expect(try Data(contentsOf: place.file(isIt ? "small" : "small (1)")) == bytes)
+    }
+
+    /// The server has another version now, and the user its checksum: what was fetched before is neither it nor in the way.
+    @Test(arguments: [[], ["-o", "data.bin"]], [true, false])
+    func anOlderVersionUnderANumberStays(_ more: [String], _ isForeign: Bool) async throws {
+        let old = try await server()
+        let place = try TestDirectory()
+        if isForeign { try Data("mine".utf8).write(to: place.file("data.bin")) }
+        let words = ["get", "--if-exists", "rename"] + more
+        #expect(try await CommandRun.run(words + [old.url("/data.bin")], directory: place.url).status == 0)
+        let port = old.port
+        await old.stop()
+        var options = ServerOptions()
+        options.port = port
+        let new = try await FaultServer.start(["/data.bin": Resource(length: Self.length, seed: 8)], options: options)
+        let bytes = Data(FaultContent(seed: 8).bytes(in: 0..<Self.length))
+        let sum = try checksum(TestDirectory(), of: bytes)
+        for isFirst in [true, false] {
+            let result = try await CommandRun.run(
+                words + ["--checksum", sum, new.url("/data.bin")], directory: place.url)
+            #expect(result.status == 0, "\(result.stderr)")
+            #expect(result.stderr.contains("already whole") == !isFirst, "\(result.stderr)")
+        }
+        let newest = isForeign ? "data (2).bin" : "data (1).bin"
+        #expect(
+            place.names == (isForeign ? ["data (1).bin", "data (2).bin", "data.bin"] : ["data (1).bin", "data.bin"]))
+        #expect(try Data(contentsOf: place.file(newest)) == bytes)
+        await new.stop()
+    }
+
+    /// Two of one name, and the name is taken by a file that one of them reads.
+    @Test func twoOfOneNameBesideATakenOne() async throws {
+        let server = try await FaultServer.start([
+            "/a/data.bin": Resource(length: Self.length, seed: 7),
+            "/b/data.bin": Resource(length: Self.length, seed: 8),
+        ])
+        let place = try TestDirectory()
+        let sum = try checksum(TestDirectory())
+        var other = Self.bytes
+        other[1 << 20] ^= 1
+        try other.write(to: place.file("data.bin"))
+        let list = "\(server.url("/a/data.bin"))\n checksum=\(sum)\n\(server.url("/b/data.bin"))\n"
+        try Data(list.utf8).write(to: place.file("list"))
+        let result = try await CommandRun.run(
+            ["get", "--if-exists", "rename", "-i", "list"], directory: place.url)
+        #expect(result.status == 0, "\(result.stderr)")
+        // Which of them takes which number is a matter of who is first.
+        let made = try place.names.filter { !["data.bin", "list"].contains($0) }.map {
+            try Data(contentsOf: place.file($0))
+        }
+        #expect(made.count == 2 && Set(made) == [Self.bytes, Data(FaultContent(seed: 8).bytes(in: 0..<Self.length))])
+        await server.stop()
+    }
+
+    /// Whoever cannot read it is told so; with `rename` it is in nobody's way.
+    @Test(arguments: ["fail", "rename"]) func aLinkIsNoProof(_ policy: String) async throws {
+        let server = try await server()
+        let place = try TestDirectory()
+        let sum = try checksum(TestDirectory())
+        try Self.bytes.write(to: place.file("elsewhere"))
+        try FileManager.default.createSymbolicLink(atPath: place.path("data.bin"), withDestinationPath: "elsewhere")
+        let result = try await CommandRun.run(
+            ["get", "--if-exists", policy, "--checksum", sum, server.url("/data.bin")], directory: place.url)
+        #expect(result.status == (policy == "fail" ? 7 : 0), "\(result.stderr)")
+        #expect(result.stderr.contains("is not known to be this download") == (policy == "fail"), "\(result.stderr)")
         await server.stop()
     }
 

@@ -20,9 +20,8 @@ import TowlineEngine
         return try #require(Checksum(algorithm: .sha256, value: digest.finish(.sha256)))
     }
 
-    private func adopt(length: Int64? = nil, source: String = source) async throws -> PublishedFile? {
-        try await storage.adopt(
-            directory.place(), source: source, checksums: [try checksum()], length: length)
+    private func adopt(source: String = source) async throws -> PublishedFile? {
+        try await storage.adopt(directory.place(), source: source, checksums: [try checksum()])
     }
 
     /// Its bytes are durable before the mark, and the mark before anybody is told.
@@ -34,7 +33,7 @@ import TowlineEngine
             Issue.record("not something else")
             return
         }
-        let file = try #require(try await adopt(length: 3_000_000))
+        let file = try #require(try await adopt())
         #expect(file.path == directory.path + "/file" && file.length == 3_000_000)
         #expect(
             faulty.calls.filter { [.fsync, .setAttribute].contains($0) } == [.fsync, .setAttribute, .fsync, .fsync])
@@ -43,6 +42,10 @@ import TowlineEngine
             return
         }
         #expect(found == file && source == Self.source)
+        #expect(storage.isFinished(directory.place(), source: Self.source))
+        #expect(!storage.isFinished(directory.place(), source: "http://example.test/other"))
+        // What a user brought is not removed as if it had been published here.
+        #expect(!storage.isPublished(directory.place(), from: [Self.source], length: 3_000_000))
         var after = stat()
         stat(directory.path + "/file", &after)
         #expect(after.st_mtim.tv_sec == before.st_mtim.tv_sec && after.st_mtim.tv_nsec == before.st_mtim.tv_nsec)
@@ -50,7 +53,7 @@ import TowlineEngine
     }
 
     enum Another: CaseIterable {
-        case byte, longer, shorter, link, folder, nothing, writtenMeanwhile, replacedMeanwhile
+        case byte, longer, shorter, nothing, writtenMeanwhile, replacedMeanwhile, cutMeanwhile
     }
 
     @Test(arguments: Another.allCases) func whatIsNotProvenIsLeftAsItIs(_ another: Another) async throws {
@@ -74,27 +77,20 @@ import TowlineEngine
                 }
                 return nil
             }
-        case .link, .folder, .nothing: break
-        }
-        switch another {
-        case .link:
-            directory["other"] = bytes
-            symlink("other", path)
-        case .folder: mkdir(path, 0o755)
+        case .cutMeanwhile:
+            faulty.setPlan { call, _ in
+                if call == .pread { truncate(path, 100) }
+                return nil
+            }
         case .nothing: break
-        default:
+        }
+        if another != .nothing {
             directory["other"] = bytes
             directory["file"] = bytes
         }
         #expect(try await adopt() == nil)
         #expect(!faulty.calls.contains(.setAttribute))
         if another == .nothing { #expect(directory.names.isEmpty) }
-    }
-
-    @Test func ofAnotherLengthItIsNotRead() async throws {
-        directory["file"] = Self.bytes
-        #expect(try await adopt(length: 3_000_001) == nil)
-        #expect(!faulty.calls.contains(.pread))
     }
 
     /// Whose download it was is known: it stays that one's.
@@ -107,6 +103,24 @@ import TowlineEngine
             return
         }
         #expect(source == "http://example.test/other" && !(source == Self.source))
+    }
+
+    /// No link is followed, and why a file cannot be had is said.
+    @Test(arguments: ["link", "folder"]) func whatIsNoFileIsNotRead(_ kind: String) async throws {
+        let path = directory.path + "/file"
+        if kind == "link" {
+            directory["other"] = Self.bytes
+            symlink("other", path)
+        } else {
+            mkdir(path, 0o755)
+        }
+        guard case .occupied(nil) = try storage.survey(directory.place()) else {
+            Issue.record("a file")
+            return
+        }
+        await #expect(throws: TowlineError.self) { try await adopt() }
+        #expect(!faulty.calls.contains(.pread))
+        remove(path)
     }
 
     @Test func whatCannotBeReadIsNoProofEitherWay() async throws {
@@ -134,7 +148,7 @@ import TowlineEngine
         let (storage, place, sum) = (storage, directory.place(), try checksum())
         let reading = Task { () async -> TowlineError? in
             do throws(TowlineError) {
-                _ = try await storage.adopt(place, source: Self.source, checksums: [sum], length: nil)
+                _ = try await storage.adopt(place, source: Self.source, checksums: [sum])
                 return nil
             } catch {
                 return error

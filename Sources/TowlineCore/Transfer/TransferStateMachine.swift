@@ -286,7 +286,9 @@ package struct TransferStateMachine: Sendable {
         replacesPart = false
         guard case .preparing(let id) = phase else { return [] }
         phase = .running
-        guard let id, attempts[id] != nil else { return [] }
+        // That took its time, which is not the server's.
+        lastWrittenAt = context.now
+        guard let id, attempts.change(id, { $0.lastProgressAt = context.now }) != nil else { return [] }
         return [.proceed(id)]
     }
 

@@ -13,6 +13,9 @@ package protocol Storage: AnyObject, Sendable {
     /// An unfinished download in `directory` whose journal names `source`, when its name is not known beforehand.
     func find(source: String, inDirectory directory: String) -> Place?
 
+    /// Whether the file under the final name is a finished download of `source`. Only reads: `survey` then takes it for one.
+    func isFinished(_ place: Place, source: String) -> Bool
+
     /// Whether nothing is at a place, neither a file nor anything unfinished of one, as far as the last reading of the
     /// directory tells and what this storage has published since: `create` finds what came meanwhile. Cheaper than `survey` after `find` in the same directory.
     func seemsVacant(_ place: Place) -> Bool
@@ -42,13 +45,10 @@ package protocol Storage: AnyObject, Sendable {
     func mismatches(_ checksums: [Checksum], at place: Place) async throws(TowlineError) -> [ChecksumMismatch]
 
     /// Takes the file under the final name for a finished download of `source` if it has all `checksums`: it is durable then,
-    /// and known again. Throws `cancelled` if the task is.
+    /// and known again wherever its attributes can be written. Throws `cancelled` if the task is.
     ///
-    /// - Parameter length: of which it has to be; `nil`: of any.
     /// - Returns: `nil` if it is something else. Nothing has changed then.
-    func adopt(
-        _ place: Place, source: String, checksums: [Checksum], length: Int64?
-    ) async throws(TowlineError) -> PublishedFile?
+    func adopt(_ place: Place, source: String, checksums: [Checksum]) async throws(TowlineError) -> PublishedFile?
 
     /// A sink that is this process's standard output: bytes go out in order, once, hashed on the way.
     func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart

@@ -72,10 +72,12 @@ final class SlowStorage: Storage {
     }
 
     func adopt(
-        _ place: Place, source: String, checksums: [Checksum], length: Int64?
+        _ place: Place, source: String, checksums: [Checksum]
     ) async throws(TowlineError) -> PublishedFile? {
-        try await real.adopt(place, source: source, checksums: checksums, length: length)
+        try await real.adopt(place, source: source, checksums: checksums)
     }
+
+    func isFinished(_ place: Place, source: String) -> Bool { real.isFinished(place, source: source) }
 
     func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {
         real.standardOutput(digesting: algorithms)

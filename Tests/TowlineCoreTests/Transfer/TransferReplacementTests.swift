@@ -53,6 +53,18 @@ struct TransferReplacementTests {
         #expect(ending == nil)
     }
 
+    @Test("while its place was made ready, if only by reading what is there, a connection did not stand still")
+    func preparedLate() throws {
+        var script = try TransferScript { $0.connections = 1 }
+        script.feed(.begin(nil))
+        script.give(script.last)
+        script.now += .seconds(600)
+        script.feed(.prepared)
+        script.feed(.tick)
+        #expect(run(&script, seconds: 20) { _ in 100_000 } == nil)
+        #expect(script.plans.count == 1)
+    }
+
     @Test("one that crawls from its first byte is replaced after the stall timeout")
     func aloneFromTheStart() throws {
         var script = try begin(connections: 1) { $0.stallTimeout = .seconds(20) }
