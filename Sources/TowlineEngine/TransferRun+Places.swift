@@ -2,16 +2,13 @@ internal import TowlineCore
 
 /// Where the bytes go: what is there already, and what is to be created.
 extension TransferRun {
-    /// Looks at what is known before the first request.
-    nonisolated(nonsending) func begin() async throws(TowlineError) -> [TransferAction] {
+    /// Looks at what is known before the first request. Where `proof` is to be read first, that is all.
+    func begin() throws(TowlineError) -> [TransferAction] {
         try checkFields()
         var held: HeldDownload?
         if case .file(let directory, let name) = options.target {
-            held = try lookBefore(directory, name)
-            while let next = proof.take() {
-                try await settle(next)
-                held = early == nil ? try lookBefore(directory, name) : nil
-            }
+            if early == nil { held = try lookBefore(directory, name) }
+            if proof != nil { return [] }
             if early != nil {
                 abandonHeadStart()
                 ending = .finished

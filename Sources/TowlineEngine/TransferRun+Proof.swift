@@ -2,8 +2,8 @@ internal import TowlineCore
 
 /// Whether a file that is there already is the one that was asked for, by its checksum.
 extension TransferRun {
-    /// What is to be read, and what follows.
-    struct Proof {
+    /// What is to be read, and what follows. A class: every transfer has room for one, and hardly any needs it.
+    final class Proof: Sendable {
         let place: Place
         let checksum: Checksum
         let length: Int64
@@ -11,6 +11,14 @@ extension TransferRun {
         let plan: PreparePlan?
         /// It is known to be this download; `nil`: it may be anything.
         let finished: PublishedFile?
+
+        init(place: Place, checksum: Checksum, length: Int64, plan: PreparePlan?, finished: PublishedFile?) {
+            self.place = place
+            self.checksum = checksum
+            self.length = length
+            self.plan = plan
+            self.finished = finished
+        }
     }
 
     /// Reading fewer bytes is not worth a word.
@@ -22,15 +30,25 @@ extension TransferRun {
         case refuted(ChecksumMismatch?)
     }
 
-    /// Reads what the answer that waits has met, and goes on with that answer.
+    /// Reads what `begin` or the answer that waits has met, and goes on from there.
     nonisolated(nonsending) func prove() async {
         while let next = proof.take() {
-            guard let plan = next.plan else { break }
             do throws(TowlineError) {
                 try await settle(next)
-                if early == nil { prepare(plan) } else { leaveAlone() }
+                if let plan = next.plan {
+                    if early == nil { prepare(plan) } else { leaveAlone() }
+                } else {
+                    perform(try begin())
+                    takeTurn()
+                }
             } catch {
-                step(error.code == .cancelled ? .stop : .storageFailed(error))
+                let isStopped = error.code == .cancelled
+                if next.plan != nil {
+                    step(isStopped ? .stop : .storageFailed(error))
+                } else {
+                    abandonHeadStart()
+                    ending = isStopped ? .stopped : .failed(error)
+                }
             }
         }
         concludeDelivered()

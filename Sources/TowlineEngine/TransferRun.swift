@@ -104,7 +104,7 @@ final class TransferRun {
     nonisolated(nonsending) func run() async throws(TowlineError) -> CompletedTransfer {
         var events = headStart?.events ?? []
         do throws(TowlineError) {
-            perform(try await begin())
+            try perform(begin())
             takeTurn()
         } catch {
             abandonHeadStart()
@@ -122,12 +122,12 @@ final class TransferRun {
             services.load.leave()
             giveUpAdmission()
         }
+        if proof != nil { await goOn() }
         while ending == nil {
             if events.isEmpty { events = await mailbox.take() }
             for event in events {
                 handle(event)
-                if let terms = publishing.take() { await publishNow(terms) }
-                if proof != nil { await prove() }
+                if publishing != nil || proof != nil { await goOn() }
                 if ending != nil { break }
             }
             events = []
@@ -192,9 +192,10 @@ final class TransferRun {
         readers.wake()
     }
 
-    private nonisolated(nonsending) func publishNow(_ terms: PublishTerms) async {
-        guard let sink = part?.sink else { return }
-        handle(await sink.published(terms))
+    /// What is to be waited for before the next event.
+    private nonisolated(nonsending) func goOn() async {
+        if let terms = publishing.take(), let sink = part?.sink { handle(await sink.published(terms)) }
+        if proof != nil { await prove() }
     }
 
     /// `proof`: what is read meanwhile.
