@@ -84,9 +84,9 @@ extension FileStorage {
             try scene.folder.remove(scene.names.nextPart)
             let status = try part.status()
             let final = try scene.folder.status(of: scene.names.final)
-            if final?.identity == status.identity || status.size < 1 << 20 || !DataMap.hasData(part, upTo: status.size)
-            {
-                // A second name of the finished file, or nothing worth keeping.
+            let isSmall = status.size < 1 << 20 && (FinishedMark.isUnfinished(part) || !FinishedMark.isKept(by: part))
+            if final?.identity == status.identity || isSmall || !DataMap.hasData(part, upTo: status.size) {
+                // A second name of the finished file, or nothing worth keeping. What does not say that it is ours is a user's.
                 try scene.folder.remove(scene.names.part)
             } else {
                 let name = try scene.folder.rename(scene.names.part, toFreeNameLike: scene.names.aside)
@@ -95,17 +95,26 @@ extension FileStorage {
             }
         }
         scene.close()
-        guard let status = try scene.folder.status(of: scene.names.final) else {
-            return .nothing(notices: scene.notices)
-        }
-        guard status.kind == .regular, let file = try? scene.folder.open(scene.names.final, readOnly: true),
-            let mark = FinishedMark(of: file, boot: scene.folder.boot(boot))
+        return try judgeFinal(scene.folder, scene.names, scene.notices)
+    }
+
+    package func survey(named place: Place) throws(TowlineError) -> Survey {
+        let (folder, names) = try enter(place)
+        return try judgeFinal(folder, names, [])
+    }
+
+    private func judgeFinal(
+        _ folder: Folder, _ names: PlaceNames, _ notices: [String]
+    ) throws(TowlineError) -> Survey {
+        guard let status = try folder.status(of: names.final) else { return .nothing(notices: notices) }
+        guard status.kind == .regular, let file = try? folder.open(names.final, readOnly: true),
+            let mark = FinishedMark(of: file, boot: folder.boot(boot))
         else { return .occupied(length: status.kind == .regular ? status.size : nil) }
         try makeDurable(file, mark)
         // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell. Of
         // one that had none before, the file itself may not know of it yet.
         if status.size <= CreateTerms.mostAtHand { try file.synchronizeAll() }
-        try synchronize(scene.folder, naming: scene.names.final)
+        try synchronize(folder, naming: names.final)
         return .finished(
             PublishedFile(path: file.path, length: status.size, modified: mark.modified),
             source: PublishedSource { mark.isOf($0) })

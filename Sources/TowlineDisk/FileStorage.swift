@@ -241,6 +241,7 @@ package final class FileStorage: Storage {
         if terms.reservesSpace, let length = record.representation.completeLength {
             try Preallocation.reserve(length, for: file, in: folder)
         }
+        if isNamed, journal == nil { FinishedMark.putUnfinished(on: file) }
         let index = index(of: folder)
         if journal != nil { index.add(record.source, names.final) }
         let part = PartFile(

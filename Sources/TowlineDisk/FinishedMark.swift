@@ -16,6 +16,7 @@ struct FinishedMark: Equatable, Sendable {
     private static let version: UInt64 = 1
     private static let fleetingVersion: UInt64 = 2
     private static let adoptedVersion: UInt64 = 3
+    private static let unfinishedVersion: UInt64 = 4
 
     let sourceDigest: [UInt8]
     let length: Int64
@@ -65,6 +66,25 @@ struct FinishedMark: Equatable, Sendable {
         length = bytes.load(Int64.self, at: 24)
         modified = bytes.load(Int64.self, at: 32)
         guard length == status.size, modified == status.modifiedSeconds else { return nil }
+    }
+
+    /// What a part file without a journal carries until it is finished: by that it is known as ours to remove. 8 bytes, a version.
+    static func putUnfinished(on file: Descriptor) {
+        guard let number = try? file.acquire() else { return }
+        defer { file.release() }
+        withUnsafeBytes(of: unfinishedVersion.littleEndian) { _ = file.syscall.setAttribute(number, name, $0) }
+    }
+
+    /// Whether a part file without a journal is ours. Where no attributes are kept, nobody can tell.
+    static func isUnfinished(_ file: Descriptor) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 56)
+        let count = bytes.withUnsafeMutableBytes { buffer -> Int in
+            guard let number = try? file.acquire() else { return -1 }
+            defer { file.release() }
+            return file.syscall.getAttribute(number, name, buffer)
+        }
+        // It may have its finished mark, and not yet its name.
+        return count >= 8
     }
 
     /// Whether the file system keeps attributes (fgetxattr(2), ENOTSUP).

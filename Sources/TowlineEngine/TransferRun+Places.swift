@@ -59,6 +59,7 @@ extension TransferRun {
                 part.sink.close()
                 return nil
             }
+            if try leaves(part, at: candidate, nil) { return nil }
             if begun != nil, candidate != guess {
                 tell(.info, .resumed, "going on with \(candidate.name), which was begun from this URL")
             }
@@ -126,12 +127,57 @@ extension TransferRun {
             return HeldDownload(representation: Representation(), written: ByteRangeSet())
         }
         record = journal.record
-        if journal.record.source != source {
+        let isMoved = journal.record.source != source
+        if isMoved, isOurs(part) {
             tell(.info, .resumed, "\(place.name) was begun from another URL; going on if it is the same file")
         }
         return HeldDownload(
             representation: journal.record.representation, written: part.claims, durable: journal.durable,
-            isDoubtful: part.isDoubtful, checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
+            isDoubtful: part.isDoubtful || isMoved, checksums: journal.record.checksums,
+            lacksRanges: journal.record.lacksRanges)
+    }
+
+    /// Whether an unfinished download may be this one. What a tag says counts for one URL alone (RFC 9110 §8.8.3): a server may
+    /// have moved, but another path is another file unless the user says something of it, or its checksum will tell.
+    private func isOurs(_ part: OpenPart) -> Bool {
+        guard let other = part.journal?.record.source, other != source else { return true }
+        if options.checksum != nil || options.unsafeResume || options.isRenewed { return true }
+        return (try? HTTPURL(parsing: other))?.path == options.url.path
+    }
+
+    /// Whether an unfinished download is let go of because of what else is there, which is said before its bytes come.
+    private func leaves(_ part: OpenPart, at place: Place, _ plan: PreparePlan?) throws(TowlineError) -> Bool {
+        do throws(TowlineError) {
+            guard isOurs(part) || options.existing == .overwrite else {
+                throw TowlineError(
+                    .destinationExists,
+                    "\(place.name).tow is an unfinished download of another URL, \(part.journal?.record.source ?? ""):"
+                        + " remove it, or choose another name; with a checksum or --unsafe-resume this goes on with it")
+            }
+            guard options.existing == .fail || options.existing == .skip else {
+                guard !isOurs(part), plan == nil else { return false }
+                // It is replaced with the first answer.
+                part.sink.close()
+                return true
+            }
+            switch try services.storage.survey(named: place) {
+            case .nothing, .unfinished: return false
+            case .finished(let file, let origin):
+                let isIt = plan.map { isThis(file, $0.representation) } ?? !options.url.isAmbiguousWithoutSecrets
+                if origin == source, isIt {
+                    try settle(file, at: place, plan)
+                } else {
+                    try decideOccupied(place, length: file.length, offered: plan)
+                }
+            case .occupied(let length): try decideOccupied(place, length: length, offered: plan)
+            }
+        } catch {
+            part.sink.close()
+            throw error
+        }
+        part.sink.close()
+        tell(.info, .disk, "\(place.name).tow beside it is an unfinished download of that name, and stays")
+        return true
     }
 
     private func occupy(_ place: Place, _ part: OpenPart) {
@@ -246,8 +292,10 @@ extension TransferRun {
                 part.sink.close()
                 return false
             }
+            if try leaves(part, at: place, plan) { break }
+            let isOther = !isOurs(part)
             let held = take(part, at: place)
-            guard let held, !held.written.isEmpty else {
+            guard let held, !held.written.isEmpty, !isOther else {
                 // Nothing worth asking about: this answer's bytes take its place.
                 try replace(part, at: place, plan)
                 step(.prepared)

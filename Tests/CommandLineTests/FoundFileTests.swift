@@ -177,6 +177,73 @@ struct FoundFileTests {
         await server.stop()
     }
 
+    /// A download that was interrupted, and then its file came another way: nothing is fetched that could not be published.
+    @Test(arguments: ["right", "wrong", "unknown", "skip", "rename", "overwrite"])
+    func aFileThatCameBesideThePartIsSeenFirst(_ which: String) async throws {
+        let server = try await FaultServer.start(["/data.bin": Resource(length: Self.length, seed: 7, rate: 2 << 20)])
+        let place = try TestDirectory()
+        let sum = try checksum(TestDirectory())
+        let first = try CommandRun(["get", "-x", "1", server.url("/data.bin")], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/data.bin") > 1 << 20 }
+        first.signal(SIGINT)
+        #expect(try await first.finish().status == 130)
+        var other = Self.bytes
+        other[1 << 20] ^= 1
+        try (which == "right" ? Self.bytes : other).write(to: place.file("data.bin"))
+        let before = server.log.requests("/data.bin").count
+        let policy = ["skip", "rename", "overwrite"].contains(which) ? which : "fail"
+        let more = ["right", "wrong"].contains(which) ? ["--checksum", sum] : []
+        let result = try await CommandRun.run(
+            ["get", "--if-exists", policy] + more + [server.url("/data.bin")], directory: place.url)
+        let isRefused = ["wrong", "unknown"].contains(which)
+        #expect(result.status == (isRefused ? 7 : 0), "\(result.stderr)")
+        let goesOn = ["rename", "overwrite"].contains(which)
+        #expect((server.log.requests("/data.bin").count > before) == goesOn, "\(result.stderr)")
+        if !goesOn { #expect(place.names == ["data.bin", "data.bin.tow", "data.bin.tow-journal"]) }
+        if which == "rename" { #expect(place.names == ["data (1).bin", "data.bin"]) }
+        if which == "overwrite" { #expect(try Data(contentsOf: place.file("data.bin")) == Self.bytes) }
+        await server.stop()
+    }
+
+    /// A tag that two URLs have in common says nothing of their bytes: a part is not gone on with from another path.
+    @Test(arguments: ["fail", "rename", "overwrite", "checksum", "moved"])
+    func thePartOfAnotherURLIsNotJoined(_ which: String) async throws {
+        var other = Version(seed: 8, length: Self.length)
+        other.etag = Version(seed: 7, length: Self.length).etag
+        let same = Resource(length: Self.length, seed: 7)
+        let server = try await FaultServer.start([
+            "/a/one.bin": Resource(length: Self.length, seed: 7, rate: 2 << 20),
+            "/b/two.bin": which == "checksum" ? same : Resource(other), "/c/one.bin": same,
+        ])
+        let place = try TestDirectory()
+        let first = try CommandRun(["get", "-x", "1", "-o", "out", server.url("/a/one.bin")], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/a/one.bin") > 1 << 20 }
+        first.signal(SIGINT)
+        #expect(try await first.finish().status == 130)
+        let port = server.port
+        // The same path elsewhere is a server that moved.
+        var options = ServerOptions()
+        (options.host, options.port) = ("127.0.0.2", port)
+        let moved = try await FaultServer.start(["/a/one.bin": same], options: options)
+        let url = which == "moved" ? "http://127.0.0.2:\(port)/a/one.bin" : server.url("/b/two.bin")
+        let sum = try checksum(TestDirectory())
+        let more = which == "checksum" ? ["--checksum", sum] : which == "moved" ? [] : ["--if-exists", which]
+        let result = try await CommandRun.run(["get", "-o", "out"] + more + [url], directory: place.url)
+        if ["fail", "rename"].contains(which) {
+            #expect(result.status == 7, "\(result.stderr)")
+            #expect(
+                result.stderr.contains("out.tow is an unfinished download of another URL, http://"), "\(result.stderr)")
+            #expect(place.names == ["out.tow", "out.tow-journal"])
+        } else {
+            #expect(result.status == 0, "\(result.stderr)")
+            let seed: UInt64 = which == "overwrite" ? 8 : 7
+            #expect(try FaultContent(seed: seed).firstMismatch(inFile: place.path("out"), length: Self.length) == nil)
+            #expect(result.stderr.contains("already there") == (which != "overwrite"), "\(result.stderr)")
+        }
+        await moved.stop()
+        await server.stop()
+    }
+
     /// A file that takes minutes to read keeps nobody: neither the rest of a list nor a user who gives up.
     @Test func aLongFileIsReadBesideEverythingElse() async throws {
         let server = try await server()

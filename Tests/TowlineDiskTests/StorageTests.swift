@@ -111,6 +111,23 @@ import TowlineEngine
         #expect(again?.claims.isEmpty == true)
     }
 
+    /// A small part file has no journal; by its mark it is known as ours. A user's own file of that name stays.
+    @Test(arguments: [true, false]) func aSmallPartFileIsRemovedIfItIsOurs(_ isOurs: Bool) throws {
+        if isOurs {
+            let part = try storage.make(directory.place(), length: 5000, journaled: false)
+            try part.fill(0..<3000)
+            part.sink.close()
+        } else {
+            directory["file.tow"] = pattern(0..<3000)
+        }
+        guard case .nothing(let notices) = try storage.survey(directory.place()) else {
+            Issue.record("something")
+            return
+        }
+        #expect(directory.names == (isOurs ? [] : ["file.tow-aside"]))
+        #expect(notices.count == (isOurs ? 0 : 1))
+    }
+
     /// Another download has just published here, and has not yet retired its journal: it is not ours to remove.
     @Test func aNameThatWasTakenMeanwhileCostsNobodyAJournal() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
@@ -348,13 +365,7 @@ import TowlineEngine
         #expect(again.journal?.written == again.claims)
     }
 
-    @Test func aPartWithoutAJournalIsKeptIfItIsLarge() throws {
-        directory["file.tow"] = pattern(0..<1000)
-        guard case .nothing = try storage.survey(directory.place()) else {
-            Issue.record("something")
-            return
-        }
-        #expect(directory.names.isEmpty)
+    @Test func aLargePartWithoutAJournalIsKept() throws {
         directory["file.tow"] = pattern(0..<(2 << 20))
         directory["file.tow-aside"] = [1]
         guard case .nothing(let notices) = try storage.survey(directory.place()) else {

@@ -211,7 +211,9 @@ actor DownloadCenter {
             try await renewIfExpiring(download)
             // A name that was learned counts while something is there: with nothing to go on with, another may have it.
             let record = download.record
-            var options = try download.request.options(known: files.holds(record) ? record.name : nil)
+            let holds = files.holds(record)
+            var options = try download.request.options(known: holds ? record.name : nil)
+            options.isRenewed = holds
             if let renewal = try renewalTime(download) { endBefore(renewal, download) }
             options.restartsChanged = true
             let runner = TransferRunner(options: options, services: services, observer: download)

@@ -54,13 +54,13 @@ extension TransferStateMachine {
             return condemn(isKnown ? others.first { mirrors[$0].sample != .same } ?? index : index)
         }
         if let index = others.first { return condemn(index) }
+        let reason = "the bytes before the seam are not those on the server, though nothing else says it changed"
+        if !terms.restartsChanged { return startOver(because: reason, isChange: true) }
         if tally.restarts > 0 {
             ranges = .broken
             isSingle = true
         }
-        return startOver(
-            because: "the bytes before the seam are not those on the server, though nothing else says it changed",
-            isChange: false)
+        return startOver(because: reason, isChange: false)
     }
 
     /// Bytes that are held are not believed any more; what was compared with them says nothing.

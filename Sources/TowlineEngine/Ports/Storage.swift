@@ -10,6 +10,9 @@ package protocol Storage: AnyObject, Sendable {
     /// exist, a part file that is a link, a FIFO or a directory. A damaged journal is set aside with a notice.
     func survey(_ place: Place) throws(TowlineError) -> Survey
 
+    /// What is under the final name, whatever unfinished is beside it: `.nothing`, `.finished` or `.occupied`. Locks nothing.
+    func survey(named place: Place) throws(TowlineError) -> Survey
+
     /// An unfinished download in `directory` whose journal names `source`, when its name is not known beforehand.
     func find(source: String, inDirectory directory: String) -> Place?
 

@@ -32,6 +32,8 @@ final class CountingStorage: Storage {
 
     func survey(_ place: Place) throws(TowlineError) -> Survey { try real.survey(place) }
 
+    func survey(named place: Place) throws(TowlineError) -> Survey { try real.survey(named: place) }
+
     func find(source: String, inDirectory directory: String) -> Place? {
         real.find(source: source, inDirectory: directory)
     }

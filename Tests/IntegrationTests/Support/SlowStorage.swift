@@ -49,6 +49,8 @@ final class SlowStorage: Storage {
         return .unfinished(slow(part))
     }
 
+    func survey(named place: Place) throws(TowlineError) -> Survey { try real.survey(named: place) }
+
     func find(source: String, inDirectory directory: String) -> Place? {
         real.find(source: source, inDirectory: directory)
     }

@@ -125,6 +125,16 @@ struct TransferChangeTests {
         #expect(script.prepares.count == 1)
     }
 
+    /// Whether the file or the server is at fault, what is held would be given up.
+    @Test("is refused, too, where the bytes before the seam alone show it", arguments: [true, false])
+    func refusesBySeam(_ mayRestart: Bool) throws {
+        var script = try interrupted { $0.restartsChanged = mayRestart }
+        script.answer(206, [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\"")])
+        script.end(.overlapDiffers)
+        #expect(script.failure?.code == (mayRestart ? nil : .changedOnServer))
+        #expect(script.notices(.restarted).count == (mayRestart ? 1 : 0))
+    }
+
     @Test(
         "is noticed in every 206, also one that answers If-Range",
         arguments: [
