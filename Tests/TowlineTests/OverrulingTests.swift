@@ -53,8 +53,11 @@ import TowlineRegistry
         await registry.holdBack(.paused)
         try await center.pause(id)
         await registry.somethingWasRead()
-        try await center.resume(id)
+        // Nothing overtakes what is being written: the word waits for it.
+        async let resumed: Void = center.resume(id)
+        try await Task.sleep(for: .milliseconds(50))
         await registry.letGo()
+        try await resumed
         while try await center.snapshot(id).state != .finished { try await Task.sleep(for: .milliseconds(20)) }
         await center.close()
         await site.server.stop()

@@ -28,11 +28,29 @@ extension DownloadCenter {
     /// - Throws: what the registry says; the end is kept, and tried again.
     func writeEnd(of id: DownloadID) async throws(TowlineError) {
         guard let end = unwritten[id] else { return }
+        // Written twice, the second time could come after what was written since.
+        let writing =
+            endWrites[id]
+            ?? Task {
+                do throws(TowlineError) {
+                    return .success(try await writeDown(end))
+                } catch {
+                    endWrites[id] = nil
+                    return .failure(error)
+                }
+            }
+        endWrites[id] = writing
+        try await writing.value.get()
+    }
+
+    private func writeDown(_ end: DownloadEnd) async throws(TowlineError) {
+        let id = end.download.id
         // Before it is finished, so that a kill in between leaves a name too many and never a follow-up undone.
         if end.change.state?.reasonCode == FollowUpState.running(0).code {
             try await registry.setValue("", for: "follow/\(id)")
         }
         try await registry.apply([end.change])
+        endWrites[id] = nil
         guard unwritten.removeValue(forKey: id) != nil else { return }
         await settle(end)
     }

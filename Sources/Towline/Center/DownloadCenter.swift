@@ -21,6 +21,8 @@ actor DownloadCenter {
     let followUpGate = FollowUpGate()
     /// Ends that could not be written down yet; their downloads stay in `live`.
     var unwritten: [DownloadID: DownloadEnd] = [:]
+    /// Of these ends the one that is being written.
+    var endWrites: [DownloadID: Task<Result<Void, TowlineError>, Never>] = [:]
     /// Tries again to write them.
     var writing: Task<Void, Never>?
     /// Whose requests are being changed, and who waits to change them too.
