@@ -84,7 +84,7 @@ extension FileStorage {
             try scene.folder.remove(scene.names.nextPart)
             let status = try part.status()
             let final = try scene.folder.status(of: scene.names.final)
-            let isSmall = status.size < 1 << 20 && (FinishedMark.isUnfinished(part) || !FinishedMark.isKept(by: part))
+            let isSmall = status.size < 1 << 20 && FinishedMark.mayBeUnfinished(part)
             if final?.identity == status.identity || isSmall || !DataMap.hasData(part, upTo: status.size) {
                 // A second name of the finished file, or nothing worth keeping. What does not say that it is ours is a user's.
                 try scene.folder.remove(scene.names.part)
@@ -120,31 +120,24 @@ extension FileStorage {
             source: PublishedSource { mark.isOf($0) })
     }
 
-    package func isFinished(_ place: Place, source: String) -> Bool {
-        guard let (folder, names) = try? enter(place),
-            let file = try? folder.open(names.final, readOnly: true),
-            let mark = FinishedMark(of: file, boot: folder.boot(boot))
-        else { return false }
-        return mark.isOf(source)
-    }
-
-    package func adopt(
-        _ place: Place, source: String, checksums: [Checksum]
-    ) async throws(TowlineError) -> PublishedFile? {
+    package func prove(
+        _ place: Place, source: String, checksum: Checksum
+    ) async throws(TowlineError) -> FileProof {
         let (folder, names) = try enter(place)
-        guard let file = try folder.open(names.final, readOnly: true) else { return nil }
+        guard let file = try folder.open(names.final, readOnly: true) else { return .refuted(nil) }
         let found = try file.status()
         return try await WorkThread.run { flag throws(TowlineError) in
             do throws(TowlineError) {
-                let wrong = try FileHasher.mismatches(checksums, in: file, length: found.size, unless: flag)
-                guard wrong.isEmpty else { return nil }
+                let wrong = try FileHasher.mismatches([checksum], in: file, length: found.size, unless: flag)
+                if let mismatch = wrong.first { return .refuted(mismatch) }
             } catch {
                 // It is being cut: no fault of the disk's.
-                if error.code != .cancelled, try !file.status().isUnchanged(since: found) { return nil }
+                if error.code != .cancelled, try !file.status().isUnchanged(since: found) { return .refuted(nil) }
                 throw error
             }
             try flag.check(file.path)
-            return try self.adopt(file, found, in: folder, named: names.final, source: source)
+            let adopted = try self.adopt(file, found, in: folder, named: names.final, source: source)
+            return adopted.map { .proven($0) } ?? .refuted(nil)
         }
     }
 
@@ -157,8 +150,7 @@ extension FileStorage {
         guard try file.status().isUnchanged(since: found), try folder.names(file, name) else { return nil }
         // Where it came from is left as it was, if that is known.
         let mark =
-            FinishedMark(of: file, boot: folder.boot(boot))
-            ?? FinishedMark(adopted: found, source: source)
+            FinishedMark(of: file, boot: folder.boot(boot)) ?? FinishedMark(adopted: found, source: source)
         (mark.lasting ?? mark).store(in: file)
         try file.synchronizeAll()
         try synchronize(folder, naming: name)

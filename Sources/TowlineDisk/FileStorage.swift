@@ -2,7 +2,6 @@ import Glibc
 import Synchronization
 package import TowlineCore
 package import TowlineEngine
-internal import TowlineThreads
 
 /// The storage that is a directory: `NAME.tow` and `NAME.tow-journal` beside `NAME`.
 package final class FileStorage: Storage {
@@ -39,17 +38,6 @@ package final class FileStorage: Storage {
         self.syscall = syscall
         self.boot = boot ?? BootIdentity.current(syscall)
         queue = SyncQueue(syscall: syscall, callersMayWait: forOneRun)
-    }
-
-    package func mismatches(
-        _ checksums: [Checksum], at place: Place
-    ) async throws(TowlineError) -> [ChecksumMismatch] {
-        guard let file = try folder(place.directory).open(place.name, readOnly: true) else {
-            return checksums.map { ChecksumMismatch(expected: $0, found: nil) }
-        }
-        return try await WorkThread.run { flag throws(TowlineError) in
-            try FileHasher.mismatches(checksums, in: file, length: try file.status().size, unless: flag)
-        }
     }
 
     package func find(source: String, inDirectory directory: String) -> Place? {

@@ -46,11 +46,7 @@ struct FinishedMark: Equatable, Sendable {
     /// before the machine's last start.
     init?(of file: Descriptor, boot: @autoclosure () -> BootIdentity) {
         var bytes = [UInt8](repeating: 0, count: 56)
-        let count = bytes.withUnsafeMutableBytes { buffer -> Int in
-            guard let number = try? file.acquire() else { return -1 }
-            defer { file.release() }
-            return file.syscall.getAttribute(number, FinishedMark.name, buffer)
-        }
+        let count = FinishedMark.read(file, into: &bytes)
         let version = bytes.load(UInt64.self, at: 0)
         switch (count, version) {
         case (40, FinishedMark.version), (40, FinishedMark.adoptedVersion): break
@@ -68,35 +64,38 @@ struct FinishedMark: Equatable, Sendable {
         guard length == status.size, modified == status.modifiedSeconds else { return nil }
     }
 
-    /// What a part file without a journal carries until it is finished: by that it is known as ours to remove. 8 bytes, a version.
-    static func putUnfinished(on file: Descriptor) {
-        guard let number = try? file.acquire() else { return }
+    /// The attribute's length; `nil`: the file is closed. Less than 0: `-errno`.
+    private static func read(_ file: Descriptor, into bytes: inout [UInt8]) -> Int? {
+        guard let number = try? file.acquire() else { return nil }
         defer { file.release() }
-        withUnsafeBytes(of: unfinishedVersion.littleEndian) { _ = file.syscall.setAttribute(number, name, $0) }
+        return bytes.withUnsafeMutableBytes { file.syscall.getAttribute(number, name, $0) }
     }
 
-    /// Whether a part file without a journal is ours. Where no attributes are kept, nobody can tell.
-    static func isUnfinished(_ file: Descriptor) -> Bool {
+    private static func write(_ bytes: [UInt8], to file: Descriptor) {
+        guard let number = try? file.acquire() else { return }
+        defer { file.release() }
+        _ = bytes.withUnsafeBytes { file.syscall.setAttribute(number, name, $0) }
+    }
+
+    /// What a part file without a journal carries until it is finished: by that it is known as ours to remove. 8 bytes, a version.
+    static func putUnfinished(on file: Descriptor) {
+        var bytes: [UInt8] = []
+        bytes.append(number: unfinishedVersion)
+        write(bytes, to: file)
+    }
+
+    /// Whether a part file without a journal may be ours: it says so, or has its finished mark and not yet its name. Where no
+    /// attributes are kept (fgetxattr(2), ENOTSUP), nobody can tell.
+    static func mayBeUnfinished(_ file: Descriptor) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 56)
-        let count = bytes.withUnsafeMutableBytes { buffer -> Int in
-            guard let number = try? file.acquire() else { return -1 }
-            defer { file.release() }
-            return file.syscall.getAttribute(number, name, buffer)
-        }
-        // It may have its finished mark, and not yet its name.
-        return count >= 8
+        guard let count = read(file, into: &bytes) else { return false }
+        return count >= 8 || count == -Int(ENOTSUP)
     }
 
     /// Whether the file system keeps attributes (fgetxattr(2), ENOTSUP).
     static func isKept(by file: Descriptor) -> Bool {
-        var byte: UInt8 = 0
-        return withUnsafeMutableBytes(of: &byte) { buffer in
-            guard let number = try? file.acquire() else { return true }
-            defer { file.release() }
-            let count = file.syscall.getAttribute(
-                number, FinishedMark.name, UnsafeMutableRawBufferPointer(rebasing: buffer[..<0]))
-            return count != -Int(ENOTSUP)
-        }
+        var nothing: [UInt8] = []
+        return read(file, into: &nothing) != -Int(ENOTSUP)
     }
 
     /// What takes its place once the file is synced; `nil`: it counts for ever already.
@@ -137,9 +136,7 @@ struct FinishedMark: Equatable, Sendable {
             bytes.append(number: boot.high)
             bytes.append(number: boot.low)
         }
-        guard let number = try? file.acquire() else { return }
-        defer { file.release() }
-        _ = bytes.withUnsafeBytes { file.syscall.setAttribute(number, FinishedMark.name, $0) }
+        FinishedMark.write(bytes, to: file)
     }
 
     private static func digest(_ source: String) -> [UInt8] {

@@ -47,8 +47,8 @@ package struct DownloadOptions: Sendable {
     package var durable = true
     /// Go on with length and overlap alone where the server gives no validator.
     package var unsafeResume = false
-    /// What is unfinished under its name is this download, whatever its URL was then: the link was renewed.
-    package var isRenewed = false
+    /// What is unfinished under its name is this download, whatever its URL was then: a link may have been renewed.
+    package var ownsPart = false
     /// One connection, first byte to last.
     package var sequential = false
     /// Start over when the file changed on the server; otherwise fail with `changedOnServer`.

@@ -100,7 +100,7 @@ extension TransferRun {
             return
         }
         guard !refuted.contains(place) else { return try decideOccupied(place, length: file.length, offered: plan) }
-        proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, finished: file)
+        proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, isKnown: true)
     }
 
     /// Whether a finished file that came from this URL, as far as that can be told without its secrets, is what the
@@ -137,34 +137,29 @@ extension TransferRun {
             lacksRanges: journal.record.lacksRanges)
     }
 
-    /// Whether an unfinished download may be this one. What a tag says counts for one URL alone (RFC 9110 §8.8.3): a server may
-    /// have moved, but another path is another file unless the user says something of it, or its checksum will tell.
     private func isOurs(_ part: OpenPart) -> Bool {
-        guard let other = part.journal?.record.source, other != source else { return true }
-        if options.checksum != nil || options.unsafeResume || options.isRenewed { return true }
-        return (try? HTTPURL(parsing: other))?.path == options.url.path
+        guard let other = part.journal?.record.source else { return true }
+        let isVouchedFor = options.checksum != nil || options.unsafeResume || options.ownsPart
+        return ContinuationPolicy.isSame(other, as: options.url, isVouchedFor: isVouchedFor)
     }
 
-    /// Whether an unfinished download is let go of because of what else is there, which is said before its bytes come.
+    /// Whether an unfinished download is let go of, because it is another's or because of what else is there. That is said
+    /// before its bytes come.
     private func leaves(_ part: OpenPart, at place: Place, _ plan: PreparePlan?) throws(TowlineError) -> Bool {
         do throws(TowlineError) {
-            guard isOurs(part) || options.existing == .overwrite else {
-                throw TowlineError(
-                    .destinationExists,
-                    "\(place.name).tow is an unfinished download of another URL, \(part.journal?.record.source ?? ""):"
-                        + " remove it, or choose another name; with a checksum or --unsafe-resume this goes on with it")
+            if !isOurs(part) {
+                guard options.existing == .overwrite else { throw Self.anothers(part, at: place) }
+                // The first answer replaces it.
+                if plan == nil { part.sink.close() }
+                return plan == nil
             }
-            guard options.existing == .fail || options.existing == .skip else {
-                guard !isOurs(part), plan == nil else { return false }
-                // It is replaced with the first answer.
-                part.sink.close()
-                return true
-            }
+            guard options.existing == .fail || options.existing == .skip else { return false }
             switch try services.storage.survey(named: place) {
             case .nothing, .unfinished: return false
             case .finished(let file, let origin):
-                let isIt = plan.map { isThis(file, $0.representation) } ?? !options.url.isAmbiguousWithoutSecrets
-                if origin == source, isIt {
+                // Where it may be another's, the first answer tells.
+                if plan == nil, origin == source, options.url.isAmbiguousWithoutSecrets { return false }
+                if origin == source, plan.map({ isThis(file, $0.representation) }) ?? true {
                     try settle(file, at: place, plan)
                 } else {
                     try decideOccupied(place, length: file.length, offered: plan)
@@ -178,6 +173,13 @@ extension TransferRun {
         part.sink.close()
         tell(.info, .disk, "\(place.name).tow beside it is an unfinished download of that name, and stays")
         return true
+    }
+
+    private static func anothers(_ part: OpenPart, at place: Place) -> TowlineError {
+        TowlineError(
+            .destinationExists,
+            "\(place.name).tow is an unfinished download of another URL, \(part.journal?.record.source ?? ""); a checksum"
+                + " or --unsafe-resume goes on with it: else choose another name, or ask to overwrite")
     }
 
     private func occupy(_ place: Place, _ part: OpenPart) {
@@ -196,7 +198,7 @@ extension TransferRun {
     private func decideOccupied(_ place: Place, length: Int64?, offered plan: PreparePlan?) throws(TowlineError) {
         let checksum = refuted.contains(place) ? nil : options.checksum
         let proof = length.flatMap { length in
-            checksum.map { Proof(place: place, checksum: $0, length: length, plan: plan, finished: nil) }
+            checksum.map { Proof(place: place, checksum: $0, length: length, plan: plan, isKnown: false) }
         }
         switch options.existing {
         case .skip: early = .skipped(path: place.path)
@@ -224,13 +226,13 @@ extension TransferRun {
         guard plan != nil || !options.url.isAmbiguousWithoutSecrets else { return nil }
         for number in 1..<1000 {
             let other = Place(directory: place.directory, name: SafeFileName.numbered(place.name, number))
-            if services.storage.seemsVacant(other) { return nil }
-            guard !refuted.contains(other), services.places.user(of: other) == nil,
-                services.storage.isFinished(other, source: source),
-                case .finished(let file, _) = try look(at: other),
-                plan.map({ isThis(file, $0.representation) }) ?? true
-            else { continue }
-            return (file, other)
+            switch try services.storage.survey(named: other) {
+            case .nothing: return nil
+            case .finished(let file, let origin):
+                let isIt = origin == source && plan.map { isThis(file, $0.representation) } ?? true
+                if isIt, !refuted.contains(other) { return (file, other) }
+            case .occupied, .unfinished: break
+            }
         }
         return nil
     }

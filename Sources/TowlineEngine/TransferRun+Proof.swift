@@ -9,26 +9,20 @@ extension TransferRun {
         let length: Int64
         /// What was to be created when the file was found; `nil`: no server has been asked yet.
         let plan: PreparePlan?
-        /// It is known to be this download; `nil`: it may be anything.
-        let finished: PublishedFile?
+        /// It is known to be this download; else it may be anything.
+        let isKnown: Bool
 
-        init(place: Place, checksum: Checksum, length: Int64, plan: PreparePlan?, finished: PublishedFile?) {
+        init(place: Place, checksum: Checksum, length: Int64, plan: PreparePlan?, isKnown: Bool) {
             self.place = place
             self.checksum = checksum
             self.length = length
             self.plan = plan
-            self.finished = finished
+            self.isKnown = isKnown
         }
     }
 
     /// Reading fewer bytes is not worth a word.
     private static let long: Int64 = 64 << 20
-
-    /// What reading has shown.
-    private enum Reading: Sendable {
-        case proven(PublishedFile)
-        case refuted(ChecksumMismatch?)
-    }
 
     /// Reads what `begin` or the answer that waits has met, and goes on from there.
     nonisolated(nonsending) func prove() async {
@@ -67,27 +61,21 @@ extension TransferRun {
         // Whatever it is: there is another name for the download.
         case _ where options.existing == .rename: refuted.append(proof.place)
         case .failure(let error): throw error
-        case .success(.refuted(let mismatch?)):
+        case .success(.refuted(nil)): throw Self.occupied(proof.place, "changed while it was read")
+        case .success(.refuted(let mismatch?)) where proof.isKnown:
             throw TowlineError(
                 .checksumMismatch,
                 "\(proof.place.path) is there already and does not match the checksum: \(mismatch);"
                     + " --if-exists overwrite fetches it again")
-        case .success(.refuted(nil)):
-            throw Self.occupied(proof.place, "does not have the \(name) that was given")
+        case .success(.refuted): throw Self.occupied(proof.place, "does not have the \(name) that was given")
         }
     }
 
-    private nonisolated(nonsending) func read(_ proof: Proof) async -> Result<Reading, TowlineError> {
+    private nonisolated(nonsending) func read(_ proof: Proof) async -> Result<FileProof, TowlineError> {
         let (storage, source) = (services.storage, source)
-        let (place, checksums) = (proof.place, [proof.checksum])
-        let reading = Task { () async -> Result<Reading, TowlineError> in
+        let reading = Task { () async -> Result<FileProof, TowlineError> in
             do throws(TowlineError) {
-                if let finished = proof.finished {
-                    let mismatch = try await storage.mismatches(checksums, at: place).first
-                    return .success(mismatch.map { .refuted($0) } ?? .proven(finished))
-                }
-                let file = try await storage.adopt(place, source: source, checksums: checksums)
-                return .success(file.map { .proven($0) } ?? .refuted(nil))
+                return .success(try await storage.prove(proof.place, source: source, checksum: proof.checksum))
             } catch {
                 return .failure(error)
             }

@@ -59,6 +59,7 @@ import TowlineRegistry
         await registry.letGo()
         try await resumed
         while try await center.snapshot(id).state != .finished { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(await registry.written.count { $0 == .paused } == 1)
         await center.close()
         await site.server.stop()
     }

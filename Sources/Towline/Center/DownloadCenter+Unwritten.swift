@@ -32,27 +32,28 @@ extension DownloadCenter {
         let writing =
             endWrites[id]
             ?? Task {
-                do throws(TowlineError) {
-                    return .success(try await writeDown(end))
-                } catch {
-                    endWrites[id] = nil
-                    return .failure(error)
-                }
+                let result = await put(end)
+                // What settling does may end, and be written, too.
+                endWrites[id] = nil
+                guard case .success = result else { return result }
+                unwritten[id] = nil
+                await settle(end)
+                return result
             }
         endWrites[id] = writing
         try await writing.value.get()
     }
 
-    private func writeDown(_ end: DownloadEnd) async throws(TowlineError) {
-        let id = end.download.id
-        // Before it is finished, so that a kill in between leaves a name too many and never a follow-up undone.
-        if end.change.state?.reasonCode == FollowUpState.running(0).code {
-            try await registry.setValue("", for: "follow/\(id)")
+    private func put(_ end: DownloadEnd) async -> Result<Void, TowlineError> {
+        do throws(TowlineError) {
+            // Before it is finished, so that a kill in between leaves a name too many and never a follow-up undone.
+            if end.change.state?.reasonCode == FollowUpState.running(0).code {
+                try await registry.setValue("", for: "follow/\(end.download.id)")
+            }
+            return .success(try await registry.apply([end.change]))
+        } catch {
+            return .failure(error)
         }
-        try await registry.apply([end.change])
-        endWrites[id] = nil
-        guard unwritten.removeValue(forKey: id) != nil else { return }
-        await settle(end)
     }
 
     /// Tries again until the list is as it should be.

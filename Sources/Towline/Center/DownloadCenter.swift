@@ -215,7 +215,7 @@ actor DownloadCenter {
             let record = download.record
             let holds = files.holds(record)
             var options = try download.request.options(known: holds ? record.name : nil)
-            options.isRenewed = holds
+            options.ownsPart = holds
             if let renewal = try renewalTime(download) { endBefore(renewal, download) }
             options.restartsChanged = true
             let runner = TransferRunner(options: options, services: services, observer: download)

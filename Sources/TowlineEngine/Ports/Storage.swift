@@ -16,9 +16,6 @@ package protocol Storage: AnyObject, Sendable {
     /// An unfinished download in `directory` whose journal names `source`, when its name is not known beforehand.
     func find(source: String, inDirectory directory: String) -> Place?
 
-    /// Whether the file under the final name is a finished download of `source`. Only reads: `survey` then takes it for one.
-    func isFinished(_ place: Place, source: String) -> Bool
-
     /// Whether nothing is at a place, neither a file nor anything unfinished of one, as far as the last reading of the
     /// directory tells and what this storage has published since: `create` finds what came meanwhile. Cheaper than `survey` after `find` in the same directory.
     func seemsVacant(_ place: Place) -> Bool
@@ -44,14 +41,12 @@ package protocol Storage: AnyObject, Sendable {
     func replace(_ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError)
         -> OpenPart
 
-    /// The checksums that the file under the final name does not have. Throws `cancelled` if the task is.
-    func mismatches(_ checksums: [Checksum], at place: Place) async throws(TowlineError) -> [ChecksumMismatch]
-
-    /// Takes the file under the final name for a finished download of `source` if it has all `checksums`: it is durable then,
-    /// and known again wherever its attributes can be written. Throws `cancelled` if the task is.
+    /// Reads the file under the final name. If it has the checksum it is taken for a finished download of `source`: it is
+    /// durable then, and known again wherever its attributes can be written. Whose download it was, if it was one, stays known.
     ///
-    /// - Returns: `nil` if it is something else. Nothing has changed then.
-    func adopt(_ place: Place, source: String, checksums: [Checksum]) async throws(TowlineError) -> PublishedFile?
+    /// - Returns: that it is something else, and nothing has changed then.
+    /// - Throws: `cancelled` if the task is; why it cannot be read, or made durable.
+    func prove(_ place: Place, source: String, checksum: Checksum) async throws(TowlineError) -> FileProof
 
     /// A sink that is this process's standard output: bytes go out in order, once, hashed on the way.
     func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart
@@ -112,6 +107,14 @@ package enum Survey: Sendable {
     case finished(PublishedFile, source: PublishedSource)
     /// Something else is under the name; a file of that length, if it is one.
     case occupied(length: Int64?)
+}
+
+/// What the bytes of a file say.
+package enum FileProof: Sendable {
+    /// It has the checksum.
+    case proven(PublishedFile)
+    /// It has another; `nil`: it is gone, or changed while it was read.
+    case refuted(ChecksumMismatch?)
 }
 
 /// Where a finished file came from. Only a comparison can be asked for: the file keeps a digest, not the URL.

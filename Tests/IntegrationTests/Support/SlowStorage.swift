@@ -4,8 +4,7 @@ import TowlineDisk
 import TowlineEngine
 
 /// The real disk, whose checkpoints take as long as those of a bad one.
-final class SlowStorage: Storage {
-    private let real = FileStorage()
+final class SlowStorage: StorageRelay, @unchecked Sendable {
     private let delay: Duration
     private let count = Atomic<Int>(0)
 
@@ -43,47 +42,19 @@ final class SlowStorage: Storage {
             isDoubtful: part.isDoubtful, notices: part.notices)
     }
 
-    func survey(_ place: Place) throws(TowlineError) -> Survey {
+    override func survey(_ place: Place) throws(TowlineError) -> Survey {
         let survey = try real.survey(place)
         guard case .unfinished(let part) = survey else { return survey }
         return .unfinished(slow(part))
     }
 
-    func survey(named place: Place) throws(TowlineError) -> Survey { try real.survey(named: place) }
-
-    func find(source: String, inDirectory directory: String) -> Place? {
-        real.find(source: source, inDirectory: directory)
-    }
-
-    func seemsVacant(_ place: Place) -> Bool { real.seemsVacant(place) }
-
-    func checkReplaceable(_ place: Place) throws(TowlineError) { try real.checkReplaceable(place) }
-
-    func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart {
+    override func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart {
         slow(try real.create(place, record: record, terms: terms))
     }
 
-    func replace(
+    override func replace(
         _ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms
     ) throws(TowlineError) -> OpenPart {
         slow(try real.replace(old, place: place, record: record, terms: terms))
     }
-
-    func mismatches(_ checksums: [Checksum], at place: Place) async throws(TowlineError) -> [ChecksumMismatch] {
-        try await real.mismatches(checksums, at: place)
-    }
-
-    func adopt(
-        _ place: Place, source: String, checksums: [Checksum]
-    ) async throws(TowlineError) -> PublishedFile? {
-        try await real.adopt(place, source: source, checksums: checksums)
-    }
-
-    func isFinished(_ place: Place, source: String) -> Bool { real.isFinished(place, source: source) }
-
-    func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {
-        real.standardOutput(digesting: algorithms)
-    }
-
-    func hasher(for checksum: Checksum) -> any ContentHasher { real.hasher(for: checksum) }
 }

@@ -13,6 +13,9 @@ actor LateRegistry: Registry {
     /// How often a change was refused.
     private(set) var refusals = 0
 
+    /// The states that were written, in their order.
+    private(set) var written: [RegisteredState] = []
+
     init(_ base: any Registry) { self.base = base }
 
     /// From now on, or from now on no more, nothing but additions can be written.
@@ -89,6 +92,7 @@ actor LateRegistry: Registry {
             }
         }
         try checkSpace()
+        written += changes.compactMap { $0.state?.state }
         try await base.apply(changes)
     }
 

@@ -1,0 +1,42 @@
+import TowlineCore
+import TowlineDisk
+import TowlineEngine
+
+/// The real disk, for those that change what some of it does.
+class StorageRelay: Storage, @unchecked Sendable {
+    let real = FileStorage()
+
+    func survey(_ place: Place) throws(TowlineError) -> Survey { try real.survey(place) }
+
+    func survey(named place: Place) throws(TowlineError) -> Survey { try real.survey(named: place) }
+
+    func find(source: String, inDirectory directory: String) -> Place? {
+        real.find(source: source, inDirectory: directory)
+    }
+
+    func seemsVacant(_ place: Place) -> Bool { real.seemsVacant(place) }
+
+    func checkReplaceable(_ place: Place) throws(TowlineError) { try real.checkReplaceable(place) }
+
+    func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart {
+        try real.create(place, record: record, terms: terms)
+    }
+
+    func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> PublishedFile? { nil }
+
+    func replace(
+        _ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms
+    ) throws(TowlineError) -> OpenPart {
+        try real.replace(old, place: place, record: record, terms: terms)
+    }
+
+    func prove(_ place: Place, source: String, checksum: Checksum) async throws(TowlineError) -> FileProof {
+        try await real.prove(place, source: source, checksum: checksum)
+    }
+
+    func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {
+        real.standardOutput(digesting: algorithms)
+    }
+
+    func hasher(for checksum: Checksum) -> any ContentHasher { real.hasher(for: checksum) }
+}
