@@ -80,17 +80,19 @@ final class Attempt {
     var deadlineIndex: Int?
 
     private var collector = HeadCollector()
+    private let cache: FieldCache
     private let deadlineDidChange: (Attempt) -> Void
 
     init(
         id: AttemptID, receiver: any AttemptReceiver, pool: ConnectionPool, handle: EasyHandle, headTimeout: Duration,
-        deadlineDidChange: @escaping (Attempt) -> Void
+        cache: FieldCache, deadlineDidChange: @escaping (Attempt) -> Void
     ) {
         self.id = id
         self.receiver = receiver
         self.pool = pool
         self.handle = handle
         self.headTimeout = headTimeout
+        self.cache = cache
         self.deadlineDidChange = deadlineDidChange
     }
 
@@ -141,8 +143,8 @@ final class Attempt {
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
         pieces += 1
-        pool.mayHold(self)
-        switch collector.take(line) {
+        if readsAhead { pool.mayHold(self) }
+        switch collector.take(line, cache) {
         case .more:
             return line.count
         case .refused(let failure):

@@ -20,6 +20,7 @@ final class AttemptLoop {
     private var lastTag: UInt32 = 0
     /// The fields of the last request: small files of one host send the same ones.
     private var lastFields: FieldList?
+    private let cache = FieldCache()
     private var deadlines = DeadlineQueue()
 
     /// A pool in which nothing runs is closed with its connections after this time, or sooner if there are many.
@@ -107,6 +108,7 @@ final class AttemptLoop {
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, "out of memory") }
             let attempt = Attempt(
                 id: request.id, receiver: receiver, pool: pool, handle: handle, headTimeout: options.headTimeout,
+                cache: cache,
                 deadlineDidChange: { [unowned self] attempt in
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
                 })

@@ -194,7 +194,7 @@ final class ConnectionPool {
 
     /// Some bytes are about to be handed to an attempt.
     func feeds(_ attempt: Attempt) {
-        mayHold(attempt)
+        if attempt.readsAhead { mayHold(attempt) }
         guard fed !== attempt else { return }
         rest()
         fed = attempt

@@ -47,18 +47,30 @@ struct HeadCollector {
         fields = HTTPFields()
     }
 
-    /// Takes the next line, its end of line included.
-    mutating func take(_ raw: UnsafeRawBufferPointer) -> Step {
+    /// Takes the next line, its end of line included. `cache` has those of earlier heads.
+    mutating func take(_ raw: UnsafeRawBufferPointer, _ cache: FieldCache? = nil) -> Step {
         byteCount += raw.count
         guard byteCount <= Self.maximumBytes else { return Self.tooLarge("head over 64 KiB") }
+        let index = fields.lines.count
+        if state == .fields, let cache, let field = cache.field(raw, at: index) {
+            fields.append(field)
+            return countField()
+        }
+        let step = parse(raw)
+        // A folded line adds none, and is none.
+        if state == .fields, let cache, fields.lines.count > index { cache.keep(fields.lines[index], of: raw, at: index) }
+        return step
+    }
+
+    private mutating func parse(_ raw: UnsafeRawBufferPointer) -> Step {
         var count = raw.count
         if count > 0, raw[count - 1] == 0x0A { count -= 1 }
         if count > 0, raw[count - 1] == 0x0D { count -= 1 }
         let line = UnsafeRawBufferPointer(rebasing: raw[..<count])
         // To the end in any case: many bytes at once are faster than few one by one.
-        var isBroken = false
-        for byte in line { isBroken = isBroken || byte == 0 || byte == 0x0D || byte == 0x0A }
-        guard !isBroken else {
+        var broken: UInt8 = 0
+        for byte in line { broken |= (byte == 0 ? 1 : 0) | (byte == 0x0D ? 1 : 0) | (byte == 0x0A ? 1 : 0) }
+        guard broken == 0 else {
             return Self.malformed("CR or NUL inside a header line")
         }
         switch state {

@@ -38,6 +38,9 @@ enum RequestFields {
         }
     }
 
+    /// Whether libcurl sends the very same by itself, with less to do.
+    private static func isUsualAccept(_ line: HTTPFields.Field) -> Bool { line.name == "Accept" && line.value == "*/*" }
+
     /// The fields as libcurl's list, which the caller frees with `curl_slist_free_all`; `nil` if memory ran out.
     ///
     /// libcurl adds `Accept: */*` unless told otherwise; a name followed by a colon alone takes its own field away, a
@@ -48,7 +51,9 @@ enum RequestFields {
         // One for all of them: libcurl makes copies.
         var text: [UInt8] = []
         text.reserveCapacity(128)
-        for line in fields.lines {
+        // Something must be in the list.
+        let hasOthers = fields.lines.contains { !isUsualAccept($0) }
+        for line in fields.lines where !(hasOthers && isUsualAccept(line)) {
             text.removeAll(keepingCapacity: true)
             text.append(contentsOf: line.name.utf8)
             text.append(0x3A)

@@ -18,6 +18,8 @@ package final class HostBoard: Sendable {
         /// Transfers that may have connections of their own.
         var transfers = 0
         var sharing = SharingPolicy()
+        /// Small files in a row that it gave without a checksum.
+        var digestless = 0
 
         /// Whether it says nothing.
         func isEmpty(unlessSharing keepsSharing: Bool) -> Bool {
@@ -137,7 +139,7 @@ package final class HostBoard: Sendable {
         let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
         return Standing(
             notBefore: entry.notBefore, ceiling: ceiling, usual: entry.usual, connections: entry.connections,
-            sharing: entry.sharing.sharing)
+            sharing: entry.sharing.sharing, givesDigests: entry.digestless < SmallFilePolicy.silence)
     }
 
     /// What decides at a host.
@@ -148,11 +150,20 @@ package final class HostBoard: Sendable {
         var usual: Int?
         var connections = 0
         var sharing = ConnectionSharing.none
+        /// Whether it may do as it is asked where it is asked for checksums.
+        var givesDigests = true
     }
 
     /// How an answer over HTTP/2 looked, and what it took to begin.
     func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin, after latency: Duration = .zero) {
         entries.withLock { $0.change(origin, adding: Entry()) { $0.sharing.answered(answer, after: latency) } }
+    }
+
+    /// A small file came, with a checksum or without.
+    func answered(withDigest hasDigest: Bool, from origin: HTTPURL.Origin) {
+        entries.withLock { entries in
+            entries.change(origin) { $0.digestless = hasDigest ? 0 : min($0.digestless + 1, SmallFilePolicy.silence) }
+        }
     }
 
     /// How long it still wants to be left alone; `nil` if it does not.

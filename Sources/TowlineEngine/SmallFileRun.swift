@@ -96,7 +96,8 @@ struct SmallFileRun {
             mayShare
             ? host.sharing.limited(ceiling: host.ceiling, connections: host.connections) : ConnectionSharing.none
         guard sharing != .none || services.board.admit(origin, limit: services.transferLimit) else { return nil }
-        let plan = SmallFilePolicy.plan(terms, id: TransferRun.firstID(), sharing: sharing)
+        let plan = SmallFilePolicy.plan(
+            terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.givesDigests)
         let writer = writer(of: plan)
         let startedAt = MonotonicClock.now
         services.board.began(origin, sharing)
@@ -126,6 +127,9 @@ struct SmallFileRun {
 
     /// What is to be known of an answer of which all is there, for the place where nothing was.
     private func whole(_ verdict: ResponseVerdict, _ request: Request) -> ResponseFacts? {
+        if let hasDigest = SmallFilePolicy.hasDigest(verdict) {
+            services.board.answered(withDigest: hasDigest, from: request.writer.plan.url.origin)
+        }
         guard let facts = SmallFilePolicy.file(in: verdict), request.writer.holdsWhole,
             request.isNamed || facts.fileName == request.place.name
         else { return nil }

@@ -7,11 +7,14 @@ package struct HTTPFields: Hashable, Sendable {
         package let name: String
         /// The value without surrounding white space.
         package let value: String
+        /// Which of sixty-four kinds the name is of: most names differ from another one in it already.
+        fileprivate let kind: UInt8
 
         /// Makes a field line.
         package init(name: String, value: String) {
             self.name = name
             self.value = value
+            kind = HTTPFields.kind(of: name)
         }
     }
 
@@ -29,22 +32,25 @@ package struct HTTPFields: Hashable, Sendable {
     }
 
     /// Adds a line at the end.
-    package mutating func append(name: String, value: String) {
+    package mutating func append(name: String, value: String) { append(Field(name: name, value: value)) }
+
+    /// Adds a line at the end.
+    package mutating func append(_ field: Field) {
         // As many as most heads have.
         if lines.isEmpty { lines.reserveCapacity(12) }
-        lines.append(Field(name: name, value: value))
-        kinds |= Self.kind(of: name)
+        lines.append(field)
+        kinds |= 1 << UInt64(field.kind)
     }
 
-    /// One bit for a name, the same however it is written: of its length and its first letter.
-    private static func kind(of name: String) -> UInt64 {
+    /// A number below 64 for a name, the same however it is written: of its length and its first letter.
+    fileprivate static func kind(of name: String) -> UInt8 {
         let name = name.utf8
         let first = name.first.map(ASCII.lowercased) ?? 0
-        return 1 << UInt64(truncatingIfNeeded: (name.count &* 5 &+ Int(first)) & 63)
+        return UInt8(truncatingIfNeeded: (name.count &* 5 &+ Int(first)) & 63)
     }
 
-    /// Whether there may be a line with that name.
-    private func mayHave(_ name: String) -> Bool { kinds & Self.kind(of: name) != 0 }
+    /// Whether there may be a line whose name is of that kind.
+    private func mayHave(_ kind: UInt8) -> Bool { kinds & (1 << UInt64(kind)) != 0 }
 
     /// Gives the last line, if there is one, another value.
     package mutating func replaceLastValue(by value: String) {
@@ -54,15 +60,19 @@ package struct HTTPFields: Hashable, Sendable {
 
     /// The values of all lines with that name, in order.
     package func values(named name: String) -> [String] {
-        guard mayHave(name) else { return [] }
-        return lines.compactMap { HTTPFields.equalNames($0.name, name) ? $0.value : nil }
+        let kind = Self.kind(of: name)
+        guard mayHave(kind) else { return [] }
+        var values: [String] = []
+        for line in lines where line.kind == kind && HTTPFields.equalNames(line.name, name) { values.append(line.value) }
+        return values
     }
 
     /// The value of the only line with that name; `nil` if there is none, or several that differ.
     package func value(named name: String) -> String? {
-        guard mayHave(name) else { return nil }
+        let kind = Self.kind(of: name)
+        guard mayHave(kind) else { return nil }
         var first: String?
-        for line in lines where HTTPFields.equalNames(line.name, name) {
+        for line in lines where line.kind == kind && HTTPFields.equalNames(line.name, name) {
             guard let known = first else {
                 first = line.value
                 continue
@@ -74,7 +84,8 @@ package struct HTTPFields: Hashable, Sendable {
 
     /// Whether a line with that name is there.
     package func has(_ name: String) -> Bool {
-        mayHave(name) && lines.contains { HTTPFields.equalNames($0.name, name) }
+        let kind = Self.kind(of: name)
+        return mayHave(kind) && lines.contains { $0.kind == kind && HTTPFields.equalNames($0.name, name) }
     }
 
     /// Whether both are sent as the same bytes. `==` does not say it: it takes two spellings of "é" for one text.

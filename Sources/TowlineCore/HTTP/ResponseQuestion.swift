@@ -74,7 +74,7 @@ package struct ResponseQuestion: Hashable, Sendable {
 }
 
 /// What to do with a response.
-package enum ResponseVerdict: Hashable, Sendable {
+package indirect enum ResponseVerdict: Hashable, Sendable {
     /// A 206 whose bytes belong at `range`; the end is open if the server gave no end that can be trusted.
     case partial(ByteRange, ResponseFacts)
     /// A 200: its body is the whole, from offset 0, and joins nothing.

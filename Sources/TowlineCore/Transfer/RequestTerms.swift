@@ -5,14 +5,16 @@ package enum RequestTerms {
     /// - Parameters:
     ///   - confirms: no cache may answer.
     ///   - proof: the strong validator that the bytes must be of.
+    ///   - wantsDigest: the server is asked for a checksum.
     static func fields(
-        _ asked: ResponseQuestion.Asked, own: HTTPFields, confirms: Bool = false, proof: String? = nil
+        _ asked: ResponseQuestion.Asked, own: HTTPFields, confirms: Bool = false, proof: String? = nil,
+        wantsDigest: Bool = true
     ) -> HTTPFields {
         if own.lines.isEmpty, !confirms, proof == nil {
-            if asked == .from(0) { return fromStart }
-            if asked == .range(smallFile) { return ofSmallFile }
+            if asked == .from(0) { return wantsDigest ? fromStart : fromStartAlone }
+            if asked == .range(smallFile) { return wantsDigest ? ofSmallFile : ofSmallFileAlone }
         }
-        var fields = own.lines.isEmpty ? usual : usual(besides: own)
+        var fields = own.lines.isEmpty && wantsDigest ? usual : usual(besides: own, wantsDigest: wantsDigest)
         if confirms { fields.append(name: "Cache-Control", value: "no-cache") }
         switch asked {
         case .whole: break
@@ -26,7 +28,7 @@ package enum RequestTerms {
     }
 
     /// What every request says, unless the user says something else there.
-    private static func usual(besides own: HTTPFields) -> HTTPFields {
+    private static func usual(besides own: HTTPFields, wantsDigest: Bool) -> HTTPFields {
         var fields = HTTPFields()
         func add(_ name: String, _ value: String) {
             if !own.has(name) { fields.append(name: name, value: value) }
@@ -35,19 +37,21 @@ package enum RequestTerms {
         add("Accept", "*/*")
         // Ranges count coded bytes (RFC 9110 §14.1.2): only the identity coding can be joined.
         fields.append(name: "Accept-Encoding", value: "identity")
-        add("Want-Repr-Digest", "sha-256=10, sha-512=3")
+        if wantsDigest { add("Want-Repr-Digest", "sha-256=10, sha-512=3") }
         return fields
     }
 
-    private static let usual = usual(besides: HTTPFields())
+    private static let usual = usual(besides: HTTPFields(), wantsDigest: true)
 
     /// Those of nearly every small file, made once for all.
-    private static let fromStart = with("bytes=0-")
+    private static let fromStart = with("bytes=0-", wantsDigest: true)
+    private static let fromStartAlone = with("bytes=0-", wantsDigest: false)
     /// The same where others share the connection.
-    private static let ofSmallFile = with("bytes=0-\(smallFile.upperBound - 1)")
+    private static let ofSmallFile = with("bytes=0-\(smallFile.upperBound - 1)", wantsDigest: true)
+    private static let ofSmallFileAlone = with("bytes=0-\(smallFile.upperBound - 1)", wantsDigest: false)
 
-    private static func with(_ range: String) -> HTTPFields {
-        var fields = usual
+    private static func with(_ range: String, wantsDigest: Bool) -> HTTPFields {
+        var fields = usual(besides: HTTPFields(), wantsDigest: wantsDigest)
         fields.append(name: "Range", value: range)
         return fields
     }

@@ -12,15 +12,31 @@ package enum SmallFilePolicy {
     }
 
     /// The request with which a `TransferStateMachine` begins that holds nothing and has neither mirrors nor a stream.
-    package static func plan(_ terms: TransferTerms, id: AttemptID, sharing: ConnectionSharing) -> AttemptPlan {
+    ///
+    /// - Parameter wantsDigest: the server is asked for a checksum (RFC 9530 §4). One whose last `silence` answers had none has
+    ///   shown that it does not do as it is asked; over HTTP/1.1 the wish is a quarter of a request.
+    package static func plan(
+        _ terms: TransferTerms, id: AttemptID, sharing: ConnectionSharing, wantsDigest: Bool = true
+    ) -> AttemptPlan {
         var question = ResponseQuestion(
             asked: sharing == .none ? .from(0) : .range(RequestTerms.smallFile), rung: .nothingToJoin, known: nil,
             holdsAllBeforeAsked: true, source: terms.source, nameOfURL: terms.nameOfURL)
         question.sendsUser = terms.hasUser
         return AttemptPlan(
-            id: id, url: terms.source, fields: RequestTerms.fields(question.asked, own: terms.userFields),
+            id: id, url: terms.source, fields: RequestTerms.fields(question.asked, own: terms.userFields, wantsDigest: wantsDigest),
             sendsCredentials: true, question: question, lease: ByteRange(0, .max), overlap: 0, joinsDirectly: false,
             chain: [], isConfirmation: false, isRace: false, sharing: sharing)
+    }
+
+    /// So many answers in a row to whole small files, none with a checksum, and the next ones are not asked for it.
+    package static let silence = 32
+
+    /// Whether an answer has a checksum of what it brings; `nil` for one that brings nothing of the file.
+    package static func hasDigest(_ verdict: ResponseVerdict) -> Bool? {
+        switch verdict {
+        case .partial(_, let facts), .whole(let facts): !facts.wholeDigests.isEmpty || !facts.contentDigests.isEmpty
+        default: nil
+        }
     }
 
     /// What an answer says of a file that is published as soon as all of its bytes are there; `nil` if there is more to decide:
