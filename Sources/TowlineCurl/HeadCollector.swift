@@ -58,7 +58,9 @@ struct HeadCollector {
         }
         let step = parse(raw)
         // A folded line adds none, and is none.
-        if state == .fields, let cache, fields.lines.count > index { cache.keep(fields.lines[index], of: raw, at: index) }
+        if state == .fields, let cache, fields.lines.count > index {
+            cache.keep(fields.lines[index], of: raw, at: index)
+        }
         return step
     }
 

@@ -18,7 +18,7 @@ package final class HostBoard: Sendable {
         /// Transfers that may have connections of their own.
         var transfers = 0
         var sharing = SharingPolicy()
-        /// Small files in a row that it gave without a checksum.
+        /// Files in a row that it gave without a checksum.
         var digestless = 0
 
         /// Whether it says nothing.
@@ -159,8 +159,9 @@ package final class HostBoard: Sendable {
         entries.withLock { $0.change(origin, adding: Entry()) { $0.sharing.answered(answer, after: latency) } }
     }
 
-    /// A small file came, with a checksum or without.
-    func answered(withDigest hasDigest: Bool, from origin: HTTPURL.Origin) {
+    /// What an answer was, with a checksum or without.
+    func answered(_ verdict: ResponseVerdict, from origin: HTTPURL.Origin) {
+        guard let hasDigest = SmallFilePolicy.hasDigest(verdict) else { return }
         entries.withLock { entries in
             entries.change(origin) { $0.digestless = hasDigest ? 0 : min($0.digestless + 1, SmallFilePolicy.silence) }
         }

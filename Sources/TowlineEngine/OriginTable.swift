@@ -14,7 +14,7 @@ struct OriginTable<Value> {
     var count: Int { origins.count }
 
     /// Everything in it.
-    var all: Zip2Sequence<[HTTPURL.Origin], [Value]> { zip(origins, values) }
+    var all: [(origin: HTTPURL.Origin, value: Value)] { Array(zip(origins, values)) }
 
     /// What there is for an origin.
     mutating func value(of origin: HTTPURL.Origin) -> Value? { find(origin).map { values[$0] } }

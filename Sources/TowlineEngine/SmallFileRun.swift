@@ -37,6 +37,7 @@ struct SmallFileRun {
         if events.count == 1, case .attempt(.delivered(let id, let verdict)) = events[0], id == request.writer.plan.id,
             let facts = whole(verdict, request)
         {
+            services.board.answered(verdict, from: request.writer.plan.url.origin)
             admission = nil
             do throws(TowlineError) {
                 if let completed = try await publish(facts, request) {
@@ -127,9 +128,6 @@ struct SmallFileRun {
 
     /// What is to be known of an answer of which all is there, for the place where nothing was.
     private func whole(_ verdict: ResponseVerdict, _ request: Request) -> ResponseFacts? {
-        if let hasDigest = SmallFilePolicy.hasDigest(verdict) {
-            services.board.answered(withDigest: hasDigest, from: request.writer.plan.url.origin)
-        }
         guard let facts = SmallFilePolicy.file(in: verdict), request.writer.holdsWhole,
             request.isNamed || facts.fileName == request.place.name
         else { return nil }

@@ -149,6 +149,7 @@ final class TransferRun {
     private func handle(_ event: Event) {
         switch event {
         case .attempt(.answered(let id, let verdict)):
+            note(verdict, id)
             // One that was given up for its length has said so.
             if let writer = writer(id), writer.isStream, writer.promise == .long, !machine.needsOwnConnection {
                 services.board.answered(.long, from: writer.plan.url.origin)
@@ -218,8 +219,13 @@ final class TransferRun {
         observer.progressed(snapshot)
     }
 
+    private func note(_ verdict: ResponseVerdict, _ id: AttemptID) {
+        if let writer = writer(id) { services.board.answered(verdict, from: writer.plan.url.origin) }
+    }
+
     /// An answer came with all of its body: what it leads to is done before the body's bytes are written.
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
+        note(verdict, id)
         self.delivered = id
         step(.answered(id, verdict))
         if proof == nil { concludeDelivered() }

@@ -326,6 +326,28 @@ struct DownloadTests {
         await server.stop()
     }
 
+    /// A server that gives no checksums of small files is asked for them some tens of times; one that does, each time.
+    @Test(arguments: [false, true]) func checksumsOfSmallFilesAreAskedForWhereTheyAreGiven(_ gives: Bool) async throws {
+        let place = try TestDirectory()
+        try Data(FaultContent(seed: 7).bytes(in: 0..<6000)).write(to: place.file("bytes"))
+        let digits = Array(try place.sha256(of: "bytes"))
+        let bytes = stride(from: 0, to: 64, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) }
+        let fault = Fault.reprDigest("sha-256=:\(Data(bytes).base64EncodedString()):")
+        let behaviour = Behaviour { gives ? fault.make($0) : $0.correct }
+        let names = (0..<200).map { "/\($0).bin" }
+        let server = try await FaultServer.start(
+            Dictionary(uniqueKeysWithValues: names.map { ($0, Resource(length: 6000, seed: 7, behaviour: behaviour)) }))
+        let result = try await CommandRun.run(
+            ["get", "-q", "-j", "4", "-i", "-", "-d", place.url.path],
+            input: names.map { server.url($0) + "\n" }.joined())
+        #expect(result.status == 0, "\(result.stderr)")
+        let wishes = server.log.requests.map { $0.info.fields.contains { $0.0 == "Want-Repr-Digest" } }
+        #expect(wishes.count == 200 && wishes[0])
+        // As many as had to be without one, and those under way then; some answers come too late to be counted.
+        #expect(gives ? wishes.allSatisfy(\.self) : wishes.last == false)
+        await server.stop()
+    }
+
     /// Not more at once than there are descriptors for, whatever `-j` says.
     @Test func fewDescriptorsMakeFewDownloads() async throws {
         let names = (0..<60).map { "/\($0).bin" }

@@ -17,15 +17,7 @@ struct FoundFileTests {
 
     private func checksum(_ place: TestDirectory, of bytes: Data = bytes) throws -> String {
         try bytes.write(to: place.file("bytes"))
-        let program = Process()
-        let pipe = Pipe()
-        program.executableURL = URL(fileURLWithPath: "/usr/bin/sha256sum")
-        program.arguments = [place.path("bytes")]
-        program.standardOutput = pipe
-        try program.run()
-        let line = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        program.waitUntilExit()
-        return "sha256:" + line.prefix(64)
+        return "sha256:" + (try place.sha256(of: "bytes"))
     }
 
     /// Fetched by another program before, or copied here.

@@ -24,6 +24,34 @@ struct BoardTests {
         #expect(board.notBefore(host) == first + .seconds(20))
     }
 
+    @Test("a host that gave many small files without a checksum is asked for none, until it gives one")
+    func digests() throws {
+        let board = HostBoard(clock: clock.read)
+        let host = try origin("http://example.org/")
+        func answer(_ fields: [(String, String)] = [], status: Int = 200, count: Int = 1) throws {
+            let url = try HTTPURL(parsing: "http://example.org/")
+            let plan = SmallFilePolicy.plan(TransferTerms(source: url), id: AttemptID(1), sharing: .none)
+            let head = ResponseHead(
+                status: status, fields: HTTPFields(fields + [("Content-Length", "10")]), version: .http1_1)
+            let verdict = ResponseEvaluator.verdict(on: head, to: plan.question)
+            for _ in 0..<count { board.answered(verdict, from: host) }
+        }
+        let digest = [("Content-Digest", "sha-256=:\(String(repeating: "A", count: 43))=:")]
+        board.began(host)
+        #expect(board.standing(host).givesDigests)
+        try answer(count: SmallFilePolicy.silence - 1)
+        #expect(board.standing(host).givesDigests)
+        try answer(digest)
+        try answer(count: SmallFilePolicy.silence - 1)
+        try answer(status: 404)
+        #expect(board.standing(host).givesDigests)
+        try answer()
+        #expect(!board.standing(host).givesDigests)
+        #expect(board.standing(try origin("http://example.net/")).givesDigests)
+        try answer(digest)
+        #expect(board.standing(host).givesDigests)
+    }
+
     @Test("the fewest connections that any transfer found count, and one is always allowed")
     func ceiling() throws {
         let board = HostBoard(clock: clock.read)

@@ -63,7 +63,9 @@ package struct HTTPFields: Hashable, Sendable {
         let kind = Self.kind(of: name)
         guard mayHave(kind) else { return [] }
         var values: [String] = []
-        for line in lines where line.kind == kind && HTTPFields.equalNames(line.name, name) { values.append(line.value) }
+        for line in lines where line.kind == kind && HTTPFields.equalNames(line.name, name) {
+            values.append(line.value)
+        }
         return values
     }
 

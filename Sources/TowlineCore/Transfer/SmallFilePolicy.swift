@@ -23,17 +23,19 @@ package enum SmallFilePolicy {
             holdsAllBeforeAsked: true, source: terms.source, nameOfURL: terms.nameOfURL)
         question.sendsUser = terms.hasUser
         return AttemptPlan(
-            id: id, url: terms.source, fields: RequestTerms.fields(question.asked, own: terms.userFields, wantsDigest: wantsDigest),
+            id: id, url: terms.source,
+            fields: RequestTerms.fields(question.asked, own: terms.userFields, wantsDigest: wantsDigest),
             sendsCredentials: true, question: question, lease: ByteRange(0, .max), overlap: 0, joinsDirectly: false,
             chain: [], isConfirmation: false, isRace: false, sharing: sharing)
     }
 
-    /// So many answers in a row to whole small files, none with a checksum, and the next ones are not asked for it.
+    /// So many answers in a row without a checksum, and the next small files are not asked for one.
     package static let silence = 32
 
-    /// Whether an answer has a checksum of what it brings; `nil` for one that brings nothing of the file.
+    /// Whether an answer that begins with a file's first byte has a checksum; `nil` for any other.
     package static func hasDigest(_ verdict: ResponseVerdict) -> Bool? {
         switch verdict {
+        case .partial(let range, _) where range.lowerBound > 0: nil
         case .partial(_, let facts), .whole(let facts): !facts.wholeDigests.isEmpty || !facts.contentDigests.isEmpty
         default: nil
         }

@@ -108,5 +108,18 @@ final class TestDirectory {
 
     func path(_ name: String) -> String { file(name).path }
 
+    /// In hexadecimal digits, as another program says.
+    func sha256(of name: String) throws -> String {
+        let program = Process()
+        let pipe = Pipe()
+        program.executableURL = URL(fileURLWithPath: "/usr/bin/sha256sum")
+        program.arguments = [path(name)]
+        program.standardOutput = pipe
+        try program.run()
+        let line = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        program.waitUntilExit()
+        return String(line.prefix(64))
+    }
+
     var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: url.path))?.sorted() ?? [] }
 }

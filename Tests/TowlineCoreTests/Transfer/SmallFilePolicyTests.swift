@@ -43,6 +43,30 @@ import Testing
         #expect(actions == [.start(SmallFilePolicy.plan(terms, id: AttemptID(77), sharing: sharing))])
     }
 
+    /// A request without the wish for a checksum differs in nothing else.
+    @Test(arguments: [ConnectionSharing.none, .several], [false, true])
+    func withoutTheWish(_ sharing: ConnectionSharing, _ isUsers: Bool) throws {
+        let terms = try Self.terms {
+            if isUsers { $0.userFields = HTTPFields([("X-Token", "1"), ("Accept", "text/*")]) }
+        }
+        let usual = SmallFilePolicy.plan(terms, id: AttemptID(7), sharing: sharing).fields.lines
+        let plan = SmallFilePolicy.plan(terms, id: AttemptID(7), sharing: sharing, wantsDigest: false)
+        #expect(usual.contains { $0.name == "Want-Repr-Digest" })
+        #expect(plan.fields.lines == usual.filter { $0.name != "Want-Repr-Digest" })
+    }
+
+    @Test func answersWithAChecksum() throws {
+        let digest = ("Repr-Digest", "sha-256=:\(String(repeating: "A", count: 43))=:")
+        let range = [("Content-Range", "bytes 0-999/1000"), ("Content-Length", "1000")]
+        #expect(SmallFilePolicy.hasDigest(try verdict(206, range)) == false)
+        #expect(SmallFilePolicy.hasDigest(try verdict(206, range + [digest])) == true)
+        #expect(SmallFilePolicy.hasDigest(try verdict(200, [("Content-Length", "1000"), digest])) == true)
+        #expect(SmallFilePolicy.hasDigest(try verdict(404, [digest])) == nil)
+        // One of the middle of a file says nothing of what its first byte came with.
+        let facts = SmallFilePolicy.file(in: try verdict(206, range))
+        #expect(SmallFilePolicy.hasDigest(.partial(ByteRange(5, 9), try #require(facts))) == nil)
+    }
+
     /// A machine that takes it over sends none of its own, counts the round trip from when it was sent, and goes on with names
     /// of its own.
     @Test func aRequestIsTakenOver() throws {

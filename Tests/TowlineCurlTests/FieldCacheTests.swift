@@ -1,0 +1,73 @@
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineCurl
+
+/// Lines of heads that came before are not read again, and that is never to be noticed.
+@Suite struct FieldCacheTests {
+    /// What a collector makes of lines: the final head, or why there is none.
+    private func result(_ lines: [String], _ cache: FieldCache?) -> String {
+        var collector = HeadCollector()
+        for line in lines {
+            let step = Array(line.utf8).withUnsafeBytes { collector.take($0, cache) }
+            switch step {
+            case .more: continue
+            case .head(let head, let framing):
+                let fields = head.fields.lines.map { "\($0.name)|\($0.value)" }
+                let known = ["server", "ETAG", "X-A", "content-length"].map { head.fields.values(named: $0) }
+                return "\(head.status) \(head.version) \(framing) \(fields) \(known)"
+            case .refused(let failure): return "\(failure.kind)"
+            }
+        }
+        return "more"
+    }
+
+    private static let lines = [
+        "Server: nginx\r\n", "Server: nginx\n", "server: nginx\r\n", "Server:nginx \r\n", "Server: nginy\r\n",
+        "X-A: \r\n",
+        "ETag: \"1\"\r\n", "ETag: \"2\"\r\n", " folded\r\n", "\tfolded too\r\n", "X-A: \u{E9}\r\n",
+        "Content-Length: 5\r\n",
+        "Content-Length: 6\r\n", "X-A: \(String(repeating: "a", count: 89))\r\n", "Transfer-Encoding: chunked\r\n",
+        "X-A: \(String(repeating: "a", count: 90))\r\n", "X-A: \(String(repeating: "b", count: 89))\r\n",
+        "bad name: 1\r\n",
+        "X-A: a\rb\r\n", "X-A: a\0b\r\n", "\r\n",
+    ]
+
+    @Test func headsAreTheSameWithIt() {
+        var random = SystemRandomNumberGenerator()
+        let cache = FieldCache()
+        var complete = 0
+        for _ in 0..<20_000 {
+            var head = ["HTTP/1.1 \(Bool.random() ? 200 : 206) OK\r\n"]
+            if random.next() % 8 == 0 { head = ["HTTP/1.1 103 Early Hints\r\n", "Server: nginx\r\n", "\r\n"] + head }
+            // Mostly those that are fields, mostly the first ones.
+            let count = Int(random.next() % 20)
+            for _ in 0..<count {
+                let last = random.next() % 4 == 0 ? Self.lines.count : 14
+                head.append(Self.lines[Int(random.next() % UInt64(last))])
+            }
+            head.append("\r\n")
+            let expected = result(head, nil)
+            #expect(result(head, cache) == expected, "\(head)")
+            if expected.hasPrefix("2") { complete += 1 }
+        }
+        #expect(complete > 1000)
+    }
+
+    /// That it is used at all: the same line is the same field, at its own place only.
+    @Test func whatItKeeps() {
+        let cache = FieldCache()
+        let field = HTTPFields.Field(name: "ETag", value: "\"1\"")
+        func find(_ line: String, at index: Int) -> HTTPFields.Field? {
+            Array(line.utf8).withUnsafeBytes { cache.field($0, at: index) }
+        }
+        Array("ETag: \"1\"\r\n".utf8).withUnsafeBytes { cache.keep(field, of: $0, at: 3) }
+        #expect(find("ETag: \"1\"\r\n", at: 3) == field)
+        #expect(find("ETag: \"1\"\r\n", at: 2) == nil && find("ETag: \"2\"\r\n", at: 3) == nil)
+        #expect(find("ETag: \"1\"\n", at: 3) == nil && find("", at: 3) == nil && find("ETag: \"1\"\r\n", at: 99) == nil)
+        let long = "X: \(String(repeating: "a", count: 200))\r\n"
+        Array(long.utf8).withUnsafeBytes { cache.keep(field, of: $0, at: 3) }
+        #expect(find(long, at: 3) == nil && find("ETag: \"1\"\r\n", at: 3) == nil)
+    }
+}
