@@ -10,6 +10,8 @@ BENCH ?=
 # Compilations at once; empty: as many as there are cores.
 JOBS ?=
 jobs = $(if $(JOBS),-j $(JOBS))
+# As the launcher links, whose build directory the benchmark's programs share.
+lld = $(if $(wildcard $(dir $(realpath $(SWIFT)))ld.lld),-Xswiftc -use-ld=lld)
 
 .PHONY: help build docs test test-page setup check launcher test-install build-service torture format install install-service uninstall deb bench-smoke bench bench-full bench-programs clean
 
@@ -105,7 +107,7 @@ bench-full: bench-programs
 bench-programs: build
 	@scripts/setup-tests bench
 	$(SWIFT) build --scratch-path .build/launcher -c release --product shaping-proxy --disable-default-traits \
-	    --static-swift-stdlib $(jobs)
+	    --static-swift-stdlib -debug-info-format none $(lld) $(jobs)
 
 ## clean        remove all builds
 clean:
