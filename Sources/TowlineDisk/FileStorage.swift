@@ -11,6 +11,12 @@ package final class FileStorage: Storage {
         var seen: Duration
     }
 
+    private struct Latest {
+        let path: String
+        let folder: Folder
+        var seen: Duration
+    }
+
     /// For so long a path is taken to lead where it led: the few steps of one small file.
     private let lookupLife: Duration
 
@@ -19,8 +25,8 @@ package final class FileStorage: Storage {
     let queue: SyncQueue
     /// Downloads into one directory share its descriptor.
     private let folders = Mutex<[String: WeakFolder]>([:])
-    /// Holds the directory that was opened last, between one download and the next.
-    private let latest = Mutex<Folder?>(nil)
+    /// Holds the directory that was opened last, between one download and the next, and finds it without looking for it.
+    private let latest = Mutex<Latest?>(nil)
     private let keepsLatest: Bool
     /// Not more than a few are in use at once.
     private let indices = Mutex<[(folder: FileIdentity, index: JournalIndex)]>([])
@@ -120,17 +126,20 @@ package final class FileStorage: Storage {
     /// The directory, shared while somebody uses it. The path is looked up anew: it may lead elsewhere by now.
     func folder(_ path: String) throws(TowlineError) -> Folder {
         let now = MonotonicClock.now
+        let last = latest.withLock { $0?.path == path ? $0 : nil }
+        if let last, now - last.seen < lookupLife { return last.folder }
         let known = folders.withLock { folders in folders[path].map { ($0.folder, $0.seen) } }
         if case (let folder?, let seen)? = known {
             if now - seen < lookupLife { return folder }
             var status = FileStatus()
             if syscall.status(AT_FDCWD, path + "/.", &status) >= 0, status.identity == folder.identity {
                 folders.withLock { $0[path]?.seen = now }
+                if last != nil { latest.withLock { $0 = Latest(path: path, folder: folder, seen: now) } }
                 return folder
             }
         }
         let opened = try Folder(path, syscall: syscall)
-        if keepsLatest { latest.withLock { $0 = opened } }
+        if keepsLatest { latest.withLock { $0 = Latest(path: path, folder: opened, seen: now) } }
         folders.withLock { folders in
             folders = folders.filter { $0.value.folder != nil }
             folders[path] = WeakFolder(folder: opened, seen: now)

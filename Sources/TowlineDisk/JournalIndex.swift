@@ -50,7 +50,8 @@ final class JournalIndex: Sendable {
                 state.readAt = now
                 state.cost = ContinuousClock.now - now
             }
-            return state.names[source, default: []].sorted()
+            // In most directories nothing is unfinished.
+            return state.names.isEmpty ? [] : state.names[source, default: []].sorted()
         }
     }
 

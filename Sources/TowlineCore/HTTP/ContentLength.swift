@@ -13,12 +13,12 @@ package enum ContentLength {
     /// Reads all `Content-Length` lines as one list. Several members that agree count as one (RFC 9110 §8.6);
     /// members that differ, signs, empty members and numbers beyond `Int64` make it invalid.
     package static func parse(_ fields: HTTPFields) -> Result {
-        let values = fields.values(named: "Content-Length")
-        guard !values.isEmpty else { return .absent }
         // One number, as nearly all are.
-        if values.count == 1, values[0].utf8.allSatisfy(ASCII.isDigit), let length = ASCII.number(values[0].utf8) {
+        if let only = fields.value(named: "Content-Length"), let length = ASCII.number(only.utf8) {
             return .length(length)
         }
+        let values = fields.values(named: "Content-Length")
+        guard !values.isEmpty else { return .absent }
         var found: Int64?
         for value in values {
             var scanner = FieldScanner(value)

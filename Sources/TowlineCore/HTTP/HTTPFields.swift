@@ -69,6 +69,13 @@ package struct HTTPFields: Hashable, Sendable {
         return values
     }
 
+    /// The value of the first line with that name.
+    package func firstValue(named name: String) -> String? {
+        let kind = Self.kind(of: name)
+        guard mayHave(kind) else { return nil }
+        return lines.first { $0.kind == kind && HTTPFields.equalNames($0.name, name) }?.value
+    }
+
     /// The value of the only line with that name; `nil` if there is none, or several that differ.
     package func value(named name: String) -> String? {
         let kind = Self.kind(of: name)

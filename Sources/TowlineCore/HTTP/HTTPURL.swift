@@ -62,6 +62,8 @@ package struct HTTPURL: Hashable, Sendable {
     package let requestText: String
     /// Of them the bytes before the path.
     let pathOffset: Int
+    /// And those before the `?`, or all.
+    private let queryOffset: Int
 
     /// The scheme.
     package var scheme: Scheme { origin.scheme }
@@ -71,18 +73,16 @@ package struct HTTPURL: Hashable, Sendable {
     /// The port, named or the scheme's own.
     package var port: Int { origin.port }
     /// Path and query as they go out: ASCII, begins with `/`, without dot segments.
-    package var pathAndQuery: Substring {
-        requestText[requestText.utf8.index(requestText.startIndex, offsetBy: pathOffset)...]
-    }
+    package var pathAndQuery: Substring { requestText[index(pathOffset)...] }
     /// The path alone, percent-encoded.
-    package var path: Substring {
-        let all = pathAndQuery
-        return all[..<(all.utf8.firstIndex(of: 0x3F) ?? all.endIndex)]
-    }
+    package var path: Substring { requestText[index(pathOffset)..<index(queryOffset)] }
     /// The query alone without its `?`, `nil` if there is no `?`.
     package var query: Substring? {
-        let all = pathAndQuery
-        return all.utf8.firstIndex(of: 0x3F).map { all[all.utf8.index(after: $0)...] }
+        queryOffset < requestText.utf8.count ? requestText[index(queryOffset + 1)...] : nil
+    }
+
+    private func index(_ offset: Int) -> String.Index {
+        requestText.utf8.index(requestText.startIndex, offsetBy: offset)
     }
 
     /// The path's last component with percent-encoding undone once, or as it is where that is not UTF-8; `nil` if the
@@ -113,10 +113,16 @@ package struct HTTPURL: Hashable, Sendable {
         pathOffset = text.utf8.count
         text += pathAndQuery
         requestText = text
+        queryOffset = pathOffset + Self.queryOffset(in: pathAndQuery)
         guard text.utf8.count <= Self.maximumByteCount else {
             let shown = TerminalSafeText.make(withoutSecrets, width: 120)
             throw TowlineError(.unusableURL, "the URL is longer than \(Self.maximumByteCount) bytes: \(shown)")
         }
+    }
+
+    private static func queryOffset(in pathAndQuery: String) -> Int {
+        var text = pathAndQuery
+        return text.withUTF8 { bytes in bytes.firstIndex(of: 0x3F) ?? bytes.count }
     }
 
     /// The text has the origin in it, and in one form only.

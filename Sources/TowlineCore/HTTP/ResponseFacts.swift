@@ -69,7 +69,7 @@ package struct ResponseFacts: Hashable, Sendable {
     }
 
     private static func mediaType(_ fields: HTTPFields) -> String? {
-        guard let value = fields.values(named: "Content-Type").first else { return nil }
+        guard let value = fields.firstValue(named: "Content-Type") else { return nil }
         // Most come as they are kept.
         if (1...127).contains(value.utf8.count), isPlain(value) { return value }
         let lowered = value.utf8.prefix { $0 != 0x3B }.compactMap { byte in
