@@ -106,6 +106,29 @@ struct NamespaceTests {
         }
     }
 
+    /// Ctrl-C does not wait for a name server that takes twenty seconds.
+    @Test func interruptedWhileANameIsLookedUp() async throws {
+        try await NetworkNamespace.with { network in
+            try network.setResolver("nameserver 127.0.0.1\noptions timeout:28 attempts:1\n")
+            let scratch = try Scratch()
+            let names = try await Self.startNameServer(network, scratch, Resolver.verySlow.rawValue)
+            let run = try ChildRun(
+                Self.command(network, "http://files.test:81\(Site.path)", ["--connect-timeout", "50"]),
+                directory: scratch.path)
+            for _ in 0..<2000 where !names.stdoutSoFar.contains("asked") {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            try #require(names.stdoutSoFar.contains("asked"), "\(names.stderrSoFar)")
+            let interrupted = ContinuousClock.now
+            run.signal(SIGINT)
+            let result = try await run.finish()
+            #expect(ContinuousClock.now - interrupted < .seconds(2))
+            #expect(result.status == 130, "\(result.stderr)")
+            names.signal(SIGKILL)
+            _ = try await names.finish()
+        }
+    }
+
     /// Starts the name server; the address it gives is in the file `address` of the scratch directory.
     private static func startNameServer(
         _ network: NetworkNamespace, _ scratch: Scratch, _ mode: String
@@ -211,6 +234,7 @@ struct NamespaceTests {
             s.sendto(head + question + records, peer)
         while True:
             data, peer = s.recvfrom(2000)
+            print("asked")
             threading.Thread(target=answer, args=(data, peer, count), daemon=True).start()
             count += 1
         """

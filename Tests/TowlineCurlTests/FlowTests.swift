@@ -227,7 +227,11 @@ extension CurlTransportTests {
                 transport.start(request, receiver: receiver)
                 transport.cancel(request.id)
             }
-            for receiver in receivers { #expect(await receiver.finished().end?.isCancelled == true) }
+            // Without a name server the failure may be there before the cancellation; `NamespaceTests` has one that is slow.
+            for receiver in receivers {
+                let end = await receiver.finished().end
+                #expect(end?.isCancelled == true || describe(end) == "hostNotFound", "\(describe(end))")
+            }
             await transport.shutdown()
         }
 
