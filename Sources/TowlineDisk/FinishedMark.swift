@@ -9,6 +9,9 @@ internal import TowlineCore
 ///
 /// One that another program brought, and that a checksum proved, has a version of its own: it is nobody's to remove.
 ///
+/// Wrong bytes that were set aside have one, too: the next ones of the same download take their place, unless somebody changed
+/// them.
+///
 /// One that was published without syncing has 56 and another version: at the end is the run of the machine under which
 /// it counts. A power loss takes the file's bytes and may leave the mark.
 struct FinishedMark: Equatable, Sendable {
@@ -17,6 +20,7 @@ struct FinishedMark: Equatable, Sendable {
     private static let fleetingVersion: UInt64 = 2
     private static let adoptedVersion: UInt64 = 3
     private static let unfinishedVersion: UInt64 = 4
+    private static let refutedVersion: UInt64 = 5
 
     let sourceDigest: [UInt8]
     let length: Int64
@@ -24,32 +28,43 @@ struct FinishedMark: Equatable, Sendable {
     /// The only run of the machine under which it counts; `nil`: the file is durable.
     private(set) var boot: BootIdentity?
     /// Another program brought it.
-    let isAdopted: Bool
+    var isAdopted: Bool { version == FinishedMark.adoptedVersion }
+    private let version: UInt64
 
     init(source: String, length: Int64, modified: Int64, under boot: BootIdentity?) {
         sourceDigest = FinishedMark.digest(source)
         self.length = length
         self.modified = modified
         self.boot = boot
-        isAdopted = false
+        version = FinishedMark.version
+    }
+
+    private init(_ file: FileStatus, source: String, version: UInt64) {
+        sourceDigest = FinishedMark.digest(source)
+        length = file.size
+        modified = file.modifiedSeconds
+        self.version = version
     }
 
     /// For a durable file that another program brought.
     init(adopted file: FileStatus, source: String) {
-        sourceDigest = FinishedMark.digest(source)
-        length = file.size
-        modified = file.modifiedSeconds
-        isAdopted = true
+        self.init(file, source: source, version: FinishedMark.adoptedVersion)
     }
 
     /// The mark of a file; `nil` if there is none, if the file is not as it was when it got it, or if it was not durable
     /// before the machine's last start.
     init?(of file: Descriptor, boot: @autoclosure () -> BootIdentity) {
+        self.init(any: file, boot: boot())
+        if version == FinishedMark.refutedVersion { return nil }
+    }
+
+    private init?(any file: Descriptor, boot: @autoclosure () -> BootIdentity) {
         var bytes = [UInt8](repeating: 0, count: 56)
         let count = FinishedMark.read(file, into: &bytes)
-        let version = bytes.load(UInt64.self, at: 0)
-        switch (count, version) {
-        case (40, FinishedMark.version), (40, FinishedMark.adoptedVersion): break
+        let written = bytes.load(UInt64.self, at: 0)
+        version = written == FinishedMark.fleetingVersion ? FinishedMark.version : written
+        switch (count, written) {
+        case (40, FinishedMark.version), (40, FinishedMark.adoptedVersion), (40, FinishedMark.refutedVersion): break
         case (56, FinishedMark.fleetingVersion):
             let marked = BootIdentity(high: bytes.load(UInt64.self, at: 40), low: bytes.load(UInt64.self, at: 48))
             guard marked == boot() else { return nil }
@@ -57,7 +72,6 @@ struct FinishedMark: Equatable, Sendable {
         default: return nil
         }
         guard let status = try? file.status() else { return nil }
-        isAdopted = version == FinishedMark.adoptedVersion
         sourceDigest = Array(bytes[8..<24])
         length = bytes.load(Int64.self, at: 24)
         modified = bytes.load(Int64.self, at: 32)
@@ -82,6 +96,18 @@ struct FinishedMark: Equatable, Sendable {
         var bytes: [UInt8] = []
         bytes.append(number: unfinishedVersion)
         write(bytes, to: file)
+    }
+
+    /// Marks whole bytes that are not what their checksum says. Where no attributes are kept they have no mark.
+    static func putRefuted(on file: Descriptor, source: String) {
+        guard let status = try? file.status() else { return }
+        FinishedMark(status, source: source, version: refutedVersion).store(in: file)
+    }
+
+    /// Whether a file is such bytes of that download, as they were set aside.
+    static func isRefuted(_ file: Descriptor, source: String) -> Bool {
+        guard let mark = FinishedMark(any: file, boot: BootIdentity(high: 0, low: 0)) else { return false }
+        return mark.version == refutedVersion && mark.isOf(source)
     }
 
     /// Whether a part file without a journal may be ours: it says so, or has its finished mark and not yet its name. Where no
@@ -127,8 +153,7 @@ struct FinishedMark: Equatable, Sendable {
     /// Stores the mark. File systems without attributes, or without room for them, do without.
     func store(in file: Descriptor) {
         var bytes: [UInt8] = []
-        let version = boot == nil ? FinishedMark.version : FinishedMark.fleetingVersion
-        bytes.append(number: isAdopted ? FinishedMark.adoptedVersion : version)
+        bytes.append(number: boot == nil ? version : FinishedMark.fleetingVersion)
         bytes += sourceDigest
         bytes.append(number: length)
         bytes.append(number: modified)

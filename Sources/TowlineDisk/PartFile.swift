@@ -153,7 +153,16 @@ package final class PartFile: Sink {
         try checkIntact()
         try appear()
         try journal?.retire(as: .void)
-        let name = try folder.rename(names.part, toFreeNameLike: names.bad)
+        // Those that an earlier run fetched of the same are worth no second place: a wrong checksum in a script that is run
+        // each day would fill the disk.
+        let earlier = try? folder.open(names.bad, readOnly: true)
+        var name = names.bad
+        if let earlier, FinishedMark.isRefuted(earlier, source: source) {
+            try folder.rename(names.part, over: name)
+        } else {
+            name = try folder.rename(names.part, toFreeNameLike: name)
+        }
+        FinishedMark.putRefuted(on: file, source: source)
         close()
         return folder.path(of: name)
     }

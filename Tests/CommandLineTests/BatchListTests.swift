@@ -57,6 +57,20 @@ struct BatchListTests {
         #expect(entries("  output=x\nhttp://a/1\n").map(\.problem) == [.optionWithoutURL, nil])
     }
 
+    /// The download that it was meant for does not go ahead without it.
+    @Test(arguments: [("checksum=sha256:00", "checksum"), ("--output x", "output"), ("sequential", "sequential")])
+    func anOptionThatIsNotIndentedIsOfTheURLAbove(_ line: String, _ name: String) {
+        let found = entries("http://a/1\n  output=y\n\(line)\n  limit-rate=1M\nhttp://a/2\n")
+        #expect(found.map(\.url) == ["http://a/1", "http://a/2"])
+        let value = line.contains("sequential") ? "" : line.hasSuffix("x") ? "x" : "sha256:00"
+        #expect(found[0].problem == .optionNotIndented(.init(name: name, value: value, number: 3)))
+        #expect(found[1].problem == nil && found[1].options.isEmpty)
+        // Before any URL it is nobody's.
+        #expect(entries("\(line)\nhttp://a/1\n").map { $0.problem == nil } == [false, true])
+        // Neither is what only looks like one.
+        #expect(entries("outputs.example/a\n").map(\.url) == ["outputs.example/a"])
+    }
+
     @Test func aLineThatIsTooLongIsAProblemOfItsOwn() {
         let long = String(repeating: "a", count: BatchLineSplitter.maximumLength + 1)
         #expect(

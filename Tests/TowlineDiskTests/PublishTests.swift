@@ -226,12 +226,32 @@ import TowlineEngine
     }
 
     @Test func wrongBytesAreSetAside() throws {
-        for expected in [["file.tow-bad"], ["file.tow-bad", "file.tow-bad (1)"]] {
-            let kept = try whole().sink.setAside()
-            #expect(directory.names == expected)
-            #expect(kept?.hasSuffix("/" + (expected.last ?? "")) == true)
+        #expect(try whole().sink.setAside() == directory.path + "/file.tow-bad")
+        #expect(directory.names == ["file.tow-bad"] && directory["file.tow-bad"] == pattern(0..<5000))
+        // Somebody else's, or those that somebody has changed, stay; a name is found beside them.
+        directory["file.tow-bad"] = [1, 2, 3]
+        for number in 1...2 {
+            #expect(try whole().sink.setAside() == directory.path + "/file.tow-bad (\(number))")
         }
-        #expect(directory["file.tow-bad (1)"] == pattern(0..<5000))
+        #expect(directory["file.tow-bad"] == [1, 2, 3] && directory["file.tow-bad (1)"] == pattern(0..<5000))
+    }
+
+    /// What each run of a script with a wrong checksum leaves takes one place; that of another URL has its own.
+    @Test func wrongBytesOfTheSameDownloadTakeTheirPlace() throws {
+        for _ in 0..<3 {
+            #expect(try whole().sink.setAside() == directory.path + "/file.tow-bad")
+            #expect(directory.names == ["file.tow-bad"] && directory["file.tow-bad"] == pattern(0..<5000))
+        }
+        // They are no finished file, whatever they are called.
+        rename(directory.path + "/file.tow-bad", directory.path + "/file")
+        #expect(!storage.isPublished(directory.place(), from: ["http://example.test/file?a=1"], length: 5000))
+        rename(directory.path + "/file", directory.path + "/file.tow-bad")
+        var other = DownloadRecord.sample(length: 5000)
+        other.source = "http://example.test/other"
+        let part = try storage.create(directory.place(), record: other, terms: CreateTerms(journaled: true))
+        try part.fill(0..<5000)
+        #expect(try part.sink.setAside() == directory.path + "/file.tow-bad (1)")
+        #expect(directory.names == ["file.tow-bad", "file.tow-bad (1)"])
     }
 
     @Test func aChangedFileGetsANewPartFile() throws {

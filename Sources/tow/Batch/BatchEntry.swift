@@ -23,6 +23,8 @@ struct BatchEntry: Hashable {
     enum Problem: Hashable {
         /// An option before any URL.
         case optionWithoutURL
+        /// An option that begins at the line's beginning.
+        case optionNotIndented(Line)
         /// A line that is longer than `BatchLineSplitter.maximumLength`.
         case lineTooLong(number: Int)
         /// The list cannot be read from here on: `errno`.

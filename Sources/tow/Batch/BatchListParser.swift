@@ -19,10 +19,13 @@ struct BatchListParser {
         // Windows' editors begin a file with a byte order mark.
         let visible = (number == 1 && text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).trimmed
         guard let first = visible.first, first != "#" else { return nil }
-        guard text.first == " " || text.first == "\t" else {
-            return begin(BatchEntry(url: String(visible), number: number))
-        }
         let option = Self.option(visible, number: number)
+        guard text.first == " " || text.first == "\t" else {
+            guard visible.hasPrefix("--") || Setting(rawValue: option.name) != nil else {
+                return begin(BatchEntry(url: String(visible), number: number))
+            }
+            return spoil(.optionNotIndented(option))
+        }
         guard current != nil else {
             return begin(BatchEntry(url: "", number: number, options: [option], problem: .optionWithoutURL))
         }
@@ -47,13 +50,16 @@ struct BatchListParser {
         return current
     }
 
-    /// A download must not go ahead without an option that was meant for it.
     private mutating func takeTooLong(isIndented: Bool) -> BatchEntry? {
-        if isIndented, current != nil {
-            current?.problem = .lineTooLong(number: number)
-            return nil
-        }
-        return begin(BatchEntry(url: "", number: number, problem: .lineTooLong(number: number)))
+        let problem = BatchEntry.Problem.lineTooLong(number: number)
+        return isIndented ? spoil(problem) : begin(BatchEntry(url: "", number: number, problem: problem))
+    }
+
+    /// A download must not go ahead without an option that was meant for it.
+    private mutating func spoil(_ problem: BatchEntry.Problem) -> BatchEntry? {
+        guard current != nil else { return begin(BatchEntry(url: "", number: number, problem: problem)) }
+        if current?.problem == nil { current?.problem = problem }
+        return nil
     }
 
     private static func option(_ text: Substring, number: Int) -> BatchEntry.Line {

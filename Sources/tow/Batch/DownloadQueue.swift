@@ -37,6 +37,10 @@ final class DownloadQueue: Sendable {
     private func options(for entry: BatchEntry) throws(TowlineError) -> DownloadOptions {
         switch entry.problem {
         case .optionWithoutURL: throw problem(entry.number, "an option (an indented line) before any URL")
+        case .optionNotIndented(let line):
+            let name = TerminalSafeText.make(line.name, width: 40)
+            throw problem(
+                line.number, "'\(name)' is an option of the URL above and must be indented; the download is left out")
         case .lineTooLong(let number):
             throw problem(number, "longer than \(BatchLineSplitter.maximumLength) bytes; the download is left out")
         case .unreadable(let number):
