@@ -11,7 +11,7 @@ BENCH ?=
 JOBS ?=
 jobs = $(if $(JOBS),-j $(JOBS))
 # As the launcher links, whose build directory the benchmark's programs share.
-lld = $(if $(wildcard $(dir $(realpath $(SWIFT)))ld.lld),-Xswiftc -use-ld=lld)
+lld = $(if $(wildcard $(dir $(realpath $(shell command -v $(SWIFT))))ld.lld),-Xswiftc -use-ld=lld)
 
 .PHONY: help build docs test test-page setup check launcher test-install build-service torture format install install-service uninstall deb bench-smoke bench bench-full bench-programs clean
 

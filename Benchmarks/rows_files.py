@@ -93,8 +93,10 @@ class Reaper(threading.Thread):
             began = time.monotonic()
             try:
                 os.kill(self.pid, signal.SIGSTOP)
-                self.reap()
-                os.kill(self.pid, signal.SIGCONT)
+                try:
+                    self.reap()
+                finally:
+                    os.kill(self.pid, signal.SIGCONT)
             except ProcessLookupError:
                 break  # it has ended
             self.stopped += time.monotonic() - began

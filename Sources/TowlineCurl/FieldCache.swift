@@ -36,11 +36,17 @@ final class FieldCache {
         return slot.field
     }
 
-    /// Keeps what a line was found to be.
+    /// Keeps what a line was found to be, unless it may be a secret, which is not to outlive its download.
     func keep(_ field: HTTPFields.Field, of line: UnsafeRawBufferPointer, at index: Int) {
         guard index < Self.lineCount else { return }
-        guard line.count <= Self.longestLine, let start = line.baseAddress else { return slots[index] = nil }
+        guard line.count <= Self.longestLine, let start = line.baseAddress, !Self.isSecret(field.name) else {
+            return slots[index] = nil
+        }
         slots[index] = Slot(length: line.count, field: field)
         (bytes + index * Self.longestLine).copyMemory(from: start, byteCount: line.count)
+    }
+
+    private static func isSecret(_ name: String) -> Bool {
+        HTTPFields.equalNames(name, "Set-Cookie") || HTTPFields.equalNames(name, "Location")
     }
 }

@@ -38,9 +38,6 @@ enum RequestFields {
         }
     }
 
-    /// Whether libcurl sends the very same by itself, with less to do.
-    private static func isUsualAccept(_ line: HTTPFields.Field) -> Bool { line.name == "Accept" && line.value == "*/*" }
-
     /// The fields as libcurl's list, which the caller frees with `curl_slist_free_all`; `nil` if memory ran out.
     ///
     /// libcurl adds `Accept: */*` unless told otherwise; a name followed by a colon alone takes its own field away, a
@@ -51,9 +48,9 @@ enum RequestFields {
         // One for all of them: libcurl makes copies.
         var text: [UInt8] = []
         text.reserveCapacity(128)
-        // Something must be in the list.
-        let hasOthers = fields.lines.contains { !isUsualAccept($0) }
-        for line in fields.lines where !(hasOthers && isUsualAccept(line)) {
+        // libcurl's own costs less than one of the list's. A list with nothing in it is `nil`, as where memory ran out.
+        let isUsual = fields.values(named: "Accept") == ["*/*"] && fields.lines.count > 1
+        for line in fields.lines where !(isUsual && HTTPFields.equalNames(line.name, "Accept")) {
             text.removeAll(keepingCapacity: true)
             text.append(contentsOf: line.name.utf8)
             text.append(0x3A)

@@ -14,7 +14,7 @@ package final class FileStorage: Storage {
     private struct Latest {
         let path: String
         let folder: Folder
-        var seen: Duration
+        let seen: Duration
     }
 
     /// For so long a path is taken to lead where it led: the few steps of one small file.

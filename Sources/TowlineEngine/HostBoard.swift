@@ -22,9 +22,9 @@ package final class HostBoard: Sendable {
         var digestless = 0
 
         /// Whether it says nothing.
-        func isEmpty(unlessSharing keepsSharing: Bool) -> Bool {
+        func isEmpty(unlessKeeping keepsHistory: Bool) -> Bool {
             connections == 0 && transfers == 0 && notBefore == nil && ceiling == nil && usual == nil
-                && !(keepsSharing && sharing.isWorthKeeping)
+                && !(keepsHistory && (sharing.isWorthKeeping || digestless > 0))
         }
     }
 
@@ -115,17 +115,17 @@ package final class HostBoard: Sendable {
     private func change(_ origin: HTTPURL.Origin, _ body: @Sendable (inout Entry) -> Void) {
         entries.withLock { entries in
             // A list of a million hosts leaves nothing behind of those that said nothing.
-            let keepsSharing = entries.count <= Self.mostSharing
+            let keepsHistory = entries.count <= Self.mostKept
             let isEmpty = entries.change(origin) { entry in
                 body(&entry)
-                return entry.isEmpty(unlessSharing: keepsSharing)
+                return entry.isEmpty(unlessKeeping: keepsHistory)
             }
             if isEmpty == true { entries.remove(origin) }
         }
     }
 
-    /// Of so many hosts at most it is known how long their answers are while nobody asks them.
-    private static let mostSharing = 10_000
+    /// Of so many hosts at most it is known how their answers were while nobody asks them.
+    private static let mostKept = 10_000
 
     /// Until when the host wants to be left alone.
     func notBefore(_ origin: HTTPURL.Origin) -> Duration? { standing(origin).notBefore }
@@ -139,7 +139,7 @@ package final class HostBoard: Sendable {
         let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
         return Standing(
             notBefore: entry.notBefore, ceiling: ceiling, usual: entry.usual, connections: entry.connections,
-            sharing: entry.sharing.sharing, givesDigests: entry.digestless < SmallFilePolicy.silence)
+            sharing: entry.sharing.sharing, wantsDigest: SmallFilePolicy.wantsDigest(after: entry.digestless))
     }
 
     /// What decides at a host.
@@ -150,8 +150,8 @@ package final class HostBoard: Sendable {
         var usual: Int?
         var connections = 0
         var sharing = ConnectionSharing.none
-        /// Whether it may do as it is asked where it is asked for checksums.
-        var givesDigests = true
+        /// Whether the next small file is asked for with its checksum.
+        var wantsDigest = true
     }
 
     /// How an answer over HTTP/2 looked, and what it took to begin.
@@ -163,7 +163,8 @@ package final class HostBoard: Sendable {
     func answered(_ verdict: ResponseVerdict, from origin: HTTPURL.Origin) {
         guard let hasDigest = SmallFilePolicy.hasDigest(verdict) else { return }
         entries.withLock { entries in
-            entries.change(origin) { $0.digestless = hasDigest ? 0 : min($0.digestless + 1, SmallFilePolicy.silence) }
+            let added = hasDigest || entries.count >= Self.mostKept ? nil : Entry()
+            entries.change(origin, adding: added) { $0.digestless = hasDigest ? 0 : $0.digestless &+ 1 }
         }
     }
 

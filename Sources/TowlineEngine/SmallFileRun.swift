@@ -37,10 +37,10 @@ struct SmallFileRun {
         if events.count == 1, case .attempt(.delivered(let id, let verdict)) = events[0], id == request.writer.plan.id,
             let facts = whole(verdict, request)
         {
-            services.board.answered(verdict, from: request.writer.plan.url.origin)
             admission = nil
             do throws(TowlineError) {
                 if let completed = try await publish(facts, request) {
+                    services.board.answered(verdict, from: request.writer.plan.url.origin)
                     mailbox.close()
                     return .success(completed)
                 }
@@ -98,7 +98,7 @@ struct SmallFileRun {
             ? host.sharing.limited(ceiling: host.ceiling, connections: host.connections) : ConnectionSharing.none
         guard sharing != .none || services.board.admit(origin, limit: services.transferLimit) else { return nil }
         let plan = SmallFilePolicy.plan(
-            terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.givesDigests)
+            terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.wantsDigest)
         let writer = writer(of: plan)
         let startedAt = MonotonicClock.now
         services.board.began(origin, sharing)

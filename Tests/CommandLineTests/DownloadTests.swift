@@ -327,7 +327,8 @@ struct DownloadTests {
     }
 
     /// A server that gives no checksums of small files is asked for them some tens of times; one that does, each time.
-    @Test(arguments: [false, true]) func checksumsOfSmallFilesAreAskedForWhereTheyAreGiven(_ gives: Bool) async throws {
+    @Test(arguments: [false, true], [1, 4])
+    func checksumsOfSmallFilesAreAskedForWhereTheyAreGiven(_ gives: Bool, _ concurrency: Int) async throws {
         let place = try TestDirectory()
         try Data(FaultContent(seed: 7).bytes(in: 0..<6000)).write(to: place.file("bytes"))
         let digits = Array(try place.sha256(of: "bytes"))
@@ -338,13 +339,14 @@ struct DownloadTests {
         let server = try await FaultServer.start(
             Dictionary(uniqueKeysWithValues: names.map { ($0, Resource(length: 6000, seed: 7, behaviour: behaviour)) }))
         let result = try await CommandRun.run(
-            ["get", "-q", "-j", "4", "-i", "-", "-d", place.url.path],
+            ["get", "-q", "-j", "\(concurrency)", "-i", "-", "-d", place.url.path],
             input: names.map { server.url($0) + "\n" }.joined())
         #expect(result.status == 0, "\(result.stderr)")
         let wishes = server.log.requests.map { $0.info.fields.contains { $0.0 == "Want-Repr-Digest" } }
-        #expect(wishes.count == 200 && wishes[0])
-        // As many as had to be without one, and those under way then; some answers come too late to be counted.
-        #expect(gives ? wishes.allSatisfy(\.self) : wishes.last == false)
+        let count = wishes.count { $0 }
+        #expect(wishes.count == 200)
+        // The first ones, those under way then, and one in 64.
+        #expect(gives ? count == 200 : (32..<100).contains(count), "\(count)")
         await server.stop()
     }
 

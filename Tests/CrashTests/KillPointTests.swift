@@ -81,9 +81,14 @@ import Testing
         #expect(calls > 4)
         var tally = Tally("a small file of \(length)")
         for number in 0..<calls + 2 {
-            run.place.clear()
-            let ending = try await run.victim("kill", number)
-            if isUnnamed, ending.signal != nil, run.place.has(run.name + ".tow") { tally.note("left over", number) }
+            // On a machine with other things to do an answer may be late, and its file has a name then: not five times in a row.
+            var isLeft = isUnnamed
+            for _ in 0..<5 where isLeft {
+                run.place.clear()
+                let ending = try await run.victim("kill", number)
+                isLeft = ending.signal != nil && run.place.has(run.name + ".tow")
+            }
+            if isLeft { tally.note("left over", number) }
             run.place.clear()
             try await strikeAndFinish(
                 run, "kill", number, [run.version], mayBeEmpty: isUnnamed || number == 0, &tally)

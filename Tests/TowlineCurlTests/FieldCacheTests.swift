@@ -1,3 +1,4 @@
+import CCurl
 import Testing
 import TowlineCore
 import TowlineEngine
@@ -69,5 +70,61 @@ import TowlineEngine
         let long = "X: \(String(repeating: "a", count: 200))\r\n"
         Array(long.utf8).withUnsafeBytes { cache.keep(field, of: $0, at: 3) }
         #expect(find(long, at: 3) == nil && find("ETag: \"1\"\r\n", at: 3) == nil)
+    }
+
+    /// What limits a head counts lines that came before, too.
+    @Test func limits() {
+        let cache = FieldCache()
+        for _ in 0..<3 {
+            let fields = (0..<101).map { "X-\($0): 1\r\n" }
+            #expect(result(["HTTP/1.1 200 OK\r\n"] + fields.prefix(100) + ["\r\n"], cache).hasPrefix("200"))
+            #expect(result(["HTTP/1.1 200 OK\r\n"] + fields + ["\r\n"], cache) == "headTooLarge")
+            let early = ["HTTP/1.1 103 Early Hints\r\n"] + fields.prefix(60) + ["\r\n"]
+            #expect(result(early + early + ["HTTP/1.1 200 OK\r\n", "\r\n"], cache) == "headTooLarge")
+        }
+    }
+
+    /// A request that is sent once more has a head from the beginning.
+    @Test func aHeadThatBeginsAnew() {
+        let cache = FieldCache()
+        var collector = HeadCollector()
+        var found: [String]?
+        let begun = ["HTTP/1.1 200 OK\r\n", "X-A: 1\r\n", "X-B: 2\r\n"]
+        for line in begun + ["again"] + begun + ["\r\n"] {
+            if line == "again" {
+                collector.restart()
+                continue
+            }
+            let step = Array(line.utf8).withUnsafeBytes { collector.take($0, cache) }
+            if case .head(let head, _) = step { found = head.fields.lines.map { "\($0.name)=\($0.value)" } }
+        }
+        #expect(found == ["X-A=1", "X-B=2"])
+    }
+
+    @Test(arguments: ["Set-Cookie", "set-cookie", "Location"]) func secretsAreNotKept(_ name: String) {
+        let cache = FieldCache()
+        Array("\(name): s\r\n".utf8).withUnsafeBytes { line in
+            cache.keep(HTTPFields.Field(name: name, value: "s"), of: line, at: 0)
+            #expect(cache.field(line, at: 0) == nil)
+        }
+    }
+
+    /// libcurl adds its `Accept: */*` where the list has none.
+    @Test(arguments: [
+        ([("Accept", "*/*")], ["Accept: */*"]), ([("Accept", "*/*"), ("A", "b")], ["A: b"]),
+        ([("accept", "*/*"), ("A", "b")], ["A: b"]), ([("A", "b")], ["Accept:", "A: b"]),
+        ([("Accept", "*/*"), ("Accept", "text/html")], ["Accept: */*", "Accept: text/html"]),
+        ([("Accept", "*/*"), ("accept", "")], ["Accept: */*", "accept;"]),
+        ([("Accept", "*/*"), ("Accept", "*/*"), ("A", "b")], ["Accept: */*", "Accept: */*", "A: b"]),
+    ])
+    func acceptIsSentAsItIs(_ fields: [(String, String)], _ expected: [String]) {
+        let list = RequestFields.list(HTTPFields(fields))
+        defer { curl_slist_free_all(list) }
+        var (found, next): ([String], _) = ([], list)
+        while let item = next?.pointee {
+            found.append(String(cString: item.data))
+            next = item.next
+        }
+        #expect(found == expected)
     }
 }

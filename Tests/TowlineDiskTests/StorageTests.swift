@@ -244,8 +244,8 @@ import TowlineEngine
         #expect(error?.code == .unusableDestination)
     }
 
-    @Test func aDirectoryIsSharedUntilThePathLeadsElsewhere() throws {
-        let storage = FileStorage(lookupLife: .zero)
+    @Test(arguments: [false, true]) func aDirectoryIsSharedUntilThePathLeadsElsewhere(_ forOneRun: Bool) throws {
+        let storage = FileStorage(lookupLife: .zero, forOneRun: forOneRun)
         let first = try storage.folder(directory.path)
         #expect(try storage.folder(directory.path) === first)
         let path = directory.path + "/sub"
@@ -260,9 +260,9 @@ import TowlineEngine
     }
 
     /// The few steps of one small file look the path up once.
-    @Test func aPathIsNotLookedUpAgainForAMoment() throws {
+    @Test(arguments: [false, true]) func aPathIsNotLookedUpAgainForAMoment(_ forOneRun: Bool) throws {
         let faulty = FaultySyscall()
-        let storage = FileStorage(syscall: faulty, lookupLife: .seconds(60))
+        let storage = FileStorage(syscall: faulty, lookupLife: .seconds(60), forOneRun: forOneRun)
         let first = try storage.folder(directory.path)
         let looks = faulty.calls.count { $0 == .status }
         #expect(try storage.folder(directory.path) === first && storage.folder(directory.path) === first)

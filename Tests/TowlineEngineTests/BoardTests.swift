@@ -37,19 +37,30 @@ struct BoardTests {
             for _ in 0..<count { board.answered(verdict, from: host) }
         }
         let digest = [("Content-Digest", "sha-256=:\(String(repeating: "A", count: 43))=:")]
-        board.began(host)
-        #expect(board.standing(host).givesDigests)
-        try answer(count: SmallFilePolicy.silence - 1)
-        #expect(board.standing(host).givesDigests)
+        #expect(board.standing(host).wantsDigest)
+        // Also of a host that nobody asks anything in between.
+        for _ in 0..<31 {
+            board.began(host)
+            board.ended(host)
+            try answer()
+        }
+        #expect(board.standing(host).wantsDigest)
         try answer(digest)
-        try answer(count: SmallFilePolicy.silence - 1)
+        try answer(count: 31)
         try answer(status: 404)
-        #expect(board.standing(host).givesDigests)
+        #expect(board.standing(host).wantsDigest)
         try answer()
-        #expect(!board.standing(host).givesDigests)
-        #expect(board.standing(try origin("http://example.net/")).givesDigests)
+        #expect(!board.standing(host).wantsDigest)
+        #expect(board.standing(try origin("http://example.net/")).wantsDigest)
+        try answer(count: 31)
+        #expect(!board.standing(host).wantsDigest)
+        // Now and then it has another chance.
+        try answer()
+        #expect(board.standing(host).wantsDigest)
+        try answer()
+        #expect(!board.standing(host).wantsDigest)
         try answer(digest)
-        #expect(board.standing(host).givesDigests)
+        #expect(board.standing(host).wantsDigest)
     }
 
     @Test("the fewest connections that any transfer found count, and one is always allowed")

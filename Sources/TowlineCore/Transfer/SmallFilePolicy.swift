@@ -11,10 +11,8 @@ package enum SmallFilePolicy {
             && !terms.userFields.lines.contains { RequestTerms.isReserved($0.name) }
     }
 
-    /// The request with which a `TransferStateMachine` begins that holds nothing and has neither mirrors nor a stream.
-    ///
-    /// - Parameter wantsDigest: the server is asked for a checksum (RFC 9530 §4). One whose last `silence` answers had none has
-    ///   shown that it does not do as it is asked; over HTTP/1.1 the wish is a quarter of a request.
+    /// The request with which a `TransferStateMachine` begins that holds nothing and has neither mirrors nor a stream; without the
+    /// wish for a checksum, if none is wanted.
     package static func plan(
         _ terms: TransferTerms, id: AttemptID, sharing: ConnectionSharing, wantsDigest: Bool = true
     ) -> AttemptPlan {
@@ -29,8 +27,9 @@ package enum SmallFilePolicy {
             chain: [], isConfirmation: false, isRace: false, sharing: sharing)
     }
 
-    /// So many answers in a row without a checksum, and the next small files are not asked for one.
-    package static let silence = 32
+    /// Whether a server is asked for a checksum (RFC 9530 §4) after so many answers in a row that had none. Over HTTP/1.1 the wish
+    /// is a quarter of a request: after 32 of them one in 64 has it, for a server of which other files have checksums.
+    package static func wantsDigest(after count: Int) -> Bool { count < 32 || count % 64 == 0 }
 
     /// Whether an answer that begins with a file's first byte has a checksum; `nil` for any other.
     package static func hasDigest(_ verdict: ResponseVerdict) -> Bool? {

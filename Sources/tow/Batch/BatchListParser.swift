@@ -1,3 +1,5 @@
+import TowlineCore
+
 /// Makes entries of the lines of a list of URLs. Holds one entry at a time, however long the list is.
 ///
 /// A line that begins with white space is an option of the URL above it, as `name=value` or `name value`. Blank lines
@@ -19,13 +21,11 @@ struct BatchListParser {
         // Windows' editors begin a file with a byte order mark.
         let visible = (number == 1 && text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).trimmed
         guard let first = visible.first, first != "#" else { return nil }
-        let option = Self.option(visible, number: number)
         guard text.first == " " || text.first == "\t" else {
-            guard visible.hasPrefix("--") || Setting(rawValue: option.name) != nil else {
-                return begin(BatchEntry(url: String(visible), number: number))
-            }
-            return spoil(.optionNotIndented(option))
+            guard Self.isOption(visible) else { return begin(BatchEntry(url: String(visible), number: number)) }
+            return spoil(.optionNotIndented(Self.option(visible, number: number)))
         }
+        let option = Self.option(visible, number: number)
         guard current != nil else {
             return begin(BatchEntry(url: "", number: number, options: [option], problem: .optionWithoutURL))
         }
@@ -60,6 +60,17 @@ struct BatchListParser {
         guard current != nil else { return begin(BatchEntry(url: "", number: number, problem: problem)) }
         if current?.problem == nil { current?.problem = problem }
         return nil
+    }
+
+    /// Whether a line that is not indented was meant to be.
+    private static func isOption(_ text: Substring) -> Bool {
+        if text.hasPrefix("--") { return true }
+        let name = text.utf8.prefix { ASCII.isLetter($0) || $0 == 0x2D }
+        // What follows the scheme of a URL is none of these.
+        guard name.endIndex == text.endIndex || [0x3D, 0x20, 0x09].contains(text.utf8[name.endIndex]) else {
+            return false
+        }
+        return Setting(rawValue: String(decoding: name, as: UTF8.self)) != nil
     }
 
     private static func option(_ text: Substring, number: Int) -> BatchEntry.Line {
