@@ -19,23 +19,32 @@ extension HTTPURL {
         try self.init(scheme: scheme, afterSlashes: rest.dropFirst(2), text: text)
     }
 
-    /// The same, quicker where a text begins as another URL does, up to its path: most of a list do.
+    /// The same, quicker for a text that begins as another URL does, up to its path, and goes out as it is: most of a list do.
     package init(parsing text: String, after known: HTTPURL?) throws(TowlineError) {
-        guard let known, let rest = try Self.path(in: text, after: known) else {
+        guard let known, let queryOffset = Self.queryOffset(in: text, after: known) else {
             try self.init(parsing: text)
             return
         }
-        try self.init(origin: known.origin, userInfo: nil, pathAndQuery: Self.pathAndQuery(of: rest), like: known)
+        self.init(origin: known.origin, requestText: text, pathOffset: known.pathOffset, queryOffset: queryOffset)
     }
 
-    /// Path, query and fragment of a text that begins with the origin of `known` as that goes out.
-    private static func path(in text: String, after known: HTTPURL) throws(TowlineError) -> ArraySlice<UInt8>? {
-        let bytes = try checkedBytes(of: text)
-        let rest = bytes.dropFirst(known.pathOffset)
-        guard rest.first == 0x2F,
-            bytes.prefix(known.pathOffset).elementsEqual(known.requestText.utf8.prefix(known.pathOffset))
-        else { return nil }
-        return rest
+    /// The bytes before the `?`, or all, of a text that begins with the origin of `known` as that goes out and goes on with a path
+    /// and perhaps a query that do, too; `nil` for any other.
+    private static func queryOffset(in text: String, after known: HTTPURL) -> Int? {
+        var (text, start) = (text, known.requestText)
+        return text.withUTF8 { bytes in
+            guard bytes.count > known.pathOffset, bytes.count <= maximumByteCount, bytes[known.pathOffset] == 0x2F,
+                start.withUTF8({ $0.prefix(known.pathOffset).elementsEqual(bytes.prefix(known.pathOffset)) })
+            else { return nil }
+            var queryOffset: Int?
+            for index in known.pathOffset..<bytes.count {
+                let byte = bytes[index]
+                if PercentEncoding.needsEscape(byte) || byte == 0x23 { return nil }
+                if byte == 0x3F, queryOffset == nil { queryOffset = index }
+                if byte == 0x2E, bytes[index - 1] == 0x2F, queryOffset == nil { return nil }
+            }
+            return queryOffset ?? bytes.count
+        }
     }
 
     /// Parses what follows `scheme://`. Also for references that begin with `//`.

@@ -88,28 +88,22 @@ package struct HTTPURL: Hashable, Sendable {
     /// The path's last component with percent-encoding undone once, or as it is where that is not UTF-8; `nil` if the
     /// path ends in `/`. A hint for a name, and as hostile as any: see `SafeFileName`.
     package var lastPathComponent: String? {
-        let path = path
-        let last = path.utf8.lastIndex(of: 0x2F).map { path[path.utf8.index(after: $0)...] } ?? path
+        var text = requestText
+        let (last, isPlain): (String, Bool) = text.withUTF8 { bytes in
+            let path = bytes[pathOffset..<queryOffset]
+            let last = path[((path.lastIndex(of: 0x2F) ?? pathOffset - 1) + 1)...]
+            return (String(decoding: last, as: UTF8.self), !last.contains(0x25))
+        }
         guard !last.isEmpty else { return nil }
-        guard last.utf8.contains(0x25) else { return String(last) }
-        return PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) } ?? String(last)
+        return isPlain ? last : PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) } ?? last
     }
 
     /// Makes a URL of checked components; refuses one that has grown too long.
-    ///
-    /// - Parameter known: one of that origin.
-    init(
-        origin: Origin, userInfo: String?, pathAndQuery: String, like known: HTTPURL? = nil
-    ) throws(TowlineError) {
+    init(origin: Origin, userInfo: String?, pathAndQuery: String) throws(TowlineError) {
         self.origin = origin
         self.userInfo = userInfo
         var text = ""
-        if let known {
-            text.reserveCapacity(known.pathOffset + pathAndQuery.utf8.count)
-            text += known.requestText[..<known.pathAndQuery.startIndex]
-        } else {
-            origin.write(to: &text, beside: pathAndQuery.utf8.count)
-        }
+        origin.write(to: &text, beside: pathAndQuery.utf8.count)
         pathOffset = text.utf8.count
         text += pathAndQuery
         requestText = text
@@ -118,6 +112,15 @@ package struct HTTPURL: Hashable, Sendable {
             let shown = TerminalSafeText.make(withoutSecrets, width: 120)
             throw TowlineError(.unusableURL, "the URL is longer than \(Self.maximumByteCount) bytes: \(shown)")
         }
+    }
+
+    /// Makes a URL of a text that is checked and goes out as it is.
+    init(origin: Origin, requestText: String, pathOffset: Int, queryOffset: Int) {
+        self.origin = origin
+        userInfo = nil
+        self.requestText = requestText
+        self.pathOffset = pathOffset
+        self.queryOffset = queryOffset
     }
 
     private static func queryOffset(in pathAndQuery: String) -> Int {

@@ -20,8 +20,8 @@ struct BatchListParser {
         }
         // Windows' editors begin a file with a byte order mark.
         let visible = (number == 1 && text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).trimmed
-        guard let first = visible.first, first != "#" else { return nil }
-        guard text.first == " " || text.first == "\t" else {
+        guard let first = visible.utf8.first, first != 0x23 else { return nil }
+        guard text.utf8.first == 0x20 || text.utf8.first == 0x09 else {
             guard Self.isOption(visible) else { return begin(BatchEntry(url: String(visible), number: number)) }
             return spoil(.optionNotIndented(Self.option(visible, number: number)))
         }
@@ -62,15 +62,11 @@ struct BatchListParser {
         return nil
     }
 
-    /// Whether a line that is not indented was meant to be.
+    /// Whether a line that is not indented was meant to be: no URL has one of these characters or its end before its scheme's.
     private static func isOption(_ text: Substring) -> Bool {
-        if text.hasPrefix("--") { return true }
-        let name = text.utf8.prefix { ASCII.isLetter($0) || $0 == 0x2D }
-        // What follows the scheme of a URL is none of these.
-        guard name.endIndex == text.endIndex || [0x3D, 0x20, 0x09].contains(text.utf8[name.endIndex]) else {
-            return false
-        }
-        return Setting(rawValue: String(decoding: name, as: UTF8.self)) != nil
+        let end = text.utf8.firstIndex { [0x3A, 0x3D, 0x20, 0x09].contains($0) } ?? text.endIndex
+        guard end == text.endIndex || text.utf8[end] != 0x3A else { return false }
+        return text.hasPrefix("--") || Setting(rawValue: String(text[..<end])) != nil
     }
 
     private static func option(_ text: Substring, number: Int) -> BatchEntry.Line {
@@ -85,8 +81,9 @@ struct BatchListParser {
 
 extension Substring {
     fileprivate var trimmed: Substring {
-        var text = drop { $0 == " " || $0 == "\t" }
-        while let last = text.last, last == " " || last == "\t" || last == "\r" { text.removeLast() }
-        return text
+        var bytes = utf8[...]
+        while bytes.first == 0x20 || bytes.first == 0x09 { bytes.removeFirst() }
+        while let last = bytes.last, last == 0x20 || last == 0x09 || last == 0x0D { bytes.removeLast() }
+        return Substring(bytes)
     }
 }

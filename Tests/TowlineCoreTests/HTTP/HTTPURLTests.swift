@@ -56,6 +56,7 @@ struct HTTPURLTests {
             "", "/", "/a b", " ", "/a/../b", "/.", "/..a/b", "/%2e%2E/é", "/a#b/../c", "?x", "/?x#y", "#z", "/a@b",
             ":80/",
             ":8080/x", "m/", "/\"<", "/ ", "/\u{7F}", "/a\u{0}", "@evil.example/", "\\evil.example/", "//x", "/./?/../",
+            "/a?b?c", "/a?/./b", "/a/?", "/a?.", "/a./b.c", "/a/.b", "/a%2Fb%20c?d%2Fe/f",
             "/" + String(repeating: "a", count: 17_000), "/" + String(repeating: "é", count: 5000),
         ]
         for path in paths {
@@ -65,6 +66,8 @@ struct HTTPURLTests {
                 #expect(plain == quick, "\(text)")
                 guard case (.success(let plain), .success(let quick)) = (plain, quick) else { continue }
                 #expect(plain.origin == quick.origin && plain.pathAndQuery == quick.pathAndQuery)
+                #expect(plain.path == quick.path && plain.query == quick.query)
+                #expect(plain.lastPathComponent == quick.lastPathComponent)
                 #expect(
                     plain.userInfo == quick.userInfo && plain.requestText.utf8.elementsEqual(quick.requestText.utf8))
             }
