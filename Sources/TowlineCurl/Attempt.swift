@@ -143,7 +143,7 @@ final class Attempt {
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
         pieces += 1
-        if readsAhead { pool.mayHold(self) }
+        pool.mayHold(self)
         switch collector.take(line, cache) {
         case .more:
             return line.count

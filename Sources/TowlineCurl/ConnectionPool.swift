@@ -190,11 +190,14 @@ final class ConnectionPool {
     func readsFrom(_ attempt: Attempt) { readAhead.watch(attempt) }
 
     /// Something of an attempt's answer has come: TLS may hold more.
-    func mayHold(_ attempt: Attempt) { readAhead.note(attempt) }
+    func mayHold(_ attempt: Attempt) {
+        // Asked for each line and each piece: first without a look at the table.
+        if attempt.readsAhead { readAhead.note(attempt) }
+    }
 
     /// Some bytes are about to be handed to an attempt.
     func feeds(_ attempt: Attempt) {
-        if attempt.readsAhead { mayHold(attempt) }
+        mayHold(attempt)
         guard fed !== attempt else { return }
         rest()
         fed = attempt

@@ -2,7 +2,7 @@ import CCurl
 internal import TowlineCore
 
 /// The lines of the last heads, as they came and as the fields that they are: a server's next head has most of them again, and
-/// comparing bytes takes a twentieth of the time of making text of them. Confined to its engine thread.
+/// comparing bytes is quicker than making text of them (`docs/performance.md`). Confined to its engine thread.
 final class FieldCache {
     private struct Slot {
         var length: Int

@@ -42,7 +42,7 @@ final class BatchRoster: Sendable {
     /// - Returns: `false` if the same download is being run: whoever runs it gets this one by `next`, with its slot where
     ///   many wait already.
     func begin(_ item: Item, _ slot: BatchSlots.Slot) -> Bool {
-        let hash = Self.hash(of: item.options.url)
+        let hash = item.options.url.hashValue
         return running.withLock { running in
             let same = running.firstIndex {
                 $0.hash == hash && $0.item.options.url == item.options.url
@@ -57,12 +57,6 @@ final class BatchRoster: Sendable {
             running[same].repeats.append(waiting)
             return false
         }
-    }
-
-    /// Of its length and its last bytes, in which the URLs of a list differ.
-    private static func hash(of url: HTTPURL) -> Int {
-        var text = url.requestText
-        return text.withUTF8 { bytes in bytes.suffix(8).reduce(bytes.count) { $0 &* 256 ^ Int($1) } }
     }
 
     /// Where to reach the transfer that runs for an entry that began.

@@ -149,7 +149,7 @@ final class TransferRun {
     private func handle(_ event: Event) {
         switch event {
         case .attempt(.answered(let id, let verdict)):
-            note(verdict, id)
+            count(verdict, of: id)
             // One that was given up for its length has said so.
             if let writer = writer(id), writer.isStream, writer.promise == .long, !machine.needsOwnConnection {
                 services.board.answered(.long, from: writer.plan.url.origin)
@@ -219,13 +219,14 @@ final class TransferRun {
         observer.progressed(snapshot)
     }
 
-    private func note(_ verdict: ResponseVerdict, _ id: AttemptID) {
+    /// Whether the host gives checksums is for all to know.
+    private func count(_ verdict: ResponseVerdict, of id: AttemptID) {
         if let writer = writer(id) { services.board.answered(verdict, from: writer.plan.url.origin) }
     }
 
     /// An answer came with all of its body: what it leads to is done before the body's bytes are written.
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
-        note(verdict, id)
+        count(verdict, of: id)
         self.delivered = id
         step(.answered(id, verdict))
         if proof == nil { concludeDelivered() }

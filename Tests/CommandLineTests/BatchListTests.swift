@@ -66,7 +66,7 @@ struct BatchListTests {
         #expect(found[0].problem == .optionNotIndented(.init(name: name, value: value, number: 3)))
         #expect(found[1].problem == nil && found[1].options.isEmpty)
         // Before any URL it is nobody's.
-        #expect(entries("\(line)\nhttp://a/1\n").map { $0.problem == nil } == [false, true])
+        #expect(entries("\(line)\nhttp://a/1\n").map(\.problem) == [.optionWithoutURL, nil])
         // Neither is what only looks like one.
         #expect(entries("outputs.example/a\n").map(\.url) == ["outputs.example/a"])
     }

@@ -33,17 +33,12 @@ extension HTTPURL {
     private static func queryOffset(in text: String, after known: HTTPURL) -> Int? {
         var (text, start) = (text, known.requestText)
         return text.withUTF8 { bytes in
-            guard bytes.count > known.pathOffset, bytes.count <= maximumByteCount, bytes[known.pathOffset] == 0x2F,
+            guard bytes.count > known.pathOffset, bytes.count <= maximumByteCount,
                 start.withUTF8({ $0.prefix(known.pathOffset).elementsEqual(bytes.prefix(known.pathOffset)) })
             else { return nil }
-            var queryOffset: Int?
-            for index in known.pathOffset..<bytes.count {
-                let byte = bytes[index]
-                if PercentEncoding.needsEscape(byte) || byte == 0x23 { return nil }
-                if byte == 0x3F, queryOffset == nil { queryOffset = index }
-                if byte == 0x2E, bytes[index - 1] == 0x2F, queryOffset == nil { return nil }
-            }
-            return queryOffset ?? bytes.count
+            let rest = bytes[known.pathOffset...]
+            let pathEnd = rest.firstIndex(of: 0x3F) ?? rest.endIndex
+            return !rest.contains(0x23) && goesOut(rest, pathEnd: pathEnd) ? pathEnd : nil
         }
     }
 
@@ -77,11 +72,14 @@ extension HTTPURL {
     static func pathAndQuery(of bytes: ArraySlice<UInt8>) -> String {
         let bytes = bytes[..<(bytes.firstIndex(of: 0x23) ?? bytes.endIndex)]
         let pathEnd = bytes.firstIndex(of: 0x3F) ?? bytes.endIndex
-        if bytes.first == 0x2F, !hasDotSegments(bytes[..<pathEnd]), !bytes.contains(where: PercentEncoding.needsEscape)
-        {
-            return String(decoding: bytes, as: UTF8.self)
-        }
+        if goesOut(bytes, pathEnd: pathEnd) { return String(decoding: bytes, as: UTF8.self) }
         return PercentEncoding.encodedForRequest(withoutDotSegments(bytes[..<pathEnd]) + bytes[pathEnd...])
+    }
+
+    /// Whether a path and what follows it up to a fragment go out as they are.
+    private static func goesOut<Bytes: Collection<UInt8>>(_ bytes: Bytes, pathEnd: Bytes.Index) -> Bool {
+        bytes.first == 0x2F && !hasDotSegments(bytes[..<pathEnd])
+            && !bytes.contains(where: PercentEncoding.needsEscape)
     }
 
     /// Removes `.` and `..` (RFC 3986 §5.2.4) from a path that is empty or begins with `/`, in linear time. An empty
@@ -106,7 +104,7 @@ extension HTTPURL {
     }
 
     /// Whether a segment begins with a dot.
-    private static func hasDotSegments(_ path: ArraySlice<UInt8>) -> Bool {
+    private static func hasDotSegments(_ path: some Sequence<UInt8>) -> Bool {
         var previous: UInt8 = 0
         for byte in path {
             if byte == 0x2E, previous == 0x2F { return true }

@@ -107,7 +107,7 @@ package struct HTTPURL: Hashable, Sendable {
         pathOffset = text.utf8.count
         text += pathAndQuery
         requestText = text
-        queryOffset = pathOffset + Self.queryOffset(in: pathAndQuery)
+        queryOffset = text.withUTF8 { [pathOffset] bytes in bytes[pathOffset...].firstIndex(of: 0x3F) ?? bytes.count }
         guard text.utf8.count <= Self.maximumByteCount else {
             let shown = TerminalSafeText.make(withoutSecrets, width: 120)
             throw TowlineError(.unusableURL, "the URL is longer than \(Self.maximumByteCount) bytes: \(shown)")
@@ -121,11 +121,6 @@ package struct HTTPURL: Hashable, Sendable {
         self.requestText = requestText
         self.pathOffset = pathOffset
         self.queryOffset = queryOffset
-    }
-
-    private static func queryOffset(in pathAndQuery: String) -> Int {
-        var text = pathAndQuery
-        return text.withUTF8 { bytes in bytes.firstIndex(of: 0x3F) ?? bytes.count }
     }
 
     /// The text has the origin in it, and in one form only.

@@ -1,5 +1,3 @@
-import TowlineCore
-
 /// Makes entries of the lines of a list of URLs. Holds one entry at a time, however long the list is.
 ///
 /// A line that begins with white space is an option of the URL above it, as `name=value` or `name value`. Blank lines
@@ -21,14 +19,18 @@ struct BatchListParser {
         // Windows' editors begin a file with a byte order mark.
         let visible = (number == 1 && text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).trimmed
         guard let first = visible.utf8.first, first != 0x23 else { return nil }
-        guard text.utf8.first == 0x20 || text.utf8.first == 0x09 else {
-            guard Self.isOption(visible) else { return begin(BatchEntry(url: String(visible), number: number)) }
-            return spoil(.optionNotIndented(Self.option(visible, number: number)))
+        let isIndented = text.utf8.first == 0x20 || text.utf8.first == 0x09
+        guard isIndented || Self.isOption(visible) else {
+            return begin(BatchEntry(url: String(visible), number: number))
         }
-        let option = Self.option(visible, number: number)
+        return take(Self.option(visible, number: number), isIndented: isIndented)
+    }
+
+    private mutating func take(_ option: BatchEntry.Line, isIndented: Bool) -> BatchEntry? {
         guard current != nil else {
             return begin(BatchEntry(url: "", number: number, options: [option], problem: .optionWithoutURL))
         }
+        guard isIndented else { return spoil(.optionNotIndented(option)) }
         current?.options.append(option)
         return nil
     }
@@ -62,7 +64,7 @@ struct BatchListParser {
         return nil
     }
 
-    /// Whether a line that is not indented was meant to be: no URL has one of these characters or its end before its scheme's.
+    /// Whether a line that is not indented was meant to be. A URL's first of these characters is the colon after its scheme.
     private static func isOption(_ text: Substring) -> Bool {
         let end = text.utf8.firstIndex { [0x3A, 0x3D, 0x20, 0x09].contains($0) } ?? text.endIndex
         guard end == text.endIndex || text.utf8[end] != 0x3A else { return false }

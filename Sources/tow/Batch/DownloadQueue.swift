@@ -36,7 +36,7 @@ final class DownloadQueue: Sendable {
 
     private func options(for entry: BatchEntry) throws(TowlineError) -> DownloadOptions {
         switch entry.problem {
-        case .optionWithoutURL: throw problem(entry.number, "an option (an indented line) before any URL")
+        case .optionWithoutURL: throw problem(entry.number, "an option before any URL")
         case .optionNotIndented(let line):
             let name = TerminalSafeText.make(line.name, width: 40)
             throw problem(
