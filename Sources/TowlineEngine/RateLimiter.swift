@@ -4,7 +4,7 @@ import Synchronization
 /// A token bucket that many attempts share. A lock is taken only where a limit is set.
 package final class RateLimiter: Sendable {
     private let bucket: Mutex<TokenBucket>
-    private let isLimited: Atomic<Bool>
+    private let hasRate: Atomic<Bool>
     private let clock: @Sendable () -> Duration
 
     /// - Parameter rate: bytes per second; 0: no limit.
@@ -13,7 +13,7 @@ package final class RateLimiter: Sendable {
     init(rate: Int64, clock: @escaping @Sendable () -> Duration) {
         self.clock = clock
         bucket = Mutex(TokenBucket(rate: rate, now: clock()))
-        isLimited = Atomic(rate > 0)
+        hasRate = Atomic(rate > 0)
     }
 
     /// Changes the rate while transfers run.
@@ -21,22 +21,25 @@ package final class RateLimiter: Sendable {
         bucket.withLock { bucket in
             bucket.setRate(rate, now: clock())
             // Within the lock: of two changes at one time, the same one wins here and there.
-            isLimited.store(rate > 0, ordering: .relaxed)
+            hasRate.store(rate > 0, ordering: .relaxed)
         }
     }
 
     /// Bytes per second; 0: no limit.
     package var rate: Int64 { bucket.withLock { $0.rate } }
 
+    /// Whether there is a limit, without a lock.
+    var isLimited: Bool { hasRate.load(ordering: .relaxed) }
+
     /// Takes `bytes`; otherwise says how long to wait before asking again.
     func take(_ bytes: Int) -> Duration? {
-        guard isLimited.load(ordering: .relaxed) else { return nil }
+        guard isLimited else { return nil }
         return bucket.withLock { $0.take(bytes, now: clock()) }
     }
 
     /// Gives back what was taken and could not be used.
     func giveBack(_ bytes: Int) {
-        guard isLimited.load(ordering: .relaxed) else { return }
+        guard isLimited else { return }
         bucket.withLock { $0.giveBack(bytes) }
     }
 }

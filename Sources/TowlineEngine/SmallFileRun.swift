@@ -76,7 +76,7 @@ struct SmallFileRun {
 
     /// Whether nothing is to hold bytes back, no other file is to make way, and the user is known by the options.
     private var isPlain: Bool {
-        (item.options.rateLimit ?? 0) == 0 && services.limiter.rate == 0 && item.options.existing != .overwrite
+        (item.options.rateLimit ?? 0) == 0 && !services.limiter.isLimited && item.options.existing != .overwrite
             && item.options.url.userInfo == nil
     }
 

@@ -15,6 +15,7 @@ extension TransferRun {
             hostConnections: host.connections + shared,
             sharing: sharing, mayConnect: mayConnect(to: origin, shares: sharing != .none),
             jitter: Backoff.jitter(at: now))
+        context.isLimited = isLimited
         if !options.mirrors.isEmpty {
             context.mirrors = machine.mirrorOrigins.map { origin in
                 let host = services.board.standing(origin)

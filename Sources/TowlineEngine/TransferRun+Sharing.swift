@@ -5,9 +5,12 @@ extension TransferRun {
     /// A limit pauses one connection after the other, each with all that share it; and cookies are kept by those that share and
     /// those that do not apart.
     var mayShareConnections: Bool {
-        !machine.needsOwnConnection && limiter.rate == 0 && services.limiter.rate == 0
+        !machine.needsOwnConnection && !isLimited
             && options.connection.mayShareConnections
     }
+
+    /// Whether the user limited its rate, or that of all together.
+    var isLimited: Bool { limiter.isLimited || services.limiter.isLimited }
 
     /// Whether it may have connections of its own to the host. Asked for when it has none and will not share.
     func mayConnect(to origin: HTTPURL.Origin, shares: Bool) -> Bool {

@@ -91,7 +91,7 @@ final class TransferRun {
         machine = TransferStateMachine(
             terms: terms, firstID: Self.firstID().value, hostCeiling: host.ceiling,
             // Found where no limit held bytes back.
-            hostUsual: limiter.rate > 0 || services.limiter.rate > 0 ? nil : host.usual)
+            hostUsual: limiter.isLimited || services.limiter.isLimited ? nil : host.usual)
         ticker = Ticker { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
     }
 

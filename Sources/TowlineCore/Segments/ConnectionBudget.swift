@@ -94,17 +94,21 @@ package struct ConnectionBudget: Hashable, Sendable {
         package var remaining: Int64?
         /// The least time from a request to its answer.
         package var roundTrip: Duration
-        /// More would come, but for a limit that the user set.
+        /// The user set a limit.
+        package var isLimited: Bool
+        /// More would come, but for that limit.
         package var isHeldBack: Bool
 
         /// Makes one.
         package init(
-            bytes: Int64, active: Int, remaining: Int64? = nil, roundTrip: Duration = .zero, isHeldBack: Bool = false
+            bytes: Int64, active: Int, remaining: Int64? = nil, roundTrip: Duration = .zero, isLimited: Bool = false,
+            isHeldBack: Bool = false
         ) {
             self.bytes = bytes
             self.active = active
             self.remaining = remaining
             self.roundTrip = roundTrip
+            self.isLimited = isLimited
             self.isHeldBack = isHeldBack
         }
     }
@@ -134,6 +138,8 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// is lost with it. A second is enough to see that half may do; where it did not, that is not tried again soon.
     private mutating func heldBack(_ now: Duration) -> Bool {
         meter = ThroughputMeter()
+        // What is measured from here on is not compared with what was before.
+        if case .climbing = mode { mode = .climbing(before: nil, previous: target) }
         guard target > 1, now >= lowerAgainAt else { return false }
         guard let since = heldBackSince else {
             heldBackSince = now
@@ -152,7 +158,7 @@ package struct ConnectionBudget: Hashable, Sendable {
         _ now: Duration
     ) -> Bool {
         // The first bytes over a long way say nothing of those to come.
-        if sample.roundTrip >= Self.longRoundTrip, before == nil, target == 1 {
+        if sample.roundTrip >= Self.longRoundTrip, before == nil, target == 1, !sample.isLimited {
             isUnsure = true
             return step(nil, sample, now)
         }
@@ -160,7 +166,12 @@ package struct ConnectionBudget: Hashable, Sendable {
             received >= Self.windowShare * Int64(sample.active) || reading.length >= Self.longestWindow
         else { return false }
         // What there is to compare with comes first.
-        guard let before else { return step(reading, sample, now) }
+        guard let before else {
+            // A limit lets the first bytes through as they come, and a busy server pauses: whether the limit holds
+            // bytes back shows later.
+            if sample.isLimited, reading.length < Self.longestWindow { return false }
+            return step(reading, sample, now)
+        }
         guard !before.isUneven, !reading.isUneven else {
             isUnsure = true
             return step(reading, sample, now)
@@ -190,6 +201,7 @@ package struct ConnectionBudget: Hashable, Sendable {
     }
 
     private func factor(_ sample: Sample) -> Int {
+        if sample.isLimited { return 2 }
         if sample.roundTrip >= Self.farRoundTrip, target == 1 { return Self.most }
         return sample.roundTrip >= Self.longRoundTrip ? 4 : 2
     }

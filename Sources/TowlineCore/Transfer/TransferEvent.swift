@@ -89,6 +89,8 @@ package struct TransferContext: Sendable {
     package var mayConnect: Bool
     /// A random number in 0 ..< 1.
     package var jitter: Double
+    /// The user set a limit to the rate, of this transfer or of all.
+    package var isLimited = false
     /// The hosts of the mirrors, in their order.
     package var mirrors: [MirrorHost] = []
 

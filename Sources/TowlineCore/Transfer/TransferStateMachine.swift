@@ -220,7 +220,7 @@ package struct TransferStateMachine: Sendable {
         let sample = ConnectionBudget.Sample(
             bytes: fresh, active: workingCount(context),
             remaining: ledger.completeLength.map { $0 - ledger.written.count },
-            roundTrip: .seconds(roundTrip ?? 0), isHeldBack: isHeldBack)
+            roundTrip: .seconds(roundTrip ?? 0), isLimited: context.isLimited, isHeldBack: isHeldBack)
         hasSurplus = budget.measure(sample, now: context.now)
     }
 

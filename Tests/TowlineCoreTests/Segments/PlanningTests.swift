@@ -124,7 +124,7 @@ struct ConnectionBudgetTests {
                 let taken = min(bytes, allowed * 0.02)
                 let sample = ConnectionBudget.Sample(
                     bytes: Int64(taken), active: budget.target, remaining: 1 << 40, roundTrip: roundTrip,
-                    isHeldBack: taken < bytes)
+                    isLimited: allowed < .infinity, isHeldBack: taken < bytes)
                 if budget.measure(sample, now: now) { surplus += 1 }
                 most = max(most, budget.target)
             }
@@ -237,6 +237,24 @@ struct ConnectionBudgetTests {
             network.allowed = allowed
             network.run(.seconds(10), roundTrip: roundTrip)
             #expect(network.budget.target >= expected && network.budget.target < 2 * expected, "\(roundTrip)")
+        }
+    }
+
+    @Test("a limit that holds bytes back is seen although a busy server pauses")
+    func limitedAndBusy() {
+        for pause in [100, 300, 700] {
+            for period in [2, 5] {
+                var network = network(99)
+                network.allowed = 10e6
+                for _ in 0..<10 {
+                    network.run(.milliseconds(40))
+                    network.limit = 0
+                    network.run(.milliseconds(pause))
+                    network.limit = 99
+                    network.run(.milliseconds(pause * period))
+                }
+                #expect(network.most == 1, "\(pause) ms")
+            }
         }
     }
 
