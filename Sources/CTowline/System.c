@@ -7,16 +7,56 @@
 #include <ifaddrs.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/tcp.h>
 #include <malloc.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
+
+int towline_pipe(int *ends, int size) {
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -errno;
+    // Refused where a user's pipes have all the room that they may (pipe(7)): it works with less.
+    fcntl(ends[1], F_SETPIPE_SZ, size);
+    return 0;
+}
+
+int64_t towline_receive(int socket, int pipe, size_t count) {
+    ssize_t moved = splice(socket, NULL, pipe, NULL, count, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    return moved < 0 ? -errno : moved;
+}
+
+int64_t towline_write_from_pipe(int file, int pipe, size_t count, int64_t offset) {
+    off_t place = offset;
+    ssize_t moved = splice(pipe, NULL, file, &place, count, SPLICE_F_MOVE);
+    return moved < 0 ? -errno : moved;
+}
+
+static int64_t received(int socket) {
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) < 0) return -errno;
+    if (size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received) return -ENOTSUP;
+    return (int64_t)info.tcpi_bytes_received;
+}
+
+int64_t towline_taken(int socket) {
+    // What waits is known at a moment, and so is what came: only if nothing came in between they are of one moment.
+    for (int attempt = 0; attempt < 16; attempt++) {
+        int waiting = 0;
+        int64_t before = received(socket);
+        if (before < 0) return before;
+        if (ioctl(socket, FIONREAD, &waiting) < 0) return -errno;
+        if (received(socket) == before) return before - waiting;
+    }
+    return -EAGAIN;
+}
 
 void towline_keep_freed_memory(int kept, int largest, int arenas) {
     mallopt(M_MMAP_THRESHOLD, largest);

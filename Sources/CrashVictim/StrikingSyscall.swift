@@ -59,6 +59,16 @@ final class StrikingSyscall: Syscall {
     func pwrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int {
         put(bytes, at: offset) { base.pwrite(descriptor, $0, offset) }
     }
+    func splice(_ descriptor: Int32, _ pipe: Int32, _ count: Int, _ offset: Int64) -> Int {
+        switch next(changes: true) {
+        case .plain: return base.splice(descriptor, pipe, count, offset)
+        case .error(let number): return -Int(number)
+        case .half: return base.splice(descriptor, pipe, (count + 1) / 2, offset)
+        case .halfThenKill:
+            _ = base.splice(descriptor, pipe, (count + 1) / 2, offset)
+            Strike.killProcess()
+        }
+    }
     func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int {
         switch next(changes: false) {
         case .error(let number): return -Int(number)

@@ -66,6 +66,37 @@ final class Attempt {
     /// So many lines of the head and pieces of the body came.
     private(set) var pieces = 0
 
+    /// The rest of the body, where the kernel moves it.
+    var spliced: SplicedBody?
+    /// Whether that pays off; `nil` where it cannot be.
+    private var splicePolicy: SplicePolicy?
+    /// Bytes of this response's head, those of interim ones included, and of its body.
+    private var headCount: Int64 = 0
+    private var bodyCount: Int64 = 0
+    /// At how many bytes of the body to look whether the kernel should move the rest.
+    private var nextLook = Int64.max
+    /// libcurl rests, and was told that the last piece is not taken, which it is: in no other pause does it read once more.
+    private(set) var isOffered = false
+    /// So many bytes will be delivered a second time, if it goes on.
+    private var known = 0
+
+    /// So many bytes of the response were handed over.
+    var passed: Int64 { headCount + bodyCount }
+
+    /// So many bytes of the body are to come, where its length is known.
+    var rest: Int64? { handle.contentLength.map { $0 - bodyCount } }
+
+    /// Whether the kernel should move the rest of the body.
+    private func pays() -> Bool {
+        guard let rest else { return false }
+        let pays = splicePolicy?.paysOff(received: bodyCount, rest: rest, now: MonotonicTime.now.sinceStart) ?? false
+        nextLook = splicePolicy?.next ?? .max
+        return pays && receiver.takesPipes && receiver.wanted >= SplicePolicy.least
+    }
+
+    /// libcurl goes on with it.
+    func withdraw() { isOffered = false }
+
     /// Whether what comes next of the body goes to the receiver.
     var isFed: Bool { pause.isNone && decidedEnd == nil }
 
@@ -124,6 +155,12 @@ final class Attempt {
     /// Ends the pause, in our books; libcurl is told by the caller.
     func endPause() { pause = .none }
 
+    /// Waits for a time, or for `proceed`.
+    func wait(for delay: Duration?) {
+        pause = delay.map(Pause.untilDeadline) ?? .untilProceed
+        if delay != nil { deadlineDidChange(self) }
+    }
+
     // MARK: What libcurl's callbacks say
 
     /// An address that the host's name leads to is not public.
@@ -135,6 +172,7 @@ final class Attempt {
         requestedAt = .now
         phase = .requested
         collector.restart()
+        headCount = 0
         readsAhead = pool.sharing == .none && handle.readsAhead
         deadlineDidChange(self)
     }
@@ -143,6 +181,7 @@ final class Attempt {
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
         pieces += 1
+        headCount += Int64(line.count)
         pool.mayHold(self)
         switch collector.take(line, cache) {
         case .more:
@@ -157,7 +196,13 @@ final class Attempt {
             head.latency = .nanoseconds(max(0, now.nanoseconds - requestedAt.nanoseconds))
             if pool.sharing != .none { heard = now }
             if framing == .closed { handle.watchCloseNotify() }
-            if head.version == .http1_1 || head.version == .http1_0 { readAhead() }
+            if head.version == .http1_1 || head.version == .http1_0 {
+                readAhead()
+                if framing == .delimited, let latency = head.latency {
+                    splicePolicy = SplicePolicy(now: now.sinceStart, latency: latency)
+                    nextLook = splicePolicy?.next ?? .max
+                }
+            }
             defer { deadlineDidChange(self) }
             switch receiver.receivedHead(head) {
             case .proceed: return line.count
@@ -184,24 +229,44 @@ final class Attempt {
     /// Some bytes of the body. Returns how many were taken, 0 to give up, or `CURL_WRITEFUNC_PAUSE`.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil, phase == .body else { return 0 }
-        guard pause.isNone else { return Int(CURL_WRITEFUNC_PAUSE) }
+        guard pause.isNone, !isOffered else { return Int(CURL_WRITEFUNC_PAUSE) }
         guard !bytes.isEmpty else { return 0 }
+        if known > 0 { return takeBehindKnown(bytes) }
         if pool.sharing != .none { heard = .now }
         pieces += 1
         pool.feeds(self)
         switch receiver.receivedBody(bytes) {
         case .consumed:
-            return bytes.count
+            bodyCount += Int64(bytes.count)
+            // The last piece of a reading, so that nothing of it is left with libcurl.
+            guard bodyCount >= nextLook, bytes.count < WriteStage.piece, pays() else { return bytes.count }
+            isOffered = true
+            known = bytes.count
+            return Int(CURL_WRITEFUNC_PAUSE)
         case .pause:
-            pause = .untilProceed
+            wait(for: nil)
             return Int(CURL_WRITEFUNC_PAUSE)
         case .pauseFor(let delay):
-            pause = .untilDeadline(delay)
-            deadlineDidChange(self)
+            wait(for: delay)
             return Int(CURL_WRITEFUNC_PAUSE)
         case .stop:
             decidedEnd = .stopped
             return 0
         }
+    }
+
+    /// As `takeBody`, of bytes whose beginning was taken before.
+    private func takeBehindKnown(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard bytes.count > known else {
+            known -= bytes.count
+            return bytes.count
+        }
+        let before = known
+        let rest = UnsafeRawBufferPointer(rebasing: bytes[before...])
+        known = 0
+        let taken = takeBody(rest)
+        // All of them come once more.
+        if taken == Int(CURL_WRITEFUNC_PAUSE) { known = isOffered ? bytes.count : before }
+        return taken == rest.count ? bytes.count : taken
     }
 }

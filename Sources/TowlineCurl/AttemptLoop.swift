@@ -8,7 +8,7 @@ internal import TowlineThreads
 /// Created, used and dropped on that thread; nothing here is locked.
 final class AttemptLoop {
     private let poll: EventPoll
-    private let watch: SocketWatch
+    let watch: SocketWatch
     /// The tasks that go on by what small files come to.
     private let tasks: LocalRunQueue
     private let bufferSize: Int
@@ -22,6 +22,8 @@ final class AttemptLoop {
     private var lastFields: FieldList?
     private let cache = FieldCache()
     private var deadlines = DeadlineQueue()
+    /// Whose bodies the kernel moves, by their sockets.
+    var spliced: [Int32: Attempt] = [:]
 
     /// A pool in which nothing runs is closed with its connections after this time, or sooner if there are many.
     private static let idlePoolLife = Duration.seconds(60)
@@ -43,6 +45,7 @@ final class AttemptLoop {
     func turn(mayWait: Bool) -> Bool {
         let woken = poll.wait(milliseconds: mayWait ? timeToWait() : 0) { event in
             guard watch.isWanted(event.descriptor) else { return }
+            if let attempt = spliced[event.descriptor], let body = attempt.spliced { return read(body, for: attempt) }
             // A pool that was closed a moment ago may have left an event behind.
             guard let pool = pools.first(where: { $0.tag == event.tag }) else { return poll.forget(event.descriptor) }
             act(on: pool) { pool throws(TransportFailure) in
@@ -90,6 +93,7 @@ final class AttemptLoop {
 
     private func endFull(_ pool: ConnectionPool) {
         for attempt in pool.takeFull() { end(attempt, .stopped) }
+        for attempt in pool.takeOffered() { splice(attempt) }
     }
 
     // MARK: Commands
@@ -200,13 +204,18 @@ final class AttemptLoop {
     private func resume(_ attempt: Attempt) {
         deadlines.remove(attempt)
         attempt.endPause()
+        if let body = attempt.spliced { return resume(body, for: attempt) }
         if let held = attempt.heldEnd { return end(attempt, held) }
-        attempt.pool.isTouched = true
+        unpause(attempt)
+    }
+
+    /// Has libcurl go on.
+    func unpause(_ attempt: Attempt) {
         // After a pause at its head libcurl does not know of one, and the body may be with TLS already.
         attempt.pool.mayHold(attempt)
         // Delivers, within this call, what libcurl holds back. If the receiver stops at that, the transfer goes on as
         // if nothing was lost (7.88): it must not.
-        let code = curl_easy_pause(attempt.handle.pointer, CURLPAUSE_CONT)
+        let code = attempt.pool.unpause(attempt)
         // Before the end, from which on the receiver is others'.
         endFull(attempt.pool)
         if code != CURLE_OK { finish(attempt, code) }
@@ -239,8 +248,12 @@ final class AttemptLoop {
         }
     }
 
-    private func end(_ attempt: Attempt, _ end: AttemptEnd) {
+    func end(_ attempt: Attempt, _ end: AttemptEnd) {
         guard attempts.removeValue(forKey: attempt.id) != nil else { return }
+        if let body = attempt.spliced {
+            spliced[body.socket] = nil
+            attempt.spliced = nil
+        }
         deadlines.remove(attempt)
         attempt.pool.remove(attempt.handle)
         attemptDidEnd()

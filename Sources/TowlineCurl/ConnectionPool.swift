@@ -30,6 +30,10 @@ final class ConnectionPool {
     private var fed: Attempt?
     /// Those that want no more since they rest.
     private var full: [Attempt] = []
+    /// Those whose rest the kernel may move.
+    private var offered: [Attempt] = []
+    /// How often libcurl was called: each time it might have read from any of its sockets.
+    private(set) var callCount = 0
     private var readAhead = ReadAhead()
 
     private let watch: SocketWatch
@@ -135,6 +139,7 @@ final class ConnectionPool {
     func remove(_ handle: EasyHandle) {
         // Who has ended rests no more.
         if fed?.handle === handle { fed = nil }
+        offered.removeAll { $0.handle === handle }
         readAhead.forget(handle)
         curl_multi_remove_handle(multi, handle.pointer)
         runningCount -= 1
@@ -168,6 +173,7 @@ final class ConnectionPool {
 
     private func act(_ socket: Int32, _ events: Int32) throws(TransportFailure) {
         isTouched = true
+        callCount += 1
         var running: Int32 = 0
         let code = curl_multi_socket_action(multi, socket, events, &running)
         guard code == CURLM_OK else { throw Self.failure(code) }
@@ -216,7 +222,25 @@ final class ConnectionPool {
     private func rest() {
         guard let attempt = fed else { return }
         fed = nil
-        if !attempt.rests() { full.append(attempt) }
+        if !attempt.rests() {
+            full.append(attempt)
+        } else if attempt.isOffered {
+            offered.append(attempt)
+        }
+    }
+
+    /// Attempts to be looked at, once those of `takeFull` are ended: the kernel may do the rest.
+    func takeOffered() -> [Attempt] {
+        guard !offered.isEmpty else { return [] }
+        defer { offered = [] }
+        return offered
+    }
+
+    /// Has libcurl go on with an attempt that was paused.
+    func unpause(_ attempt: Attempt) -> CURLcode {
+        isTouched = true
+        callCount += 1
+        return curl_easy_pause(attempt.handle.pointer, CURLPAUSE_CONT)
     }
 
     /// The next attempt that libcurl is done with, and how.
@@ -241,6 +265,7 @@ final class ConnectionPool {
         ) -> Int32 = { handle, socket, what, context, _ in
             guard let context else { return -1 }
             let pool = Unmanaged<ConnectionPool>.fromOpaque(context).takeUnretainedValue()
+            if let handle, EasyHandle.attempt(of: handle)?.spliced != nil { return 0 }
             let interest: EventPoll.Interest
             switch what {
             case CURL_POLL_IN: interest = .read

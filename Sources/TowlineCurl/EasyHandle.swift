@@ -103,6 +103,13 @@ final class EasyHandle {
         return ccurl_get_long(pointer, info, &value) == CURLE_OK ? value : 0
     }
 
+    /// The length that the response's head promised for its body; `nil` if it promised none.
+    var contentLength: Int64? {
+        var length: curl_off_t = -1
+        let code = ccurl_get_offset(pointer, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
+        return code == CURLE_OK && length >= 0 ? Int64(length) : nil
+    }
+
     /// The attempt that a handle runs.
     static func attempt(of handle: UnsafeMutableRawPointer) -> Attempt? {
         var context: UnsafeMutableRawPointer?

@@ -15,6 +15,9 @@ struct MonotonicTime: Comparable {
     /// The end of time: nothing is waited for.
     static let never = MonotonicTime(nanoseconds: .max)
 
+    /// The time since that point in the past.
+    var sinceStart: Duration { .nanoseconds(nanoseconds) }
+
     static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.nanoseconds < right.nanoseconds }
 
     /// The point `duration` later; `never` if that is more than the clock can tell, itself if it is negative.

@@ -82,6 +82,36 @@ extension Descriptor {
         }
     }
 
+    /// Writes the first `count` bytes of a pipe, which holds that many or more.
+    func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
+        guard offset >= 0, !offset.addingReportingOverflow(Int64(count)).overflow else { throw .writing(path, EFBIG) }
+        let number = try acquire()
+        defer { release() }
+        var done = 0
+        while done < count {
+            let moved = syscall.splice(number, pipe, count - done, offset + Int64(done))
+            if moved == -Int(EINTR) { continue }
+            // Not every file system can (splice(2)).
+            if moved == -Int(EINVAL) || moved == -Int(ENOSYS) {
+                return try copy(from: pipe, count: count - done, at: offset + Int64(done))
+            }
+            guard moved > 0 else { throw .writing(path, moved < 0 ? Int32(-moved) : EIO) }
+            done += moved
+        }
+    }
+
+    private func copy(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var done = 0
+        while done < count {
+            let got = bytes.withUnsafeMutableBytes { Glibc.read(pipe, $0.baseAddress.map { $0 + done }, count - done) }
+            if got < 0, errno == EINTR { continue }
+            guard got > 0 else { throw .writing(path, got < 0 ? errno : EIO) }
+            done += got
+        }
+        try write(bytes, at: offset)
+    }
+
     /// Writes all of `bytes`.
     func write(_ bytes: [UInt8], at offset: Int64) throws(TowlineError) {
         let result = bytes.withUnsafeBytes { raw in

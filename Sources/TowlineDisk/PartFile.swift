@@ -22,7 +22,7 @@ struct PlaceNames: Sendable {
 }
 
 /// The sink that is a file beside its final name.
-package final class PartFile: Sink {
+package final class PartFile: PipeSink {
     let file: Descriptor
     let folder: Folder
     let names: PlaceNames
@@ -60,7 +60,16 @@ package final class PartFile: Sink {
 
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
         try file.write(bytes, at: offset)
-        if !hasName { unnamedEnd.max(offset + Int64(bytes.count), ordering: .relaxed) }
+        note(bytes.count, at: offset)
+    }
+
+    package func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
+        try file.write(from: pipe, count: count, at: offset)
+        note(count, at: offset)
+    }
+
+    private func note(_ count: Int, at offset: Int64) {
+        if !hasName { unnamedEnd.max(offset + Int64(count), ordering: .relaxed) }
     }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int {

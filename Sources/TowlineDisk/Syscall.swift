@@ -14,6 +14,8 @@ package protocol Syscall: AnyObject, Sendable {
     func close(_ descriptor: Int32) -> Int32
     /// `pwrite(2)`; the number of bytes taken.
     func pwrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int
+    /// `splice(2)` from a pipe that holds so many; the number of bytes taken.
+    func splice(_ descriptor: Int32, _ pipe: Int32, _ count: Int, _ offset: Int64) -> Int
     /// `pread(2)`; the number of bytes read, 0 at the end.
     func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int
     /// `write(2)`, for pipes and terminals.

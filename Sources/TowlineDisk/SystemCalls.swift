@@ -27,6 +27,10 @@ package final class SystemCalls: Syscall {
         result(Glibc.pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset)))
     }
 
+    package func splice(_ descriptor: Int32, _ pipe: Int32, _ count: Int, _ offset: Int64) -> Int {
+        Int(towline_write_from_pipe(descriptor, pipe, count, offset))
+    }
+
     package func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int {
         result(Glibc.pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)))
     }

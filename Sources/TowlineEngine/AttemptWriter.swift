@@ -33,19 +33,19 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     static let markInterval: Int64 = 32 << 10
 
     let plan: AttemptPlan
-    private let limiters: [RateLimiter]
+    let limiters: [RateLimiter]
     private let report: @Sendable (Report) -> Void
     private let clock: @Sendable () -> Duration
 
     /// Next offset to write; everything from the lease's start to here is written. `nowhere` until writing begins: a
     /// paused answer may yet be given another place.
-    private let position: Atomic<Int64>
+    let position: Atomic<Int64>
     private static let nowhere: Int64 = -1
-    private let received = Atomic<Int64>(0)
-    private let isHeldBack = Atomic<Bool>(false)
+    let received = Atomic<Int64>(0)
+    let isHeldBack = Atomic<Bool>(false)
     /// The attempt stops here; other threads lower it when a part of the segment is given away, perhaps while its head
     /// comes: each takes the minimum in one step, so that neither undoes the other.
-    private let limit: Atomic<Int64>
+    let limit: Atomic<Int64>
 
     /// Where a paused answer's bytes go.
     private struct Attachment: Sendable {
@@ -57,23 +57,23 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// Handed over, not set by `attach`: the attempt may end, on its own thread, while its answer gets its place.
     private let attachment = Mutex<Attachment?>(nil)
 
-    private var sink: (any Sink)?
+    private(set) var sink: (any Sink)?
     private var slot: (any JournalSlot)?
     /// First offset to write; what comes before it is compared.
-    private var start: Int64
+    private(set) var start: Int64
     private var marked: Int64
     private var markedAt = Duration.zero
     /// Next offset of the body; behind `position` while the overlap is compared, before it while bytes wait to be written.
-    private var cursor: Int64
+    var cursor: Int64
     /// What came and is written with what follows.
-    private var stage = WriteStage()
+    private(set) var stage = WriteStage()
     private let stages: StagePool
-    private var isWanted = false
+    private(set) var isWanted = false
     private var drainable: Int64 = 0
     private var result: AttemptResult?
-    private var digest: (any ContentHasher)?
+    private(set) var digest: (any ContentHasher)?
     /// Where the response's own body ends.
-    private var responseEnd = Int64.max
+    private(set) var responseEnd = Int64.max
     /// Whether a small answer may be held in memory.
     let mayGather: Bool
     private let buffers: BufferPool
@@ -88,7 +88,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// What is promised, if the body is wanted.
     private(set) var promise: SharingPolicy.Answer?
     /// What came and has no place yet.
-    private var gathered: [UInt8] = []
+    private(set) var gathered: [UInt8] = []
     /// How a delivered answer ended.
     private var deliveredEnd = AttemptEnd.cancelled
     private let makeHasher: @Sendable (Checksum) -> any ContentHasher
@@ -216,15 +216,10 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             drainable -= Int64(bytes.count)
             return drainable < 0 ? .stop : .consumed
         }
-        for (index, limiter) in limiters.enumerated() {
-            guard let wait = limiter.take(bytes.count) else { continue }
-            for earlier in limiters[..<index] { earlier.giveBack(bytes.count) }
+        if let wait = takeAllowance(bytes.count) {
             tell()
-            isHeldBack.store(true, ordering: .relaxed)
             return .pauseFor(wait)
         }
-        isHeldBack.store(false, ordering: .relaxed)
-        received.wrappingAdd(Int64(bytes.count), ordering: .relaxed)
         if untold != nil {
             gathered.append(contentsOf: bytes)
             return .consumed
@@ -274,9 +269,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             let end = limit.load(ordering: .relaxed)
             let count = Int(min(Int64(rest.count), max(0, end - cursor)))
             if count > 0 { try write(UnsafeRawBufferPointer(rebasing: rest[..<count]), to: sink) }
-            // Where the response ends with the segment, its own end comes by itself and the connection lives on.
-            let isOver = cursor >= end && (end < responseEnd || count < rest.count)
-            return isOver ? stop(with: .stopped) : .consumed
+            return isOver(at: end, leaving: rest.count - count) ? stop(with: .stopped) : .consumed
         } catch {
             return stop(with: .sinkFailed(error))
         }
@@ -302,7 +295,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         try mark()
     }
 
-    private func stop(with result: AttemptResult) -> BodyDisposition {
+    func stop(with result: AttemptResult) -> BodyDisposition {
         self.result = result
         return .stop
     }
@@ -333,7 +326,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     }
 
     /// Marks what is written, every `markInterval` bytes and every quarter of a second.
-    private func mark(always: Bool = false) throws(TowlineError) {
+    func mark(always: Bool = false) throws(TowlineError) {
         guard let slot, cursor > marked else { return }
         if !always, cursor - marked < Self.markInterval {
             let now = clock()

@@ -71,6 +71,13 @@ extension Sink {
     package func forgetHashed() {}
 }
 
+/// A sink that the kernel can write to without a copy in this process.
+package protocol PipeSink: Sink {
+    /// Writes the first `count` bytes of a pipe, which holds that many or more, at `offset`; returning means written. After
+    /// an error nobody knows what the pipe still holds.
+    func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError)
+}
+
 /// What publishing must respect.
 package struct PublishTerms: Sendable {
     /// What to do if something is under the final name by now.

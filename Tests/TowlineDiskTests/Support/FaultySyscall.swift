@@ -13,7 +13,7 @@ final class FaultySyscall: Syscall {
     }
 
     enum Call: String, Sendable {
-        case openat, openUnnamed, name, pwrite, pread, write, fdatasync, fsync, syncfs, startWriteback,
+        case openat, openUnnamed, name, pwrite, splice, pread, write, fdatasync, fsync, syncfs, startWriteback,
             waitForWriteback, ftruncate,
             fallocate, status
         case space, lock, rename, link, unlink, setAttribute, getAttribute, seek, setModified, names
@@ -77,6 +77,13 @@ final class FaultySyscall: Syscall {
             let half = UnsafeRawBufferPointer(rebasing: bytes[..<((bytes.count + 1) / 2)])
             return base.pwrite(descriptor, half, offset)
         case nil: return base.pwrite(descriptor, bytes, offset)
+        }
+    }
+    func splice(_ descriptor: Int32, _ pipe: Int32, _ count: Int, _ offset: Int64) -> Int {
+        switch fault(.splice) {
+        case .error(let number): -Int(number)
+        case .short: base.splice(descriptor, pipe, (count + 1) / 2, offset)
+        case nil: base.splice(descriptor, pipe, count, offset)
         }
     }
     func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int {

@@ -191,6 +191,12 @@ final class SimulatedDisk: Syscall {
         }
     }
 
+    func splice(_ descriptor: Int32, _ pipe: Int32, _ count: Int, _ offset: Int64) -> Int {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let got = Glibc.read(pipe, &bytes, count)
+        return got < 0 ? -Int(errno) : bytes.withUnsafeBytes { pwrite(descriptor, .init(rebasing: $0[..<got]), offset) }
+    }
+
     func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int {
         on(descriptor) { state, inode in
             guard let bytes = state.image.inodes[inode]?.bytes, offset < bytes.count else { return 0 }

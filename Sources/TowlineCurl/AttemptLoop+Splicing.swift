@@ -1,0 +1,82 @@
+import Glibc
+internal import TowlineCore
+internal import TowlineEngine
+
+/// Bodies that the kernel moves.
+extension AttemptLoop {
+    /// So many readings in a row; then others have their turn.
+    private static let mostReadings = 8
+
+    /// Takes the rest of a body over from libcurl, which rests, if nothing of it is elsewhere; otherwise libcurl goes on.
+    func splice(_ attempt: Attempt) {
+        guard attempt.isFed, let socket = attempt.socket, let rest = attempt.rest,
+            let body = SplicedBody(
+                socket: socket, rest: rest, passed: attempt.passed, callCount: attempt.pool.callCount)
+        else { return decline(attempt) }
+        // Some systems cannot: then nothing was taken.
+        let first = body.receive(upTo: attempt.receiver.wanted, callCount: attempt.pool.callCount)
+        if case .failed = first { return decline(attempt) }
+        attempt.spliced = body
+        spliced[socket] = attempt
+        guard watch.want(.read, of: socket, tag: attempt.pool.tag) else { return endUnwatched(attempt) }
+        if take(first, of: body, for: attempt) { read(body, for: attempt) }
+    }
+
+    private func decline(_ attempt: Attempt) {
+        attempt.withdraw()
+        unpause(attempt)
+    }
+
+    private func endUnwatched(_ attempt: Attempt) {
+        end(attempt, .failed(TransportFailure(.local, "the socket cannot be watched")))
+    }
+
+    /// Something happened to the socket of such a body.
+    func read(_ body: SplicedBody, for attempt: Attempt) {
+        for _ in 0..<Self.mostReadings {
+            let wanted = attempt.receiver.wanted
+            // Its segment became shorter: nothing more is to be read of this response.
+            guard wanted > 0 else { return end(attempt, .stopped) }
+            guard take(body.receive(upTo: wanted, callCount: attempt.pool.callCount), of: body, for: attempt) else { return }
+        }
+    }
+
+    /// - Returns: whether to go on.
+    private func take(_ step: SplicedBody.Step, of body: SplicedBody, for attempt: Attempt) -> Bool {
+        switch step {
+        case .moved: return handOver(body, to: attempt)
+        case .nothing:
+            if !attempt.rests() { end(attempt, .stopped) }
+        case .disturbed: end(attempt, .failed(TransportFailure(.bodyCut, "libcurl went on with it")))
+        case .closed: end(attempt, .failed(TransportFailure(.bodyCut, "closed before the end")))
+        case .failed(let number): end(attempt, .failed(TransportFailure(.bodyCut, String(cString: strerror(number)))))
+        }
+        return false
+    }
+
+    /// Goes on after a pause.
+    func resume(_ body: SplicedBody, for attempt: Attempt) {
+        guard body.waiting == 0 || handOver(body, to: attempt) else { return }
+        guard watch.want(.read, of: body.socket, tag: attempt.pool.tag) else { return endUnwatched(attempt) }
+        read(body, for: attempt)
+    }
+
+    /// - Returns: whether to go on.
+    private func handOver(_ body: SplicedBody, to attempt: Attempt) -> Bool {
+        switch attempt.receiver.receivedBody(in: body.pipe, count: body.waiting) {
+        case .consumed:
+            body.waiting = 0
+            guard body.rest == 0 else { return true }
+            end(attempt, .complete(attempt.framing))
+        case .pause: pause(attempt, body, nil)
+        case .pauseFor(let delay): pause(attempt, body, delay)
+        case .stop: end(attempt, .stopped)
+        }
+        return false
+    }
+
+    private func pause(_ attempt: Attempt, _ body: SplicedBody, _ delay: Duration?) {
+        watch.dismiss(body.socket)
+        attempt.wait(for: delay)
+    }
+}

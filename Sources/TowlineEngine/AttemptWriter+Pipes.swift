@@ -1,0 +1,51 @@
+internal import TowlineCore
+import Synchronization
+
+/// What limits let through, and bytes that come unseen.
+extension AttemptWriter {
+    /// Counts bytes that came, unless a limit holds them back.
+    ///
+    /// - Returns: how long, if it does.
+    func takeAllowance(_ count: Int) -> Duration? {
+        for (index, limiter) in limiters.enumerated() {
+            guard let wait = limiter.take(count) else { continue }
+            for earlier in limiters[..<index] { earlier.giveBack(count) }
+            isHeldBack.store(true, ordering: .relaxed)
+            return wait
+        }
+        isHeldBack.store(false, ordering: .relaxed)
+        received.wrappingAdd(Int64(count), ordering: .relaxed)
+        return nil
+    }
+
+    /// Whether a segment ends at `end`, after so many bytes beyond it came. Where the response ends with the segment, its own end
+    /// comes by itself and the connection lives on.
+    func isOver(at end: Int64, leaving rest: Int) -> Bool { cursor >= end && (end < responseEnd || rest > 0) }
+
+    /// Where nothing needs to be seen: the overlap was compared, no digest of the response is to be computed, nothing waits, and
+    /// what comes goes to a file as fast as it comes.
+    var takesPipes: Bool {
+        isWanted && cursor >= start && digest == nil && stage.isEmpty && gathered.isEmpty
+            && !limiters.contains(where: \.isLimited) && sink is any PipeSink
+    }
+
+    var wanted: Int64 { max(0, limit.load(ordering: .relaxed) - cursor) }
+
+    func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition {
+        if let wait = takeAllowance(count) { return .pauseFor(wait) }
+        guard let sink = sink as? any PipeSink else { return stop(with: .cancelled) }
+        do throws(TowlineError) {
+            let end = limit.load(ordering: .relaxed)
+            let taken = Int(min(Int64(count), max(0, end - cursor)))
+            if taken > 0 {
+                try sink.write(from: pipe, count: taken, at: cursor)
+                cursor += Int64(taken)
+                position.store(cursor, ordering: .releasing)
+                try mark()
+            }
+            return isOver(at: end, leaving: count - taken) ? stop(with: .stopped) : .consumed
+        } catch {
+            return stop(with: .sinkFailed(error))
+        }
+    }
+}
