@@ -37,7 +37,9 @@ extension AttemptLoop {
             let wanted = attempt.receiver.wanted
             // Its segment became shorter: nothing more is to be read of this response.
             guard wanted > 0 else { return end(attempt, .stopped) }
-            guard take(body.receive(upTo: wanted, callCount: attempt.pool.callCount), of: body, for: attempt) else { return }
+            guard take(body.receive(upTo: wanted, callCount: attempt.pool.callCount), of: body, for: attempt) else {
+                return
+            }
         }
     }
 

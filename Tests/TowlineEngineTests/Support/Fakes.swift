@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import TowlineCore
 
@@ -45,8 +46,8 @@ final class StorageLog: Sendable {
     }
 }
 
-/// A sink in memory. Of the port's methods an attempt uses two; the others do nothing.
-final class MemorySink: Sink {
+/// A sink in memory. Of the port's methods an attempt uses three; the others do nothing.
+final class MemorySink: PipeSink {
     private struct State {
         var bytes: [UInt8]
         var failsFrom = Int64.max
@@ -81,6 +82,15 @@ final class MemorySink: Sink {
         }
         if fails { throw MemorySink.failure }
         log.append(.written(ByteRange(offset, offset + Int64(copy.count))))
+    }
+
+    func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
+        var bytes = [UInt8](repeating: 0, count: count)
+        precondition(Glibc.read(pipe, &bytes, count) == count, "the pipe holds what was said")
+        let result = bytes.withUnsafeBytes { raw in
+            Result { () throws(TowlineError) in try write(raw, at: offset) }
+        }
+        try result.get()
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int {

@@ -1,0 +1,124 @@
+import FaultServer
+import Foundation
+import Testing
+import TowlineCore
+
+/// Long bodies that come fast: the kernel moves them, and every fault of a network, a disk or a process ends as it does where
+/// libcurl hands each byte over.
+@Suite(.serialized, .timeLimit(.minutes(4)))
+struct SplicingTests {
+    private static let length: Int64 = 40_000_000
+    private static let middle: Int64 = 20_000_000
+
+    // MARK: The network
+
+    static let scenarios: [Scenario] = [
+        Scenario(2, .resetAfter(middle), .first(3), .file),
+        Scenario(2, .resetAfter(13_000_000), .first(6), .file, connections: 2),
+        Scenario(3, .shortBody(after: middle), .first(3), .file, bound: 1.2),
+        Scenario(3, .shortBody(after: 13_000_000), .first(6), .file, connections: 2, bound: 1.6),
+        Scenario(3, .shortBody(after: middle), .firstOfResume(3), .resumedFile, bound: 1.2),
+        Scenario(4, .stall(after: middle), .first(1), .file, bound: 1.3),
+        Scenario(4, .stall(after: 13_000_000), .first(2), .file, connections: 2),
+        Scenario(5, .surplus(), .always, .file, bound: 1.1),
+        Scenario(5, .surplus(100_000), .always, .file, connections: 2, bound: 1.6),
+        Scenario(5, .surplus(), .resume, .resumedFile, bound: 1.1),
+        Scenario(45, .pause(after: middle, .milliseconds(700)), .always, .file, bound: 1.2),
+        Scenario(10, .closeDelimitedWhole, .always, .file, says: .unverified, bound: 1.2),
+        Scenario(6, .chunked(), .always, .file, bound: 1.2),
+    ]
+
+    @Test(arguments: scenarios) func network(_ scenario: Scenario) async throws {
+        try await scenario.play(length: Self.length)
+    }
+
+    // MARK: Calls that fail, in the built command
+
+    /// How often the built command has the kernel move bytes.
+    private static func splices(_ site: Site, _ options: [String], of call: String = "splice") async throws -> Int {
+        let log = site.scratch.path + "/calls"
+        let strace = ["/usr/bin/strace", "-f", "-qq", "-o", log, "-e", "trace=\(call)"]
+        try site.law(try await site.tow(options, prefix: strace), status: 0)
+        return try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").count
+    }
+
+    @Test(.enabled(if: DiskFaultTests.canTrace)) func itIsTheKernelThatMovesThem() async throws {
+        try await Site.with(try await Site(length: Self.length)) { site in
+            #expect(try await Self.splices(site, ["-x", "1"]) > 100)
+            try FileManager.default.removeItem(atPath: site.scratch.file(Site.name))
+            #expect(try await Self.splices(site, ["-x", "1", "--limit-rate", "1G"]) == 0)
+        }
+    }
+
+    static let survivable = [
+        // Neither from the socket, nor to the file; and neither is new to it.
+        "splice:error=EINVAL", "splice:error=ENOSYS", "splice:error=EPERM", "splice:error=EINVAL:when=2+2",
+        "splice:error=EINVAL:when=40+2", "splice:error=EINTR:when=3+2", "splice:error=EINTR:when=4+3",
+        // No pipe to be had, or but a small one.
+        "pipe2:error=EMFILE:when=2+", "fcntl:error=EPERM",
+        // Nobody tells what came.
+        "ioctl:error=ENOTTY",
+    ]
+
+    @Test(.enabled(if: DiskFaultTests.canTrace), arguments: survivable) func callFails(_ what: String) async throws {
+        try await Site.with(try await Site(length: Self.length)) { site in
+            try site.law(try await site.tow(["-x", "1"], prefix: DiskFaultTests.strace(what)), status: 0)
+            #expect(site.served < Self.length * 5 / 4)
+        }
+    }
+
+    /// From the socket or to the file, whichever it is: the first is tried again, the second is said.
+    @Test(
+        .enabled(if: DiskFaultTests.canTrace),
+        arguments: ["ENOSPC", "EIO", "EDQUOT", "ECONNRESET"], [30, 31])
+    func callFailsForGood(_ error: String, _ number: Int) async throws {
+        try await Site.with(try await Site(length: Self.length)) { site in
+            let what = "splice:error=\(error):when=\(number)+"
+            let result = try await site.tow(["-x", "1"], prefix: DiskFaultTests.strace(what))
+            #expect(result.status == 0 || result.status == 6, "\(result.stderr)")
+            let versions = [Version(length: Self.length)]
+            #expect(site.hasFile ? try site.published(versions) != nil && result.status == 0 : result.status == 6)
+            let before = site.served
+            try site.law(try await site.tow(["-x", "1"]), status: 0)
+            #expect(site.served - before < Self.length - 1_000_000, "what was written counts")
+        }
+    }
+
+    @Test(.enabled(if: DiskFaultTests.canMount)) func theDiskFillsUp() async throws {
+        try await SmallMount.with(megabytes: 48) { mount in
+            try await Site.with(try await Site(length: Self.length)) { site in
+                let ballast = mount.path + "/ballast"
+                try Data(repeating: 1, count: 24 << 20).write(to: URL(fileURLWithPath: ballast))
+                let target = ["-x", "1", "-d", mount.path, "--no-preallocate"]
+                let result = try await ChildRun.run(site.command(target), directory: mount.path)
+                #expect(result.status == 6 && result.stderr.contains("space"), "\(result.stderr)")
+                #expect(!FileManager.default.fileExists(atPath: mount.path + "/file.bin"))
+                try FileManager.default.removeItem(atPath: ballast)
+                let before = site.served
+                let again = try await ChildRun.run(site.command(target), directory: mount.path)
+                #expect(again.status == 0, "\(again.stderr)")
+                let content = Version(length: Self.length).content
+                #expect(try content.firstMismatch(inFile: mount.path + "/file.bin", length: Self.length) == nil)
+                #expect(site.served - before < Self.length - 8_000_000, "what was written counts")
+            }
+        }
+    }
+
+    // MARK: Kills
+
+    /// Killed as it enters the n-th call: into the pipe, or out of it.
+    @Test(.enabled(if: DiskFaultTests.canTrace), arguments: [1, 2, 3, 4, 31, 32, 75, 76])
+    func killed(_ number: Int) async throws {
+        for connections in ["1", "2"] {
+            try await Site.with(try await Site(length: Self.length)) { site in
+                let kill = DiskFaultTests.strace("splice:signal=KILL:when=\(number)")
+                let options = ["-x", connections]
+                let result = try await site.tow(options, prefix: kill)
+                #expect(result.status != 0 && !site.hasFile)
+                let before = site.served
+                try site.law(try await site.tow(options), status: 0)
+                #expect(site.served - before < Self.length, "what was written counts")
+            }
+        }
+    }
+}

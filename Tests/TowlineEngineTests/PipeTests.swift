@@ -1,0 +1,148 @@
+import Glibc
+import Testing
+import TowlineCore
+
+@testable import TowlineEngine
+
+/// Bytes that an attempt never sees: they wait in a pipe, and go from there to their file.
+@Suite struct PipeTests {
+    /// A pipe, and what was put into it.
+    private struct Pipe {
+        let ends: [Int32]
+
+        init() {
+            var ends: [Int32] = [-1, -1]
+            precondition(pipe(&ends) == 0)
+            self.ends = ends
+        }
+
+        func put(_ range: ByteRange) {
+            let bytes = WriterBench.content(range)
+            precondition(Glibc.write(ends[1], bytes, bytes.count) == bytes.count)
+        }
+
+        func close() { for end in ends { Glibc.close(end) } }
+    }
+
+    private func with(_ bench: WriterBench, _ body: (Pipe, (ByteRange) -> String) throws -> Void) rethrows {
+        let pipe = Pipe()
+        defer { pipe.close() }
+        try body(pipe) { range in
+            pipe.put(range)
+            return Self.word(bench.writer.receivedBody(in: pipe.ends[0], count: Int(range.count)))
+        }
+    }
+
+    private static func word(_ disposition: BodyDisposition) -> String {
+        switch disposition {
+        case .consumed: "consumed"
+        case .pause: "pause"
+        case .pauseFor: "pause for a while"
+        case .stop: "stop"
+        }
+    }
+
+    @Test("they are written, counted and marked where the ones before them ended")
+    func written() throws {
+        let bench = try WriterBench(ByteRange(0, 300_000))
+        bench.head(ByteRange(0, 300_000))
+        #expect(bench.body(ByteRange(0, 50_000)) == "consumed")
+        #expect(bench.writer.takesPipes && bench.writer.wanted == 250_000)
+        with(bench) { _, put in
+            #expect(put(ByteRange(50_000, 100_000)) == "consumed")
+            #expect(bench.log.marks.last == 100_000 && bench.writer.wanted == 200_000)
+            #expect(put(ByteRange(100_000, 105_000)) == "consumed")
+            #expect(bench.log.marks.last == 105_000, "little is marked after a quarter of a second")
+            #expect(put(ByteRange(105_000, 110_000)) == "consumed")
+            #expect(bench.log.marks.last == 105_000, "and not before")
+            #expect(
+                bench.writer.progress == AttemptProgress(position: 110_000, received: 110_000, isHeldBack: false))
+            for start in stride(from: Int64(110_000), to: 300_000, by: 38_000) {
+                #expect(put(ByteRange(start, start + 38_000)) == "consumed")
+            }
+        }
+        bench.writer.ended(.complete(.delimited))
+        #expect(bench.ending == "complete" && bench.log.marks.last == 300_000)
+        #expect(bench.holds(ByteRange(0, 300_000)) && bench.log.marksFollowBytes(from: 0))
+    }
+
+    @Test("a segment that became shorter ends where it does now, whatever is in the pipe")
+    func cut() throws {
+        let bench = try WriterBench(ByteRange(0, 300_000))
+        bench.head(ByteRange(0, 300_000))
+        bench.body(ByteRange(0, 50_000))
+        bench.writer.shrink(to: 70_000)
+        #expect(bench.writer.wanted == 20_000)
+        with(bench) { _, put in #expect(put(ByteRange(50_000, 100_000)) == "stop") }
+        bench.writer.ended(.stopped)
+        #expect(bench.ending == "stopped")
+        #expect(bench.writer.progress.position == 70_000 && bench.sink.bytes.count == 70_000)
+        #expect(bench.log.marks.last == 70_000 && bench.holds(ByteRange(0, 70_000)))
+    }
+
+    @Test("a limit that comes meanwhile holds them back, and they stay in the pipe")
+    func limited() throws {
+        let limiter = RateLimiter(rate: 0)
+        let bench = try WriterBench(ByteRange(0, 300_000), limiters: [limiter])
+        bench.head(ByteRange(0, 300_000))
+        bench.body(ByteRange(0, 50_000))
+        #expect(bench.writer.takesPipes)
+        limiter.setRate(1)
+        #expect(!bench.writer.takesPipes)
+        with(bench) { pipe, put in
+            #expect(put(ByteRange(50_000, 51_000)) == "consumed", "the first of a burst")
+            #expect(put(ByteRange(51_000, 60_000)) == "consumed", "on credit")
+            #expect(put(ByteRange(60_000, 70_000)) == "pause for a while")
+            #expect(bench.writer.progress == AttemptProgress(position: 60_000, received: 60_000, isHeldBack: true))
+            limiter.setRate(0)
+            #expect(Self.word(bench.writer.receivedBody(in: pipe.ends[0], count: 10_000)) == "consumed")
+        }
+        #expect(bench.holds(ByteRange(0, 70_000)) && !bench.writer.progress.isHeldBack)
+    }
+
+    @Test("what could not be written is not claimed")
+    func failing() throws {
+        let bench = try WriterBench(ByteRange(0, 300_000))
+        bench.head(ByteRange(0, 300_000))
+        bench.body(ByteRange(0, 50_000))
+        bench.sink.fail(from: 120_000)
+        with(bench) { _, put in
+            #expect(put(ByteRange(50_000, 100_000)) == "consumed")
+            #expect(put(ByteRange(100_000, 150_000)) == "stop")
+        }
+        bench.writer.ended(.stopped)
+        #expect(bench.ending == "sink: diskFull")
+        #expect(bench.log.marks.last == 100_000 && bench.writer.progress.position == 100_000)
+    }
+
+    @Test(
+        "not while bytes must be seen: before the head, for a digest, in the overlap, under a limit, while others wait")
+    func seen() throws {
+        let early = try WriterBench(ByteRange(0, 300_000))
+        #expect(!early.writer.takesPipes)
+
+        let digested = try WriterBench(ByteRange(0, 300_000))
+        digested.head(
+            ByteRange(0, 300_000), [("Content-Digest", "sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:")])
+        digested.body(ByteRange(0, 50_000))
+        #expect(!digested.writer.takesPipes)
+
+        let joining = try WriterBench(ByteRange(100_000, 300_000), overlap: 65_536)
+        joining.head(ByteRange(34_464, 300_000))
+        joining.body(ByteRange(34_464, 80_000))
+        #expect(!joining.writer.takesPipes)
+        joining.body(ByteRange(80_000, 100_000))
+        #expect(joining.writer.takesPipes)
+
+        let limited = try WriterBench(ByteRange(0, 300_000), limiters: [RateLimiter(rate: 1 << 40)])
+        limited.head(ByteRange(0, 300_000))
+        limited.body(ByteRange(0, 50_000))
+        #expect(!limited.writer.takesPipes)
+
+        let waiting = try WriterBench(ByteRange(0, 300_000))
+        waiting.head(ByteRange(0, 300_000))
+        waiting.body(ByteRange(0, 16_384), rests: false)
+        #expect(!waiting.writer.takesPipes)
+        #expect(waiting.writer.bodyRests() && waiting.writer.takesPipes)
+    }
+}
