@@ -155,6 +155,7 @@ final class TransferRun {
                 services.board.answered(.long, from: writer.plan.url.origin)
             }
             step(.answered(id, verdict))
+            if machine.isLong { ticker.start() }
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
         case .attempt(.arrived(let id)): if let writer = writer(id) { attemptEnded(id, writer.conclude()) }

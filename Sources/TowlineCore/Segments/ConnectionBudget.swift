@@ -31,6 +31,8 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// The connections before some were taken back under a limit, and before when that is not tried again.
     private var loweredFrom: Int?
     private var lowerAgainAt = Duration.zero
+    private var measuredAt = Duration.zero
+    private var steppedAt = Duration.zero
 
     private enum Mode: Hashable, Sendable {
         /// One step after the other; the throughput before the last one, and the connections.
@@ -81,7 +83,9 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// When there is something to measure next; `nil`: not by time.
     package var wakeAt: Duration? {
         guard case .climbing = mode else { return nil }
-        return meter.nextSample
+        if let next = meter.nextSample { return next }
+        // The connections of a step are there in a moment, or never.
+        return measuredAt - steppedAt < Self.clearWindow ? measuredAt + ThroughputMeter.sampleLength : nil
     }
 
     /// What is measured.
@@ -117,6 +121,7 @@ package struct ConnectionBudget: Hashable, Sendable {
     ///
     /// - Returns: whether connections are taken back: those beyond `target` are to be given up.
     package mutating func measure(_ sample: Sample, now: Duration) -> Bool {
+        measuredAt = now
         if sample.bytes > 0 { recover(now) }
         received += sample.bytes
         if sample.isHeldBack, !isFixed { return heldBack(now) }
@@ -197,6 +202,7 @@ package struct ConnectionBudget: Hashable, Sendable {
         mode = .climbing(before: reading, previous: target)
         meter = ThroughputMeter()
         target = next
+        steppedAt = now
         return false
     }
 

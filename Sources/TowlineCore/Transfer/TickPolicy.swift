@@ -3,6 +3,9 @@ package enum TickPolicy {
     /// A transfer begins to look at itself after one to two of these: most small files are done before.
     package static let grace = Duration.milliseconds(50)
 
+    /// With so much to come it begins at once: how many connections pay off shows from the first bytes on.
+    static let long: Int64 = 8 << 20
+
     /// Ten times a second while a hundred run at most; with more, all of them together a thousand times a second, each at
     /// least once. What a transfer waits for by the clock wakes it by itself.
     ///

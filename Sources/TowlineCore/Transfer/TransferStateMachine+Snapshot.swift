@@ -65,6 +65,12 @@ extension TransferStateMachine {
         return Double(length - ledger.written.count) < rate * TickPolicy.end
     }
 
+    /// Whether so much is to come that it is worth a look at once.
+    package var isLong: Bool {
+        guard phase == .running, isConfirmed, !isSingle, let length = ledger.completeLength else { return false }
+        return length - ledger.written.count >= TickPolicy.long
+    }
+
     /// When the machine wants to be woken by a `tick`, if before the next regular one.
     package var wakeAt: Duration? {
         guard phase == .running else { return nil }

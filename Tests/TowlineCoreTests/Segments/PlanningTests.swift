@@ -215,6 +215,27 @@ struct ConnectionBudgetTests {
         #expect(budget.target == 2)
     }
 
+    @Test("the connections of a step are looked for soon, for a moment")
+    func looksSoon() throws {
+        var budget = ConnectionBudget(requested: nil, hostCeiling: nil)
+        var now = Duration.zero
+        while budget.target == 1 {
+            now += .milliseconds(15)
+            _ = budget.measure(ConnectionBudget.Sample(bytes: 1 << 20, active: 1), now: now)
+        }
+        let step = now
+        var looks = 0
+        while let next = budget.wakeAt {
+            #expect(next > now && next - now <= .milliseconds(20))
+            now = next
+            looks += 1
+            _ = budget.measure(ConnectionBudget.Sample(bytes: 1 << 20, active: 1), now: now)
+        }
+        #expect(looks > 10 && now - step <= .milliseconds(260), "one that never comes is not waited for like that")
+        _ = budget.measure(ConnectionBudget.Sample(bytes: 1 << 20, active: 2), now: now)
+        #expect(try #require(budget.wakeAt) - now <= .milliseconds(20))
+    }
+
     @Test("a quarter of the new connections may never come")
     func missing() {
         var budget = ConnectionBudget(requested: nil, hostCeiling: nil, usual: 8)
