@@ -22,9 +22,11 @@ extern char **environ;
 
 int towline_pipe(int *ends, int size) {
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -errno;
-    // Refused where a user's pipes have all the room that they may (pipe(7)): it works with less.
-    fcntl(ends[1], F_SETPIPE_SZ, size);
-    return 0;
+    // Refused where a user's pipes have all the room that they may (pipe(7)).
+    if (fcntl(ends[1], F_SETPIPE_SZ, size) >= size) return 0;
+    close(ends[0]);
+    close(ends[1]);
+    return -ENOBUFS;
 }
 
 int64_t towline_receive(int socket, int pipe, size_t count) {
@@ -43,7 +45,10 @@ static int64_t received(int socket) {
     socklen_t size = sizeof info;
     if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) < 0) return -errno;
     if (size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received) return -ENOTSUP;
-    return (int64_t)info.tcpi_bytes_received;
+    // The end of the peer's bytes is counted as one of them. (TCP_CLOSE_WAIT: netinet/tcp.h, which names it, declares another
+    // tcp_info.) We end nothing ourselves before a connection is closed.
+    int has_ended = info.tcpi_state == 8;
+    return (int64_t)info.tcpi_bytes_received - has_ended;
 }
 
 int64_t towline_taken(int socket) {

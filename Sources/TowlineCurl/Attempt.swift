@@ -75,7 +75,8 @@ final class Attempt {
     private var bodyCount: Int64 = 0
     /// At how many bytes of the body to look whether the kernel should move the rest.
     private var nextLook = Int64.max
-    /// libcurl rests, and was told that the last piece is not taken, which it is: in no other pause does it read once more.
+    /// libcurl rests, and was told that the last piece is not taken, which it is: paused from outside of its callback, it may read
+    /// once more.
     private(set) var isOffered = false
     /// So many bytes will be delivered a second time, if it goes on.
     private var known = 0
@@ -88,14 +89,20 @@ final class Attempt {
 
     /// Whether the kernel should move the rest of the body.
     private func pays() -> Bool {
-        guard let rest else { return false }
+        guard let rest else {
+            nextLook = .max
+            return false
+        }
         let pays = splicePolicy?.paysOff(received: bodyCount, rest: rest, now: MonotonicTime.now.sinceStart) ?? false
         nextLook = splicePolicy?.next ?? .max
         return pays && receiver.takesPipes && receiver.wanted >= SplicePolicy.least
     }
 
-    /// libcurl goes on with it.
-    func withdraw() { isOffered = false }
+    /// libcurl goes on with it, to the end unless that may be asked `again`.
+    func withdraw(again: Bool) {
+        isOffered = false
+        if !again { nextLook = .max }
+    }
 
     /// Whether what comes next of the body goes to the receiver.
     var isFed: Bool { pause.isNone && decidedEnd == nil }

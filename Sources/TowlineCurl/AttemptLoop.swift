@@ -218,7 +218,8 @@ final class AttemptLoop {
         let code = attempt.pool.unpause(attempt)
         // Before the end, from which on the receiver is others'.
         endFull(attempt.pool)
-        if code != CURLE_OK { finish(attempt, code) }
+        // One that libcurl is done with has no connection any more; how it ended is to be asked for.
+        if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { finish(attempt, code) }
     }
 
     private func deadlineCame(for attempt: Attempt) {

@@ -13,6 +13,8 @@ package import TowlineEngine
 /// Beyond the port's contract:
 /// - A body is handed over in pieces of up to 16 KiB (libcurl's `CURL_MAX_WRITE_SIZE`). After a pause the same bytes
 ///   come again first, perhaps with more behind them.
+/// - The rest of a long body that comes fast, over HTTP/1.x without TLS, comes through a pipe if the receiver takes it so
+///   (`SplicePolicy`): up to 224 KiB at once, which a SIGKILL may cost, and its connection ends with it.
 /// - `proceed` also ends the delay of `.pauseFor` early.
 /// - A response that is complete without a byte of body after `.pause` ends only after `proceed`.
 /// - Field values that are not UTF-8 keep their bytes: see `FieldText`.

@@ -42,14 +42,19 @@ final class SplicedBody {
     /// Room for a reading whose bytes come in small packets.
     private static let room = 1 << 20
 
+    /// Whether so many bytes are all that were ever taken from a socket; they are not where TLS or a proxy had some, or an
+    /// earlier response, or where libcurl holds some. `nil`: it cannot be told at this moment.
+    static func proven(socket: Int32, passed: Int64) -> Bool? {
+        let taken = towline_taken(socket)
+        return taken == Int64(-EAGAIN) ? nil : taken == passed
+    }
+
     /// - Parameters:
     ///   - rest: so many bytes of the body are to come.
-    ///   - passed: so many bytes of the response were handed over.
-    ///   - callCount: how often libcurl was called.
-    /// - Returns: `nil` if those are not all that ever came from the socket: TLS, another response before this one, or
-    ///   something that libcurl holds. Or if there is no pipe to be had.
+    ///   - passed: so many bytes of the response were handed over, as is `proven`.
+    ///   - callCount: how often libcurl had been called then.
+    /// - Returns: `nil` if there is no pipe to be had.
     init?(socket: Int32, rest: Int64, passed: Int64, callCount: Int) {
-        guard towline_taken(socket) == passed else { return nil }
         var numbers: (Int32, Int32) = (-1, -1)
         let code = withUnsafeMutableBytes(of: &numbers) {
             towline_pipe($0.baseAddress?.assumingMemoryBound(to: Int32.self), Int32(Self.room))
@@ -70,10 +75,9 @@ final class SplicedBody {
     /// Moves what is there, up to that many bytes, into the pipe, which is empty.
     func receive(upTo count: Int64, callCount: Int) -> Step {
         if callCount != provenAt {
-            let all = towline_taken(socket)
-            // Too much comes at this moment to tell: it will be asked again at once.
-            if all == Int64(-EAGAIN) { return .nothing }
-            guard all == taken else { return .disturbed }
+            // The socket is ready again at once.
+            guard let isProven = Self.proven(socket: socket, passed: taken) else { return .nothing }
+            guard isProven else { return .disturbed }
             provenAt = callCount
         }
         while true {

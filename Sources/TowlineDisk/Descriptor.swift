@@ -12,6 +12,8 @@ final class Descriptor: Sendable {
     private let number: Int32
     /// Syncs that failed, counted before anybody hears of a later one's success.
     let failedSyncs = Atomic<Int>(0)
+    /// The file system cannot take bytes from a pipe (splice(2)).
+    let refusesPipes = Atomic<Bool>(false)
     /// The number of calls in progress, and `closing` once it was told to close.
     private let users = Atomic<Int>(0)
     private static let closing = 1 << 62
@@ -89,11 +91,14 @@ extension Descriptor {
         defer { release() }
         var done = 0
         while done < count {
+            if refusesPipes.load(ordering: .relaxed) {
+                return try copy(from: pipe, count: count - done, at: offset + Int64(done))
+            }
             let moved = syscall.splice(number, pipe, count - done, offset + Int64(done))
             if moved == -Int(EINTR) { continue }
-            // Not every file system can (splice(2)).
             if moved == -Int(EINVAL) || moved == -Int(ENOSYS) {
-                return try copy(from: pipe, count: count - done, at: offset + Int64(done))
+                refusesPipes.store(true, ordering: .relaxed)
+                continue
             }
             guard moved > 0 else { throw .writing(path, moved < 0 ? Int32(-moved) : EIO) }
             done += moved

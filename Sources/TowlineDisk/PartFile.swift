@@ -68,6 +68,8 @@ package final class PartFile: PipeSink {
         note(count, at: offset)
     }
 
+    package var takesPipes: Bool { !file.refusesPipes.load(ordering: .relaxed) }
+
     private func note(_ count: Int, at offset: Int64) {
         if !hasName { unnamedEnd.max(offset + Int64(count), ordering: .relaxed) }
     }

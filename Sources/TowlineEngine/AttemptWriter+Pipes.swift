@@ -26,10 +26,15 @@ extension AttemptWriter {
     /// what comes goes to a file as fast as it comes.
     var takesPipes: Bool {
         isWanted && cursor >= start && digest == nil && stage.isEmpty && gathered.isEmpty
-            && !limiters.contains(where: \.isLimited) && sink is any PipeSink
+            && !isLimited && (sink as? any PipeSink)?.takesPipes ?? false
     }
 
-    var wanted: Int64 { max(0, limit.load(ordering: .relaxed) - cursor) }
+    private var isLimited: Bool { limiters.contains(where: \.isLimited) }
+
+    /// Under a limit, which came meanwhile, no more at once than a transport hands over else.
+    var wanted: Int64 {
+        min(max(0, limit.load(ordering: .relaxed) - cursor), isLimited ? Int64(WriteStage.piece) : .max)
+    }
 
     func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition {
         if let wait = takeAllowance(count) { return .pauseFor(wait) }

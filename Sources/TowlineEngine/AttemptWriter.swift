@@ -3,6 +3,8 @@ import Synchronization
 
 /// The way of a byte: takes one attempt's answer from the transport and writes it at its place.
 ///
+/// Bytes that come fast and need not be seen pass by it, in a pipe (`AttemptWriter+Pipes`).
+///
 /// Judges the head on the engine thread (a pure function), compares the overlap with what is held, cuts at the
 /// segment's end, writes, marks. Copies what comes in many pieces once, to write it in few calls, allocates nothing per
 /// call and shares no lock: what other threads read are atomics.

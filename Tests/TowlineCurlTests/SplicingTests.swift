@@ -22,15 +22,20 @@ private final class ComparingReceiver: AttemptReceiver {
     private let content: [UInt8]
     private let onPipe: @Sendable (Record) -> BodyDisposition
     let takesPipes = true
-    let wanted: Int64
+    private let most: Int64
+    private let wantedOnce: Bool
+    private let asked = Atomic<Int>(0)
+    /// Much, the first time; then, if that was once, nothing.
+    var wanted: Int64 { asked.add(1, ordering: .relaxed).oldValue == 0 || !wantedOnce ? most : 0 }
 
     /// - Parameter onPipe: is asked before anything is taken out of the pipe.
     init(
-        _ content: [UInt8], wanted: Int64 = .max,
+        _ content: [UInt8], wanted: Int64 = .max, wantedOnce: Bool = false,
         onPipe: @escaping @Sendable (Record) -> BodyDisposition = { _ in .consumed }
     ) {
         self.content = content
-        self.wanted = wanted
+        most = wanted
+        self.wantedOnce = wantedOnce
         self.onPipe = onPipe
     }
 
@@ -80,7 +85,7 @@ private final class ComparingReceiver: AttemptReceiver {
         bytes.withUnsafeBytes { compare(UnsafeRawBufferPointer(rebasing: $0[..<max(0, got)])) }
         state.withLock { record in
             record.pipeCount += 1
-            if got != count || Int64(count) > wanted { record.isRight = false }
+            if got != count || Int64(count) > most { record.isRight = false }
         }
         return .consumed
     }
@@ -266,6 +271,41 @@ extension CurlTransportTests {
             await transport.shutdown()
         }
 
+        @Test("the server closes after its response, while others have libcurl called")
+        func closedByTheServer() async {
+            let server = Self.server { connection, _ in
+                Self.answer(connection)
+                connection.finishSending()
+                connection.waitForPeer()
+            }
+            let other = Self.server { connection, _ in
+                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+            defer {
+                server.close()
+                other.close()
+            }
+            let transport = CurlTransport()
+            let receiver = ComparingReceiver(
+                Self.content,
+                onPipe: { $0.pipeCount % 16 == 3 && $0.pauseCount < 9 ? .pauseFor(.milliseconds(5)) : .consumed })
+            transport.start(Self.request(server), receiver: receiver)
+            while receiver.record.end == nil {
+                #expect(await run(.make("http://127.0.0.1:\(other.port)/"), on: transport).body.count == 2)
+            }
+            let record = await receiver.finished()
+            #expect(record.isWhole && record.pipeCount > 0 && record.end?.framing == .delimited)
+            await transport.shutdown()
+        }
+
+        @Test("a segment that is given away meanwhile ends")
+        func shrunk() async {
+            let server = Self.server()
+            defer { server.close() }
+            let record = await run(Self.request(server), ComparingReceiver(Self.content, wantedOnce: true))
+            #expect(record.end?.isStopped == true && record.isRight && !record.isWhole)
+        }
+
         @Test("chunks are libcurl's")
         func chunked() async {
             let server = Self.server { connection, _ in
@@ -345,16 +385,38 @@ extension CurlTransportTests {
             let pair = Pair()
             defer { pair.end() }
             pair.send("headbody")
-            #expect(SplicedBody(socket: pair.near, rest: 4, passed: 4, callCount: 1) == nil)
+            #expect(SplicedBody.proven(socket: pair.near, passed: 4) == false)
             #expect(pair.take(4) == "head")
-            #expect(SplicedBody(socket: pair.near, rest: 4, passed: 3, callCount: 1) == nil)
-            #expect(SplicedBody(socket: pair.near, rest: 4, passed: 5, callCount: 1) == nil)
+            #expect(SplicedBody.proven(socket: pair.near, passed: 3) == false)
+            #expect(SplicedBody.proven(socket: pair.near, passed: 5) == false)
+            #expect(SplicedBody.proven(socket: -1, passed: 4) == false)
+            #expect(SplicedBody.proven(socket: pair.near, passed: 4) == true)
             let body = try #require(SplicedBody(socket: pair.near, rest: 4, passed: 4, callCount: 1))
             guard case .moved = body.receive(upTo: 100, callCount: 1) else {
                 Issue.record("nothing came")
                 return
             }
             #expect(text(body) == "body" && body.rest == 0)
+        }
+
+        /// The kernel counts the end of the peer's bytes as one more.
+        @Test func anEndIsNoByte() throws {
+            let pair = Pair()
+            defer { pair.end() }
+            pair.send("headbody")
+            #expect(pair.take(4) == "head")
+            shutdown(pair.far, Int32(SHUT_WR))
+            let body = try #require(SplicedBody(socket: pair.near, rest: 8, passed: 4, callCount: 1))
+            for (count, piece) in [(1, "b"), (2, "od"), (3, "y")] {
+                guard case .moved = body.receive(upTo: Int64(count), callCount: 1 + count), text(body) == piece else {
+                    Issue.record("\(piece) did not come")
+                    return
+                }
+            }
+            guard case .closed = body.receive(upTo: 4, callCount: 9) else {
+                Issue.record("its end was not seen")
+                return
+            }
         }
 
         @Test func whoReadsInBetweenIsFoundOut() throws {

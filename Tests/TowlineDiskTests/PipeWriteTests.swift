@@ -56,6 +56,10 @@ import TowlineEngine
                 try file.write(from: pipe, count: Self.bytes.count, at: 10)
                 #expect(scratch["file"] == expected)
                 #expect(syscall.calls.contains(.pwrite))
+                let refused = syscall.calls.count { $0 == .splice }
+                try file.write(from: pipe, count: 10, at: 0)
+                #expect(syscall.calls.count { $0 == .splice } == refused, "it is not asked again")
+                #expect(scratch["file"] == [UInt8](repeating: 0xFF, count: 10) + Self.bytes)
             }
         }
     }

@@ -50,13 +50,14 @@ int towline_open_unnamed(int directory, unsigned mode);
 int towline_name(int descriptor, int directory, const char *name);
 int towline_fsetxattr(int descriptor, const char *name, const void *value, size_t size);
 int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t size);
-/// pipe2(2): two ends that nobody waits at and no child gets, with room for `size` bytes if the system gives it.
+/// pipe2(2): two ends that nobody waits at and no child gets, with room for `size` bytes. -ENOBUFS if that is too much.
 int towline_pipe(int *ends, int size);
-/// splice(2): moves up to `count` bytes that came to a socket into a pipe, waiting for none. How many; 0 at the end.
+/// splice(2): moves up to `count` bytes, at least one, that came to a socket into a pipe, waiting for none. How many; 0 at the
+/// end.
 int64_t towline_receive(int socket, int pipe, size_t count);
 /// splice(2): moves up to `count` bytes that are in a pipe to a place in a file. How many.
 int64_t towline_write_from_pipe(int file, int pipe, size_t count, int64_t offset);
-/// How many bytes of a TCP connection were taken from its socket, since it began. EAGAIN if they come too fast to tell.
+/// How many bytes of a TCP connection were taken from its socket, since it began. -EAGAIN if they come too fast to tell.
 int64_t towline_taken(int socket);
 /// lseek(2) with SEEK_DATA or, if `hole` is not zero, SEEK_HOLE.
 int64_t towline_seek(int descriptor, int64_t offset, int hole);

@@ -73,6 +73,9 @@ extension Sink {
 
 /// A sink that the kernel can write to without a copy in this process.
 package protocol PipeSink: Sink {
+    /// Whether its file system can, as far as is known.
+    var takesPipes: Bool { get }
+
     /// Writes the first `count` bytes of a pipe, which holds that many or more, at `offset`; returning means written. After
     /// an error nobody knows what the pipe still holds.
     func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError)

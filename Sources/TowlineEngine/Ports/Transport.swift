@@ -111,11 +111,12 @@ package protocol AttemptReceiver: AnyObject, Sendable {
     func receivedHead(_ head: ResponseHead) -> HeadDisposition
     /// The next bytes of the body, in order; valid during the call only.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition
-    /// Whether the rest of the body may come through a pipe, unseen. Asked while the body rests.
+    /// Whether the rest of the body may come through a pipe, unseen. Asked between two pieces; they may go on to come as before.
     var takesPipes: Bool { get }
     /// How many more bytes are wanted of it now. Asked where `takesPipes` was true.
     var wanted: Int64 { get }
-    /// As `receivedBody`, of the first `count` bytes in a pipe, which holds them and no more. Where they are consumed, none is left.
+    /// As `receivedBody`, of the first `count` bytes in a pipe, which holds them and no more. Where they are consumed, none is
+    /// left. Once something came through a pipe, all else does; `bodyRests` may come in between.
     func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition
     /// All that was at hand was delivered, and nobody knows when more comes: what was kept to be dealt with together has its turn.
     /// Comes after one or more `receivedBody`, before others are waited for; not always before `ended`.

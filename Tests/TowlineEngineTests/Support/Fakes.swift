@@ -84,6 +84,8 @@ final class MemorySink: PipeSink {
         log.append(.written(ByteRange(offset, offset + Int64(copy.count))))
     }
 
+    var takesPipes: Bool { true }
+
     func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
         var bytes = [UInt8](repeating: 0, count: count)
         precondition(Glibc.read(pipe, &bytes, count) == count, "the pipe holds what was said")
