@@ -52,7 +52,7 @@ struct SplicingTests {
 
     static let survivable = [
         // Neither from the socket, nor to the file; and neither is new to it.
-        "splice:error=EINVAL", "splice:error=ENOSYS", "splice:error=EPERM", "splice:error=EINVAL:when=2+2",
+        "splice:error=ENOSYS", "splice:error=EPERM", "splice:error=EINVAL:when=2+2",
         "splice:error=EINVAL:when=40+2", "splice:error=EINTR:when=3+2", "splice:error=EINTR:when=4+3",
         // No pipe to be had, or but a small one.
         "pipe2:error=EMFILE:when=2+", "fcntl:error=EPERM",
@@ -70,7 +70,7 @@ struct SplicingTests {
     /// From the socket or to the file, whichever it is: the first is tried again, the second is said.
     @Test(
         .enabled(if: DiskFaultTests.canTrace),
-        arguments: ["ENOSPC", "EIO", "EDQUOT", "ECONNRESET"], [30, 31])
+        arguments: ["ENOSPC", "EIO"], [30, 31])
     func callFailsForGood(_ error: String, _ number: Int) async throws {
         try await Site.with(try await Site(length: Self.length)) { site in
             let what = "splice:error=\(error):when=\(number)+"
@@ -107,7 +107,7 @@ struct SplicingTests {
     // MARK: Kills
 
     /// Killed as it enters the n-th call: into the pipe, or out of it.
-    @Test(.enabled(if: DiskFaultTests.canTrace), arguments: [1, 2, 3, 4, 31, 32, 75, 76])
+    @Test(.enabled(if: DiskFaultTests.canTrace), arguments: [1, 2, 31, 76])
     func killed(_ number: Int) async throws {
         for connections in ["1", "2"] {
             try await Site.with(try await Site(length: Self.length)) { site in
