@@ -5,7 +5,7 @@ import TowlineDisk
 import TowlineEngine
 
 /// `crash-victim URL DIRECTORY NAME CONNECTIONS STRIKE NUMBER`: one download as `tow get` runs it, during which one
-/// system call on files fails or ends the process. Prints `calls N` and leaves with the download's exit status.
+/// system call on files fails or ends the process. Prints `splices M calls N` and leaves with the download's exit status.
 @main
 struct Main {
     static func main() async {
@@ -19,7 +19,7 @@ struct Main {
         }
         let syscall = StrikingSyscall(Strike(kind: kind, number: number))
         let status = await run(words[1], words[2], words[3], connections, syscall)
-        say(STDOUT_FILENO, "calls \(syscall.calls)")
+        say(STDOUT_FILENO, "splices \(syscall.splices) calls \(syscall.calls)")
         // As tow does: exit handlers of libraries would free what engine threads still use.
         _exit(status.rawValue)
     }

@@ -10,6 +10,10 @@ final class StrikingSyscall: Syscall {
 
     init(_ strike: Strike) { self.strike = strike }
 
+    /// How many of the calls moved bytes from a pipe.
+    var splices: Int { spliceCount.load(ordering: .relaxed) }
+    private let spliceCount = Atomic<Int>(0)
+
     /// How many calls were counted.
     var calls: Int { count.load(ordering: .relaxed) }
 
@@ -60,6 +64,7 @@ final class StrikingSyscall: Syscall {
         put(bytes, at: offset) { base.pwrite(descriptor, $0, offset) }
     }
     func splice(_ descriptor: Int32, _ pipe: Int32, _ count: Int, _ offset: Int64) -> Int {
+        spliceCount.add(1, ordering: .relaxed)
         switch next(changes: true) {
         case .plain: return base.splice(descriptor, pipe, count, offset)
         case .error(let number): return -Int(number)

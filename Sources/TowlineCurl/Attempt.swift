@@ -68,13 +68,11 @@ final class Attempt {
 
     /// The rest of the body, where the kernel moves it.
     var spliced: SplicedBody?
-    /// Whether that pays off; `nil` where it cannot be.
+    /// When that pays off; `nil` where it is out of the question.
     private var splicePolicy: SplicePolicy?
     /// Bytes of this response's head, those of interim ones included, and of its body.
     private var headCount: Int64 = 0
     private var bodyCount: Int64 = 0
-    /// At how many bytes of the body to look whether the kernel should move the rest.
-    private var nextLook = Int64.max
     /// libcurl rests, and was told that the last piece is not taken, which it is: paused from outside of its callback, it may read
     /// once more.
     private(set) var isOffered = false
@@ -89,19 +87,19 @@ final class Attempt {
 
     /// Whether the kernel should move the rest of the body.
     private func pays() -> Bool {
+        guard let next = splicePolicy?.next, bodyCount >= next else { return false }
         guard let rest else {
-            nextLook = .max
+            splicePolicy = nil
             return false
         }
-        let pays = splicePolicy?.paysOff(received: bodyCount, rest: rest, now: MonotonicTime.now.sinceStart) ?? false
-        nextLook = splicePolicy?.next ?? .max
-        return pays && receiver.takesPipes && receiver.wanted >= SplicePolicy.least
+        return splicePolicy?.paysOff(received: bodyCount, rest: rest, now: MonotonicTime.now.sinceStart) == true
+            && receiver.takesPipes && receiver.wanted >= SplicePolicy.least
     }
 
     /// libcurl goes on with it, to the end unless that may be asked `again`.
     func withdraw(again: Bool) {
         isOffered = false
-        if !again { nextLook = .max }
+        if !again { splicePolicy = nil }
     }
 
     /// Whether what comes next of the body goes to the receiver.
@@ -207,7 +205,6 @@ final class Attempt {
                 readAhead()
                 if framing == .delimited, let latency = head.latency {
                     splicePolicy = SplicePolicy(now: now.sinceStart, latency: latency)
-                    nextLook = splicePolicy?.next ?? .max
                 }
             }
             defer { deadlineDidChange(self) }
@@ -246,7 +243,7 @@ final class Attempt {
         case .consumed:
             bodyCount += Int64(bytes.count)
             // The last piece of a reading, so that nothing of it is left with libcurl.
-            guard bodyCount >= nextLook, bytes.count < WriteStage.piece, pays() else { return bytes.count }
+            guard bytes.count < Int(CURL_MAX_WRITE_SIZE), pays() else { return bytes.count }
             isOffered = true
             known = bytes.count
             return Int(CURL_WRITEFUNC_PAUSE)

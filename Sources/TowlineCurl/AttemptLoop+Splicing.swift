@@ -9,24 +9,18 @@ extension AttemptLoop {
 
     /// Takes the rest of a body over from libcurl, which rests, if nothing of it is elsewhere; otherwise libcurl goes on.
     func splice(_ attempt: Attempt) {
-        guard attempt.isFed, let socket = attempt.socket, let rest = attempt.rest else {
-            return decline(attempt, again: false)
-        }
         let wanted = attempt.receiver.wanted
         guard wanted > 0 else { return end(attempt, .stopped) }
-        let callCount = attempt.pool.callCount
-        switch SplicedBody.proven(socket: socket, passed: attempt.passed) {
-        case true?: break
-        // Too much comes at this moment to tell.
-        case nil: return decline(attempt, again: true)
-        case false?: return decline(attempt, again: false)
-        }
-        guard let body = SplicedBody(socket: socket, rest: rest, passed: attempt.passed, callCount: callCount) else {
-            return decline(attempt, again: true)
-        }
+        guard let socket = attempt.socket, let rest = attempt.rest,
+            let body = SplicedBody(socket: socket, rest: rest, passed: attempt.passed)
+        else { return decline(attempt, again: true) }
+        let first = body.receive(upTo: wanted, callCount: attempt.pool.callCount)
+        switch first {
+        case .moved, .nothing, .closed: break
+        case .unproven: return decline(attempt, again: true)
         // Some systems cannot: then nothing was taken.
-        let first = body.receive(upTo: wanted, callCount: callCount)
-        if case .failed = first { return decline(attempt, again: false) }
+        case .disturbed, .failed: return decline(attempt, again: false)
+        }
         attempt.spliced = body
         spliced[socket] = attempt
         guard watch.want(.read, of: socket, tag: attempt.pool.tag) else { return endUnwatched(attempt) }
@@ -58,7 +52,7 @@ extension AttemptLoop {
     private func take(_ step: SplicedBody.Step, of body: SplicedBody, for attempt: Attempt) -> Bool {
         switch step {
         case .moved: return handOver(body, to: attempt)
-        case .nothing:
+        case .nothing, .unproven:
             if !attempt.rests() { end(attempt, .stopped) }
         case .disturbed: end(attempt, .failed(TransportFailure(.bodyCut, "the connection lost bytes")))
         case .closed: end(attempt, .failed(TransportFailure(.bodyCut, "closed before the end")))

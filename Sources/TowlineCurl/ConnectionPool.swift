@@ -128,6 +128,7 @@ final class ConnectionPool {
 
     /// Hands the attempt's handle to libcurl. Throws `local` if libcurl will not have it.
     func add(_ handle: EasyHandle) throws(TransportFailure) {
+        callCount += 1
         let code = curl_multi_add_handle(multi, handle.pointer)
         guard code == CURLM_OK else { throw Self.failure(code) }
         runningCount += 1
@@ -141,6 +142,7 @@ final class ConnectionPool {
         if fed?.handle === handle { fed = nil }
         offered.removeAll { $0.handle === handle }
         readAhead.forget(handle)
+        callCount += 1
         curl_multi_remove_handle(multi, handle.pointer)
         runningCount -= 1
         isTouched = true
@@ -265,7 +267,8 @@ final class ConnectionPool {
         ) -> Int32 = { handle, socket, what, context, _ in
             guard let context else { return -1 }
             let pool = Unmanaged<ConnectionPool>.fromOpaque(context).takeUnretainedValue()
-            if let handle, EasyHandle.attempt(of: handle)?.spliced != nil { return 0 }
+            let attempt = handle.flatMap(EasyHandle.attempt)
+            if attempt?.spliced != nil { return 0 }
             let interest: EventPoll.Interest
             switch what {
             case CURL_POLL_IN: interest = .read
@@ -275,7 +278,7 @@ final class ConnectionPool {
                 pool.watch.dismiss(socket)
                 return 0
             }
-            if let handle { EasyHandle.attempt(of: handle)?.socket = socket }
+            attempt?.socket = socket
             return pool.watch.want(interest, of: socket, tag: pool.tag) ? 0 : -1
         }
 

@@ -19,7 +19,10 @@ final class SplicedBody {
         case nothing
         /// The connection was closed before the body's end.
         case closed
-        /// Somebody else has taken bytes from the socket.
+        /// More comes at this moment than lets anybody tell; the socket is ready again at once.
+        case unproven
+        /// What was taken from the socket is not what was handed over: TLS or a proxy had some of it, or an earlier response,
+        /// or libcurl has.
         case disturbed
         /// The system's error.
         case failed(Int32)
@@ -27,14 +30,16 @@ final class SplicedBody {
 
     let socket: Int32
     /// So many bytes of the body are still to come from the socket.
-    private(set) var rest: Int64
+    var rest: Int64 { end - taken }
     /// So many are in the pipe.
     var waiting = 0
     private let ends: (read: Int32, write: Int32)
     /// So many bytes of the response were taken from the socket, its head among them.
     private var taken: Int64
-    /// How often libcurl had been called when that was last seen to be all.
-    private var provenAt: Int
+    /// What that is at the body's end.
+    private let end: Int64
+    /// How often libcurl had been called when `taken` was last seen to be all.
+    private var provenAt: Int?
 
     /// What receivers read from.
     var pipe: Int32 { ends.read }
@@ -42,28 +47,19 @@ final class SplicedBody {
     /// Room for a reading whose bytes come in small packets.
     private static let room = 1 << 20
 
-    /// Whether so many bytes are all that were ever taken from a socket; they are not where TLS or a proxy had some, or an
-    /// earlier response, or where libcurl holds some. `nil`: it cannot be told at this moment.
-    static func proven(socket: Int32, passed: Int64) -> Bool? {
-        let taken = towline_taken(socket)
-        return taken == Int64(-EAGAIN) ? nil : taken == passed
-    }
-
     /// - Parameters:
     ///   - rest: so many bytes of the body are to come.
-    ///   - passed: so many bytes of the response were handed over, as is `proven`.
-    ///   - callCount: how often libcurl had been called then.
+    ///   - passed: so many bytes of the response were handed over.
     /// - Returns: `nil` if there is no pipe to be had.
-    init?(socket: Int32, rest: Int64, passed: Int64, callCount: Int) {
+    init?(socket: Int32, rest: Int64, passed: Int64) {
         var numbers: (Int32, Int32) = (-1, -1)
         let code = withUnsafeMutableBytes(of: &numbers) {
             towline_pipe($0.baseAddress?.assumingMemoryBound(to: Int32.self), Int32(Self.room))
         }
         guard code == 0 else { return nil }
         self.socket = socket
-        self.rest = rest
         taken = passed
-        provenAt = callCount
+        end = passed + rest
         ends = (numbers.0, numbers.1)
     }
 
@@ -73,11 +69,13 @@ final class SplicedBody {
     }
 
     /// Moves what is there, up to that many bytes, into the pipe, which is empty.
+    ///
+    /// - Parameter callCount: how often libcurl was called.
     func receive(upTo count: Int64, callCount: Int) -> Step {
         if callCount != provenAt {
-            // The socket is ready again at once.
-            guard let isProven = Self.proven(socket: socket, passed: taken) else { return .nothing }
-            guard isProven else { return .disturbed }
+            let all = towline_taken(socket)
+            guard all != Int64(-EAGAIN) else { return .unproven }
+            guard all == taken else { return .disturbed }
             provenAt = callCount
         }
         while true {
@@ -88,7 +86,6 @@ final class SplicedBody {
             case Int64(-EINTR): continue
             case ..<0: return .failed(Int32(-moved))
             default:
-                rest -= moved
                 taken += moved
                 waiting = Int(moved)
                 return .moved

@@ -105,6 +105,7 @@ extension Descriptor {
         }
     }
 
+    /// By way of memory. A pipe is no file that `Syscall` is there for.
     private func copy(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
         var bytes = [UInt8](repeating: 0, count: count)
         var done = 0

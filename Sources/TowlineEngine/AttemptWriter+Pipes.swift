@@ -44,9 +44,7 @@ extension AttemptWriter {
             let taken = Int(min(Int64(count), max(0, end - cursor)))
             if taken > 0 {
                 try sink.write(from: pipe, count: taken, at: cursor)
-                cursor += Int64(taken)
-                position.store(cursor, ordering: .releasing)
-                try mark()
+                try advance(by: taken)
             }
             return isOver(at: end, leaving: count - taken) ? stop(with: .stopped) : .consumed
         } catch {

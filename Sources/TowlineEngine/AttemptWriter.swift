@@ -41,7 +41,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     /// Next offset to write; everything from the lease's start to here is written. `nowhere` until writing begins: a
     /// paused answer may yet be given another place.
-    let position: Atomic<Int64>
+    private let position: Atomic<Int64>
     private static let nowhere: Int64 = -1
     let received = Atomic<Int64>(0)
     let isHeldBack = Atomic<Bool>(false)
@@ -66,7 +66,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private var marked: Int64
     private var markedAt = Duration.zero
     /// Next offset of the body; behind `position` while the overlap is compared, before it while bytes wait to be written.
-    var cursor: Int64
+    private(set) var cursor: Int64
     /// What came and is written with what follows.
     private(set) var stage = WriteStage()
     private let stages: StagePool
@@ -292,7 +292,12 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         if waits { isHeldBack.store(true, ordering: .relaxed) }
         try sink.write(bytes, at: cursor)
         if waits { isHeldBack.store(false, ordering: .relaxed) }
-        cursor += Int64(bytes.count)
+        try advance(by: bytes.count)
+    }
+
+    /// So many more bytes are in the sink, and none waits.
+    func advance(by count: Int) throws(TowlineError) {
+        cursor += Int64(count)
         position.store(cursor, ordering: .releasing)
         try mark()
     }
@@ -313,8 +318,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             cursor = start
             throw error
         }
-        position.store(cursor, ordering: .releasing)
-        try mark()
+        // The cursor is there already.
+        try advance(by: 0)
     }
 
     func bodyRests() -> Bool {
@@ -328,7 +333,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     }
 
     /// Marks what is written, every `markInterval` bytes and every quarter of a second.
-    func mark(always: Bool = false) throws(TowlineError) {
+    private func mark(always: Bool = false) throws(TowlineError) {
         guard let slot, cursor > marked else { return }
         if !always, cursor - marked < Self.markInterval {
             let now = clock()

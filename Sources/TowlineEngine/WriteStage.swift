@@ -6,7 +6,7 @@ package struct WriteStage {
     /// So many bytes at most: what is read at once, so that it is one call and one mark.
     package static let size = 176 << 10
     /// A shorter piece is the last one of what a transport has read: it hands over whole ones before.
-    package static let piece = 16 << 10
+    static let piece = 16 << 10
     /// A shorter piece that comes alone is written at once.
     static let least = 8 << 10
 

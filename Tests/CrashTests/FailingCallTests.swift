@@ -30,6 +30,28 @@ import Testing
         await run.server.stop()
     }
 
+    /// Where the kernel moves the bytes.
+    @Test(arguments: ["full", "failure", "interrupted", "short"]) func aLongDownload(_ strike: String) async throws {
+        let run = try await VictimRun(Version(seed: 14, length: VictimRun.long), connections: 1)
+        let whole = try await run.victim("none", 0)
+        let calls = VictimRun.calls(whole)
+        #expect(VictimRun.splices(whole) > 30)
+        var problems: [String] = []
+        var failures = 0
+        // Bytes and marks come in turn: an odd step meets both.
+        for number in stride(from: calls / 2, to: calls - 30, by: Torture.pick(17, 1)) {
+            run.place.clear()
+            let ending = try await run.victim(strike, number)
+            if !ending.isSuccess { failures += 1 }
+            if let problem = Self.problem(ending, run) { problems.append("\(strike) at \(number): \(problem)") }
+            if let problem = try await run.finish() { problems.append("\(strike) at \(number), then: \(problem)") }
+        }
+        print("failing calls of a long download, \(strike): \(failures) runs failed, \(problems.count) problems")
+        #expect(problems.isEmpty, "\(problems.prefix(5))")
+        if strike == "short" || strike == "interrupted" { #expect(failures == 0) } else { #expect(failures > 2) }
+        await run.server.stop()
+    }
+
     private static func problem(_ ending: ChildProcess.Ending, _ run: VictimRun) -> String? {
         if ending.isLate { return "it hangs" }
         guard let status = ending.status else { return "a signal ended it: \(ending)" }

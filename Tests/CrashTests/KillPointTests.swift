@@ -31,6 +31,22 @@ import Testing
         await run.server.stop()
     }
 
+    /// Where the kernel moves the bytes: at some of them, before and half-way.
+    @Test(arguments: ["kill", "killHalfway"]) func aLongDownload(_ strike: String) async throws {
+        let run = try await VictimRun(Version(seed: 13, length: VictimRun.long), connections: 1)
+        let ending = try await run.victim("kill", 1_000_000)
+        let calls = VictimRun.calls(ending)
+        #expect(VictimRun.splices(ending) > 30 && calls > 100)
+        var tally = Tally("a long download, \(strike)")
+        for number in stride(from: calls / 2, to: calls - Self.closeEnd, by: Torture.pick(13, 1)) {
+            run.place.clear()
+            try await strikeAndFinish(run, strike, number, [run.version], mayBeEmpty: false, &tally)
+        }
+        tally.report()
+        #expect(tally.kills > 3)
+        await run.server.stop()
+    }
+
     /// The run that is killed goes on with what an earlier one left.
     @Test(arguments: ["kill", "killHalfway"])
     func aResumedDownload(_ strike: String) async throws {

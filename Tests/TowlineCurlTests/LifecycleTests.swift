@@ -7,10 +7,6 @@ import TowlineEngine
 extension CurlTransportTests {
     /// Threads, descriptors, shutdown, signals.
     @Suite struct LifecycleTests {
-        private static func openDescriptors() throws -> Int {
-            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-        }
-
         private static func engineThreads() throws -> Int {
             try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").filter { task in
                 let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
@@ -42,9 +38,9 @@ extension CurlTransportTests {
                 }
                 while server.openConnectionCount > 0 { await Task.yield() }
                 // What is opened once for good (libcurl's and OpenSSL's own files) is open after two rounds.
-                if round == 1 { before = try Self.openDescriptors() }
+                if round == 1 { before = try openDescriptors() }
             }
-            #expect(try Self.openDescriptors() <= before)
+            #expect(try openDescriptors() <= before)
             #expect(try Self.engineThreads() == 0)
         }
 

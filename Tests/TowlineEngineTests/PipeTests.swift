@@ -24,6 +24,14 @@ import TowlineCore
         func close() { for end in ends { Glibc.close(end) } }
     }
 
+    /// An attempt at 300,000 bytes, of which 50,000 came.
+    private func begun(_ fields: [(String, String)] = [], limiters: [RateLimiter] = []) throws -> WriterBench {
+        let bench = try WriterBench(ByteRange(0, 300_000), limiters: limiters)
+        bench.head(ByteRange(0, 300_000), fields)
+        #expect(bench.body(ByteRange(0, 50_000)) == "consumed")
+        return bench
+    }
+
     private func with(_ bench: WriterBench, _ body: (Pipe, (ByteRange) -> String) throws -> Void) rethrows {
         let pipe = Pipe()
         defer { pipe.close() }
@@ -44,9 +52,7 @@ import TowlineCore
 
     @Test("they are written, counted and marked where the ones before them ended")
     func written() throws {
-        let bench = try WriterBench(ByteRange(0, 300_000))
-        bench.head(ByteRange(0, 300_000))
-        #expect(bench.body(ByteRange(0, 50_000)) == "consumed")
+        let bench = try begun()
         #expect(bench.writer.takesPipes && bench.writer.wanted == 250_000)
         with(bench) { _, put in
             #expect(put(ByteRange(50_000, 100_000)) == "consumed")
@@ -68,9 +74,7 @@ import TowlineCore
 
     @Test("a segment that became shorter ends where it does now, whatever is in the pipe")
     func cut() throws {
-        let bench = try WriterBench(ByteRange(0, 300_000))
-        bench.head(ByteRange(0, 300_000))
-        bench.body(ByteRange(0, 50_000))
+        let bench = try begun()
         bench.writer.shrink(to: 70_000)
         #expect(bench.writer.wanted == 20_000)
         with(bench) { _, put in #expect(put(ByteRange(50_000, 100_000)) == "stop") }
@@ -83,9 +87,7 @@ import TowlineCore
     @Test("a limit that comes meanwhile holds them back, and they stay in the pipe")
     func limited() throws {
         let limiter = RateLimiter(rate: 0)
-        let bench = try WriterBench(ByteRange(0, 300_000), limiters: [limiter])
-        bench.head(ByteRange(0, 300_000))
-        bench.body(ByteRange(0, 50_000))
+        let bench = try begun(limiters: [limiter])
         #expect(bench.writer.takesPipes)
         limiter.setRate(1)
         #expect(!bench.writer.takesPipes && bench.writer.wanted == 16 << 10, "no lumps")
@@ -102,9 +104,7 @@ import TowlineCore
 
     @Test("what could not be written is not claimed")
     func failing() throws {
-        let bench = try WriterBench(ByteRange(0, 300_000))
-        bench.head(ByteRange(0, 300_000))
-        bench.body(ByteRange(0, 50_000))
+        let bench = try begun()
         bench.sink.fail(from: 120_000)
         with(bench) { _, put in
             #expect(put(ByteRange(50_000, 100_000)) == "consumed")
@@ -121,11 +121,8 @@ import TowlineCore
         let early = try WriterBench(ByteRange(0, 300_000))
         #expect(!early.writer.takesPipes)
 
-        let digested = try WriterBench(ByteRange(0, 300_000))
-        digested.head(
-            ByteRange(0, 300_000), [("Content-Digest", "sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:")])
-        digested.body(ByteRange(0, 50_000))
-        #expect(!digested.writer.takesPipes)
+        let digest = ("Content-Digest", "sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:")
+        #expect(try !begun([digest]).writer.takesPipes)
 
         let joining = try WriterBench(ByteRange(100_000, 300_000), overlap: 65_536)
         joining.head(ByteRange(34_464, 300_000))
@@ -134,10 +131,7 @@ import TowlineCore
         joining.body(ByteRange(80_000, 100_000))
         #expect(joining.writer.takesPipes)
 
-        let limited = try WriterBench(ByteRange(0, 300_000), limiters: [RateLimiter(rate: 1 << 40)])
-        limited.head(ByteRange(0, 300_000))
-        limited.body(ByteRange(0, 50_000))
-        #expect(!limited.writer.takesPipes)
+        #expect(try !begun(limiters: [RateLimiter(rate: 1 << 40)]).writer.takesPipes)
 
         let waiting = try WriterBench(ByteRange(0, 300_000))
         waiting.head(ByteRange(0, 300_000))

@@ -15,20 +15,18 @@ package struct SplicePolicy: Hashable, Sendable {
     /// process, and with 32 KiB that may not be marked that is 256 KiB.
     package static let most: Int64 = 224 << 10
 
+    /// At how many bytes of the body to ask next.
+    package private(set) var next = SplicePolicy.window
     private var since: Duration
-    private var end = SplicePolicy.window
-    private let isNear: Bool
 
     /// - Parameters:
     ///   - now: when the head came, by a clock of the caller's.
     ///   - latency: the time from the request to it.
-    package init(now: Duration, latency: Duration) {
+    /// - Returns: `nil` on a long way, where it never does.
+    package init?(now: Duration, latency: Duration) {
+        guard latency <= Self.longestLatency else { return nil }
         since = now
-        isNear = latency <= Self.longestLatency
     }
-
-    /// At how many bytes of the body to ask next; `nil`: never.
-    package var next: Int64? { isNear ? end : nil }
 
     /// Whether it pays off from here on.
     ///
@@ -36,11 +34,10 @@ package struct SplicePolicy: Hashable, Sendable {
     ///   - received: so many bytes of the body came.
     ///   - rest: so many are to come.
     package mutating func paysOff(received: Int64, rest: Int64, now: Duration) -> Bool {
-        guard isNear, received >= end else { return false }
-        let windows = received / Self.window
-        let took = now - since
-        let isFast = took <= Self.longestWindow * Int(windows - (end / Self.window - 1))
-        (since, end) = (now, (windows + 1) * Self.window)
+        guard received >= next else { return false }
+        let end = (received / Self.window + 1) * Self.window
+        let isFast = now - since <= Self.longestWindow * Int((end - next) / Self.window)
+        (since, next) = (now, end)
         return isFast && rest >= Self.least
     }
 }

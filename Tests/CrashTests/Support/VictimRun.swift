@@ -30,6 +30,15 @@ struct VictimRun: Sendable {
         return try await ChildProcess.run("crash-victim", arguments, within: 30)
     }
 
+    /// The length of a file most of which the kernel moves.
+    static let long: Int64 = 20_000_000
+
+    /// How many of a victim's calls moved bytes from a pipe.
+    static func splices(_ ending: ChildProcess.Ending) -> Int {
+        let words = ending.output.split(whereSeparator: \.isWhitespace)
+        return words.lastIndex(of: "splices").flatMap { Int(words[$0 + 1]) } ?? 0
+    }
+
     /// How many calls a victim counted.
     static func calls(_ ending: ChildProcess.Ending) -> Int {
         let word = ending.output.split(whereSeparator: \.isWhitespace).last ?? ""

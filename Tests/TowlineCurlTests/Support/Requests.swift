@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import Testing
 import TowlineCore
@@ -32,6 +33,11 @@ extension ConnectionOptions {
         change(&options)
         return options
     }
+}
+
+/// How many descriptors this process has.
+func openDescriptors() throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
 }
 
 /// Runs one request to its end on a transport of its own.
