@@ -11,7 +11,7 @@ final class OutputPump: Sendable {
     }
 
     private let state: Mutex<State>
-    /// Milliseconds between two looks at the source; -1: only when woken.
+    /// Milliseconds between two looks at the source, and at whether it is over; -1: only when woken.
     private let interval: Int32
     private let wakeReader: Int32
     private let wakeWriter: Int32
@@ -22,9 +22,10 @@ final class OutputPump: Sendable {
     ///   - take: gives what is to be written now, and does not give it again.
     init(descriptor: Int32, interval: Int32?, take: @escaping @Sendable (_ isLast: Bool) -> String) {
         var ends: [Int32] = [-1, -1]
-        _ = pipe(&ends)
+        // Nobody can wake it where no descriptor is left: then it looks by itself.
+        let canBeWoken = pipe(&ends) == 0
         (wakeReader, wakeWriter) = (ends[0], ends[1])
-        self.interval = interval ?? -1
+        self.interval = interval ?? (canBeWoken ? -1 : 100)
         self.take = take
         state = Mutex(State(output: OutputDescriptor(descriptor)))
         if interval != nil { state.withLock { start(&$0) } }
