@@ -72,6 +72,40 @@ def large_tls(bench):
     return result
 
 
+def large_tls_16(bench):
+    """As users have it: the server's authority is one of the system's."""
+    size = bench.pick(256 << 20, 1 << 30)
+    name = bench.origin.file(size)
+    result = Result("large-tls-16", f"{size >> 20} MiB over TLS and loopback, the system's authorities")
+    trusting = bench.origin.as_system_authority()
+    if not trusting:
+        result.notes.append("left out: only root can put an authority among the system's for one program (unshare)")
+        return result
+    do = OneFile(bench)
+
+    def entry(label, command, **more):
+        return Entry(label, lambda base: [*trusting, *command(f"{base}/{name}")], **more)
+
+    entries = [
+        entry("tow", lambda url: do.tow(url, OUTPUT)),
+        entry("tow -x16", lambda url: do.tow(url, OUTPUT, "-x", "16")),
+        entry("curl", lambda url: do.curl(url, OUTPUT)),
+    ]
+    if "aria2c" in bench.peers:
+        entries.append(entry("aria2 -x16", lambda url: do.aria2(url, OUTPUT, *aria2_best(16))))
+    if "axel" in bench.peers:
+        entries.append(entry("axel -n16", lambda url: do.axel(url, OUTPUT, "-n16")))
+    contest(bench, result, entries, {str(OUTPUT): bench.origin.served / name}, rounds=bench.rounds(3, 9), warm=True,
+            target=bench.origin.tls, scheme="https")
+    label, wall = result.best(labels=["aria2 -x16", "axel -n16"])
+    if label:
+        result.at_most(f"tow -x16: wall / {label}", ratio(result.median("tow -x16"), wall), 1.0)
+    if "curl" in bench.peers:
+        # More connections than one do not pay off here.
+        result.at_most("tow: wall / curl", ratio(result.median("tow"), result.median("curl")), 1.1)
+    return result
+
+
 def durable(bench):
     size = bench.pick(256 << 20, 2 << 30)
     name = bench.origin.file(size)
@@ -173,5 +207,6 @@ def start_up(bench):
 
 
 ROWS = {
-    "large-http": large_http, "large-tls": large_tls, "durable": durable, "checksum": checksum, "start": start_up,
+    "large-http": large_http, "large-tls": large_tls, "large-tls-16": large_tls_16, "durable": durable,
+    "checksum": checksum, "start": start_up,
 }

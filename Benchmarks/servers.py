@@ -36,6 +36,10 @@ http {{
 HOSTS = [f"127.0.{number // 250}.{number % 250 + 1}" for number in range(640)]
 
 
+# Debian's.
+SYSTEM_AUTHORITIES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -100,6 +104,16 @@ class Origin:
     @property
     def certificate(self):
         return self.place / "certificate.pem"
+
+    def as_system_authority(self):
+        """What runs a command where the certificate's authority is among the system's (mount_namespaces(7)); `None` if only root
+        could."""
+        if os.geteuid() or not SYSTEM_AUTHORITIES.exists() or not shutil.which("unshare"):
+            return None
+        bundle = self.place / "authorities.pem"
+        bundle.write_bytes(SYSTEM_AUTHORITIES.read_bytes() + self.certificate.read_bytes())
+        return ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", bundle,
+                SYSTEM_AUTHORITIES]
 
     def stop(self):
         self.process.terminate()

@@ -2,6 +2,7 @@
 // libcurl's option calls are variadic, which Swift cannot call: each wrapper below fixes one argument type.
 #include <curl/curl.h>
 #include <openssl/ssl.h>
+#include <string.h>
 
 #if LIBCURL_VERSION_NUM < 0x075801
 #error "libcurl 7.88.1 or newer is needed"
@@ -97,6 +98,26 @@ static inline CURLMcode ccurl_multi_set_timer_callback(CURLM *_Nonnull multi,
 
 static inline CURLSHcode ccurl_share_data(CURLSH *_Nonnull share, curl_lock_data data) {
     return curl_share_setopt(share, CURLSHOPT_SHARE, data);
+}
+
+static inline CURLcode ccurl_set_tls_callback(CURL *_Nonnull handle,
+                                              CURLcode (*_Nullable callback)(CURL *_Nullable, void *_Nullable,
+                                                                             void *_Nullable)) {
+    return curl_easy_setopt(handle, CURLOPT_SSL_CTX_FUNCTION, callback);
+}
+
+/// The directory that libcurl looks for authorities in beside its file of them; `NULL` if it has only one of the two, or
+/// another TLS library than OpenSSL, as whose both are known here.
+static inline const char *_Nullable ccurl_authority_directory(void) {
+    const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
+    if (info->age < CURLVERSION_SEVENTH || !info->cainfo || !info->capath) return NULL;
+    return info->ssl_version && !strncmp(info->ssl_version, "OpenSSL/", 8) ? info->capath : NULL;
+}
+
+/// Has the connections of an `SSL_CTX` look for authorities in a directory, too (`X509_LOOKUP_hash_dir(3)`): that again costs
+/// nothing. Returns 0 if memory ran out.
+static inline int ccurl_add_authorities(void *_Nonnull context, const char *_Nonnull directory) {
+    return X509_STORE_load_locations(SSL_CTX_get_cert_store(context), NULL, directory);
 }
 
 /// A place of our own in every TLS connection of OpenSSL; -1 if memory ran out.

@@ -77,12 +77,15 @@ extension ConnectionOptions {
         // 2: the name in the certificate must be the host's (`CURLOPT_SSL_VERIFYHOST(3)`).
         handle.set(CURLOPT_SSL_VERIFYHOST, verifies * 2)
         handle.set(CURLOPT_PROXY_SSL_VERIFYHOST, verifies * 2)
-        guard let certificateAuthorityFile else { return }
-        handle.set(CURLOPT_CAINFO, certificateAuthorityFile)
-        handle.set(CURLOPT_PROXY_CAINFO, certificateAuthorityFile)
-        // Instead of the system's authorities, not besides them.
-        handle.set(CURLOPT_CAPATH, nil)
-        handle.set(CURLOPT_PROXY_CAPATH, nil)
+        if allowsInsecure {
+            // Nobody asks them, and libcurl would read them all the same, for each connection.
+            handle.setAuthorities(file: nil)
+        } else if let certificateAuthorityFile {
+            // Instead of the system's authorities, not besides them.
+            handle.setAuthorities(file: certificateAuthorityFile)
+        } else {
+            handle.shareSystemAuthorities()
+        }
     }
 
     /// `nil` leaves the choice to the environment, read by libcurl: `http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`,

@@ -10,9 +10,14 @@ final class OutputPump: Sendable {
         var isFinishing = false
     }
 
+    /// What comes within this time of a write goes with the next one.
+    private static let gatherTime = Duration.milliseconds(5)
+
     private let state: Mutex<State>
     /// Milliseconds between two looks at the source, and at whether it is over; -1: only when woken.
     private let interval: Int32
+    /// Whether it is to be woken rather than to look.
+    private let isWoken: Bool
     private let wakeReader: Int32
     private let wakeWriter: Int32
     private let take: @Sendable (_ isLast: Bool) -> String
@@ -26,6 +31,7 @@ final class OutputPump: Sendable {
         let canBeWoken = pipe(&ends) == 0
         (wakeReader, wakeWriter) = (ends[0], ends[1])
         self.interval = interval ?? (canBeWoken ? -1 : 100)
+        isWoken = interval == nil
         self.take = take
         state = Mutex(State(output: OutputDescriptor(descriptor)))
         if interval != nil { state.withLock { start(&$0) } }
@@ -70,18 +76,40 @@ final class OutputPump: Sendable {
 
     private func pump() {
         while true {
-            var entry = pollfd(fd: wakeReader, events: Int16(POLLIN), revents: 0)
-            if poll(&entry, 1, interval) > 0 {
-                var byte: UInt8 = 0
-                _ = read(wakeReader, &byte, 1)
+            rest(milliseconds: interval)
+            while true {
+                let isFinishing = state.withLock { state in
+                    state.isAwake = false
+                    return state.isFinishing
+                }
+                if isFinishing { return }
+                let text = take(false)
+                write(text)
+                // A source that is looked at gives everything at each look.
+                guard isWoken, !text.isEmpty else { break }
+                gather()
             }
-            let isFinishing = state.withLock { state in
-                state.isAwake = false
-                return state.isFinishing
-            }
-            if isFinishing { return }
-            write(take(false))
         }
+    }
+
+    /// Leaves what follows at once the time to come: of ten thousand small files each line would take a wake-up and a write.
+    private func gather() {
+        let end = ContinuousClock.now + Self.gatherTime
+        state.withLock { $0.isAwake = true }
+        while true {
+            let left = end - .now
+            guard left > .zero, !state.withLock(\.isFinishing) else { return }
+            // Who finishes does not wait for it.
+            rest(milliseconds: Int32(left / .milliseconds(1)) + 1)
+        }
+    }
+
+    /// Returns when it is woken, or when that time is over.
+    private func rest(milliseconds: Int32) {
+        var entry = pollfd(fd: wakeReader, events: Int16(POLLIN), revents: 0)
+        guard poll(&entry, 1, milliseconds) > 0 else { return }
+        var byte: UInt8 = 0
+        _ = read(wakeReader, &byte, 1)
     }
 
     /// Only the thread of the pump writes, and after it ended the one that finishes.
