@@ -37,7 +37,7 @@ HOSTS = [f"127.0.{number // 250}.{number % 250 + 1}" for number in range(640)]
 
 
 # Debian's.
-SYSTEM_AUTHORITIES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+SYSTEM_AUTHORITIES = pathlib.Path("/etc/ssl/certs")
 
 
 def free_port():
@@ -106,13 +106,20 @@ class Origin:
         return self.place / "certificate.pem"
 
     def as_system_authority(self):
-        """What runs a command where the certificate's authority is among the system's (mount_namespaces(7)); `None` if only root
-        could."""
-        if os.geteuid() or not SYSTEM_AUTHORITIES.exists() or not shutil.which("unshare"):
+        """What runs a command where the certificate's authority is among the system's, as `update-ca-certificates` would put it there
+        (mount_namespaces(7)); `None` if only root could."""
+        if os.geteuid() or not SYSTEM_AUTHORITIES.is_dir() or not shutil.which("unshare"):
             return None
-        bundle = self.place / "authorities.pem"
-        bundle.write_bytes(SYSTEM_AUTHORITIES.read_bytes() + self.certificate.read_bytes())
-        return ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", bundle,
+        folder = self.place / "authorities"
+        if not folder.exists():
+            shutil.copytree(SYSTEM_AUTHORITIES, folder, symlinks=True)
+            certificate = self.certificate.read_bytes()
+            with open(folder / "ca-certificates.crt", "ab") as file:
+                file.write(certificate)
+            name = subprocess.run(["openssl", "x509", "-hash", "-noout", "-in", self.certificate], capture_output=True,
+                                  text=True, check=True).stdout.strip()
+            (folder / f"{name}.0").write_bytes(certificate)
+        return ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", folder,
                 SYSTEM_AUTHORITIES]
 
     def stop(self):

@@ -106,18 +106,11 @@ static inline CURLcode ccurl_set_tls_callback(CURL *_Nonnull handle,
     return curl_easy_setopt(handle, CURLOPT_SSL_CTX_FUNCTION, callback);
 }
 
-/// The directory that libcurl looks for authorities in beside its file of them; `NULL` if it has only one of the two, or
-/// another TLS library than OpenSSL, as whose both are known here.
-static inline const char *_Nullable ccurl_authority_directory(void) {
+/// What libcurl says of itself, if it speaks TLS by OpenSSL and says where it looks for authorities (7.70 on); `NULL` otherwise.
+static inline const curl_version_info_data *_Nullable ccurl_openssl_authorities(void) {
     const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
-    if (info->age < CURLVERSION_SEVENTH || !info->cainfo || !info->capath) return NULL;
-    return info->ssl_version && !strncmp(info->ssl_version, "OpenSSL/", 8) ? info->capath : NULL;
-}
-
-/// Has the connections of an `SSL_CTX` look for authorities in a directory, too (`X509_LOOKUP_hash_dir(3)`): that again costs
-/// nothing. Returns 0 if memory ran out.
-static inline int ccurl_add_authorities(void *_Nonnull context, const char *_Nonnull directory) {
-    return X509_STORE_load_locations(SSL_CTX_get_cert_store(context), NULL, directory);
+    if (info->age < CURLVERSION_SEVENTH || !info->ssl_version) return NULL;
+    return strncmp(info->ssl_version, "OpenSSL/", 8) ? NULL : info;
 }
 
 /// A place of our own in every TLS connection of OpenSSL; -1 if memory ran out.
