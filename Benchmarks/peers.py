@@ -65,9 +65,8 @@ class ManyFiles:
     `lists` is where the lists are written; the names of the files are the same for all.
     """
 
-    def __init__(self, bench, base, paths, lists, certificate=None):
+    def __init__(self, bench, urls, lists, certificate=None):
         self.tow_path, self.certificate = bench.tow, certificate
-        urls = [f"{base}/{path}" for path in paths]
         self.urls = lists / "urls"
         self.urls.write_text("".join(url + "\n" for url in urls))
         self.config = lists / "curl-config"

@@ -8,6 +8,7 @@ import threading
 import time
 
 import measuring
+import servers
 from contest import Entry, Result, contest, ratio
 from peers import ManyFiles
 from shaping import Network
@@ -16,7 +17,7 @@ SIZE = 10 << 10
 
 
 def small_entries(bench, base, paths, lists, certificate=None, *, aria2=True):
-    do = ManyFiles(bench, base, paths, lists, certificate)
+    do = ManyFiles(bench, [f"{base}/{path}" for path in paths], lists, certificate)
     entries = [Entry("tow", lambda _: do.tow()), Entry("tow -j64", lambda _: do.tow("-j", "64"))]
     if "curl" in bench.peers:
         for most in bench.pick([50], [16, 50, 100, 200]):
@@ -73,6 +74,35 @@ def small_http2(bench):
         far = small(bench, "small-http2-50ms", "over HTTP/2 and TLS, 50 ms round trip", base, bench.origin.certificate,
                     count=bench.pick(1500, 10_000))
     return [near, far]
+
+
+def many_hosts(bench):
+    """A file each from many servers, whose authority is one of the system's."""
+    hosts = servers.TLS_HOSTS
+    result = Result("many-hosts-tls", f"{len(hosts)} files of 10 KiB from as many hosts over TLS, the system's authorities")
+    trusting = bench.origin.as_system_authority()
+    if not trusting:
+        result.notes.append("left out: only root can put an authority among the system's for one program (unshare)")
+        return result
+    bench.origin.one_small_file(SIZE)
+    content = bench.origin.served / f"small-{SIZE}"
+    names = [f"{number:05}" for number in range(len(hosts))]
+    lists = bench.memory / "lists"
+    lists.mkdir(exist_ok=True)
+    do = ManyFiles(bench, [f"https://{host}:{bench.origin.tls}/many/{SIZE}/{name}" for host, name in zip(hosts, names)],
+                   lists)
+    entries = [Entry("tow", lambda _: [*trusting, *do.tow()])]
+    once = {
+        "curl": ("curl -Z --parallel-max 50", lambda: do.curl("-Z", "--parallel-max", "50")),
+        "wget2": ("wget2 --max-threads=16", lambda: do.wget2("--max-threads=16")),
+        "aria2c": ("aria2 -j16", lambda: do.aria2("-j16", "--file-allocation=none")),
+    }
+    for program, (label, command) in once.items():
+        if program in bench.peers:
+            entries.append(Entry(label, lambda _, command=command: [*trusting, *command()], rounds=bench.pick(1, None)))
+    contest(bench, result, entries, {name: content for name in names}, rounds=bench.rounds(3, 5), timeout=120)
+    result.speed_against_best("tow", 1.0)
+    return result
 
 
 class Reaper(threading.Thread):
@@ -188,4 +218,4 @@ def fed(bench, result, base, count, content):
     return run
 
 
-ROWS = {"small-http1": small_http1, "small-http2": small_http2, "million": million}
+ROWS = {"small-http1": small_http1, "small-http2": small_http2, "many-hosts": many_hosts, "million": million}

@@ -23,7 +23,8 @@ http {{
   open_file_cache max=20000 inactive=600s; open_file_cache_valid 600s;
   server {{
     {listens}
-    listen 127.0.0.1:{tls} ssl; listen 127.0.0.1:{http2} ssl http2;
+    {tls_listens}
+    listen 127.0.0.1:{http2} ssl http2;
     root {place}/served;
     location ~ ^/rate/(?<speed>[^/]+)/(?<name>[^/]+) {{ limit_rate $speed; try_files /$name =404; }}
     location ~ ^/many/(?<size>[0-9]+)/ {{ try_files /small-$size =404; }}
@@ -34,6 +35,8 @@ http {{
 
 # The same server under many names: programs limit the connections to one host.
 HOSTS = [f"127.0.{number // 250}.{number % 250 + 1}" for number in range(640)]
+# Those that it has over TLS, too, and for which its certificate is good.
+TLS_HOSTS = HOSTS[:100]
 
 
 # Debian's.
@@ -86,11 +89,13 @@ class Origin:
         self.plain, self.tls, self.http2 = free_port(), free_port(), free_port()
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
-             "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", place / "key.pem", "-out", self.certificate],
+             "-addext", "subjectAltName=" + ",".join(f"IP:{host}" for host in TLS_HOSTS), "-keyout", place / "key.pem",
+             "-out", self.certificate],
             check=True, capture_output=True)
         limit = os.sysconf("SC_OPEN_MAX")
         (place / "nginx.conf").write_text(CONFIGURATION.format(
-            place=place, listens="\n    ".join(f"listen {host}:{self.plain} backlog=4096;" for host in HOSTS), tls=self.tls, http2=self.http2, files=limit,
+            place=place, listens="\n    ".join(f"listen {host}:{self.plain} backlog=4096;" for host in HOSTS),
+            tls_listens="\n    ".join(f"listen {host}:{self.tls} ssl;" for host in TLS_HOSTS), http2=self.http2, files=limit,
             connections=min(limit - 100, 30000), user="user root; " if os.geteuid() == 0 else ""))
         nginx = shutil.which("nginx") or "/usr/sbin/nginx"
         self.process = subprocess.Popen(
@@ -106,8 +111,8 @@ class Origin:
         return self.place / "certificate.pem"
 
     def as_system_authority(self):
-        """What runs a command where the certificate's authority is among the system's, as `update-ca-certificates` would put it there
-        (mount_namespaces(7)); `None` if only root could."""
+        """What runs a command where the certificate's authority is among the system's, as `update-ca-certificates` would put it
+        there (mount_namespaces(7)); `None` if only root could."""
         if os.geteuid() or not SYSTEM_AUTHORITIES.is_dir() or not shutil.which("unshare"):
             return None
         folder = self.place / "authorities"
