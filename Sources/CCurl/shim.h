@@ -1,6 +1,7 @@
 #pragma once
 // libcurl's option calls are variadic, which Swift cannot call: each wrapper below fixes one argument type.
 #include <curl/curl.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <string.h>
 

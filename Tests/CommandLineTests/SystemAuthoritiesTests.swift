@@ -45,15 +45,17 @@ struct SystemAuthoritiesTests {
 
     /// `tow get` where the system's authorities are those; what it opens goes to `trace`.
     private func get(_ home: Home, _ arguments: String...) async throws -> CommandRun.Result {
-        try await get(authorities(home), arguments)
+        try await get(authorities(home), arguments: arguments)
     }
 
-    private func get(_ folder: String, _ arguments: String...) async throws -> CommandRun.Result {
-        try await get(folder, arguments)
+    private func get(_ folder: String, before: String = "", _ arguments: String...) async throws -> CommandRun.Result {
+        try await get(folder, before: before, arguments: arguments)
     }
 
-    private func get(_ folder: String, _ arguments: [String]) async throws -> CommandRun.Result {
-        let script = "mount --bind \"$1\" /etc/ssl/certs && shift && exec \"$@\""
+    private func get(
+        _ folder: String, before: String = "", arguments: [String]
+    ) async throws -> CommandRun.Result {
+        let script = before + "mount --bind \"$1\" /etc/ssl/certs && shift && exec \"$@\""
         let tow = CommandRun.products.appendingPathComponent("tow").path
         return try await CommandRun(
             ["-m", "/bin/sh", "-c", script, "sh", folder]
@@ -92,17 +94,29 @@ struct SystemAuthoritiesTests {
         #expect(readings == (home == .file ? 1 : 0))
     }
 
-    /// One with a new key is in the file, and in the directory there is still the one of that name with the old key.
-    @Test func whoIsInTheWrongPlaceHidesNobody() async throws {
+    /// One with a new key is in the file, and in the directory there is still the one of that name with the old key. A certificate
+    /// that does not say by which key it was signed (RFC 5280 §4.2.1.1) does not even tell which of them is meant.
+    @Test(arguments: ["good", "no-key-id"]) func whoHasTheNameHidesNobody(certificate: String) async throws {
         let folder = try authorities(.file)
         try ServerProgram.run(
             Programs.openssl,
             ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
                 + ["-subj", "/CN=Towline test authority", "-keyout", folder + "/old.key", "-out", folder + "/old.pem"])
         try ServerProgram.run(Programs.openssl, ["rehash", folder])
-        let result = try await get(folder, nginx.url("small", certificate: "good"))
+        let result = try await get(folder, nginx.url("small", certificate: certificate))
         #expect(result.status == 0, "\(result.stderr)")
         #expect(readings == 1)
+    }
+
+    /// A file that is gone says nothing of a certificate, and may be there in a moment.
+    @Test func aFileThatCannotBeReadIsTriedAgain() async throws {
+        let folder = try authorities(.file)
+        let url = nginx.url("small", certificate: "good")
+        try FileManager.default.moveItem(atPath: folder + "/" + Self.file, toPath: folder + "/aside")
+        let script = "(sleep 1; mv \(folder)/aside \(folder)/\(Self.file)) & "
+        let result = try await get(folder, before: script, "--retry-wait", "0.3", url)
+        #expect(result.status == 0, "\(result.stderr)")
+        #expect(place.names == ["small"])
     }
 
     /// A server's own certificate may be among the authorities; that of another name, or of last year, is none the better for

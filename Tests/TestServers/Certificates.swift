@@ -17,6 +17,7 @@ package struct Certificates {
         try issue("good", host: "IP:127.0.0.1,DNS:localhost")
         try issue("other-host", host: "DNS:other.example")
         try issue("expired", host: "IP:127.0.0.1", days: "-1")
+        try issue("no-key-id", host: "IP:127.0.0.1", extensions: "authorityKeyIdentifier=none\n")
         try ServerProgram.run(
             Programs.openssl,
             [
@@ -27,8 +28,9 @@ package struct Certificates {
                 + ["-keyout", folder.path + "/self-signed.key", "-out", folder.path + "/self-signed.pem"])
     }
 
-    private func issue(_ name: String, host: String, days: String = "2") throws {
+    private func issue(_ name: String, host: String, days: String = "2", extensions: String = "") throws {
         let base = folder.path + "/" + name
+        let file = try folder.write(name + ".ext", extensions)
         try ServerProgram.run(
             Programs.openssl,
             [
@@ -39,6 +41,7 @@ package struct Certificates {
         try ServerProgram.run(
             Programs.openssl,
             ["x509", "-req", "-in", base + ".csr", "-CA", authority, "-CAkey", folder.path + "/authority.key"]
-                + ["-CAcreateserial", "-days", days, "-copy_extensions", "copy", "-out", base + ".pem"])
+                + ["-CAcreateserial", "-days", days, "-copy_extensions", "copy", "-out", base + ".pem"]
+                + (extensions.isEmpty ? [] : ["-extfile", file]))
     }
 }

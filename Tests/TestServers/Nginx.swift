@@ -24,7 +24,7 @@ package final class Nginx: Sendable {
     private let ports: [String: UInt16]
     private let program: ServerProgram
 
-    private static let certificateNames = ["good", "other-host", "expired", "self-signed"]
+    private static let certificateNames = ["good", "other-host", "expired", "no-key-id", "self-signed"]
 
     package init() async throws {
         folder = try TemporaryFolder()
