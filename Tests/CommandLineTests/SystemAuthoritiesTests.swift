@@ -90,6 +90,10 @@ struct SystemAuthoritiesTests {
         let result = try await get(home, "-x", "4", nginx.url("slow/large", certificate: "good"))
         #expect(result.status == 0, "\(result.stderr)")
         #expect(try Nginx.content.firstMismatch(inFile: place.path("large"), length: Nginx.largeLength) == nil)
+        // What was cut is logged when nginx next looks at its connection.
+        for _ in 0..<100 where Set(nginx.log.map(\.connection)).count < 4 {
+            try await Task.sleep(for: .milliseconds(50))
+        }
         #expect(Set(nginx.log.map(\.connection)).count >= 4)
         #expect(readings == (home == .file ? 1 : 0))
     }
