@@ -92,7 +92,8 @@ struct SplicingTests {
             #expect(result.status == 6 && !result.stderr.isEmpty && !site.hasFile, "\(result.stderr)")
             let before = site.served
             try site.law(try await site.tow(["-x", "1"]), status: 0)
-            #expect(site.served - before < Self.length - 8_000_000, "what was written counts")
+            // 4 MiB before the kernel is asked for anything (`SplicePolicy`), and nineteen pieces, as large as what had come.
+            #expect(site.served - before < Self.length - 4_200_000, "what was written counts")
             return true
         }
     }
