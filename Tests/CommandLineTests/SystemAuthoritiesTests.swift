@@ -117,8 +117,11 @@ struct SystemAuthoritiesTests {
         let folder = try authorities(.file)
         let url = nginx.url("small", certificate: "good")
         try FileManager.default.moveItem(atPath: folder + "/" + Self.file, toPath: folder + "/aside")
-        let script = "(sleep 1; mv \(folder)/aside \(folder)/\(Self.file)) & "
-        let result = try await get(folder, before: script, "--retry-wait", "0.3", url)
+        // It comes back as soon as it was looked for.
+        let script = """
+            (until grep -q \(Self.file) \(trace); do sleep 0.02; done; mv \(folder)/aside \(folder)/\(Self.file)) 2>/dev/null &
+            """
+        let result = try await get(folder, before: script + "\n", "--retry-wait", "1", url)
         #expect(result.status == 0, "\(result.stderr)")
         #expect(place.names == ["small"])
     }
