@@ -164,13 +164,20 @@ struct SharedConnectionTests {
         var network = ShapingOptions()
         network.delay = Int64(delay) * 1_000_000
         for number in 6...8 { network.stalled[number] = 100_000 }
-        try await through(network, try files(0..<200)) { urls in
-            let result = try await get(urls, ["--stall-timeout", "2", "--retry-wait", "0.2", "--progress", "none"])
-            #expect(result.status == 0, "\(result.stderr)")
-            #expect(result.stderr.contains("no byte for 0:02"), "none fell silent: \(result.stderr)")
-            #expect(!result.stderr.contains("(try 2 of"), "\(result.stderr)")
+        // Which connection most files come over depends on how busy the machine is.
+        for _ in 0..<6 {
+            for name in place.names { try FileManager.default.removeItem(atPath: place.path(name)) }
+            var fellSilent = false
+            try await through(network, try files(0..<200)) { urls in
+                let result = try await get(urls, ["--stall-timeout", "2", "--retry-wait", "0.2", "--progress", "none"])
+                #expect(result.status == 0, "\(result.stderr)")
+                #expect(!result.stderr.contains("(try 2 of"), "\(result.stderr)")
+                fellSilent = result.stderr.contains("no byte for 0:02")
+            }
+            try expectFiles(0..<200)
+            if fellSilent { return }
         }
-        try expectFiles(0..<200)
+        Issue.record("none fell silent")
     }
 
     /// Each connection is reset somewhere, with whatever is on it.
