@@ -33,21 +33,29 @@ package final class AutoResetEvent: @unchecked Sendable {
         pthread_mutex_unlock(lock)
     }
 
-    /// Waits until it is set, about that long at most, whatever the wall clock is set to meanwhile.
+    /// Waits until it is set, about that long at most, whatever the wall clock is set to meanwhile; `nil`: however long it takes.
     ///
     /// - Returns: whether it was set since the last wait.
-    package func wait(milliseconds: Int) -> Bool {
+    @discardableResult
+    package func wait(milliseconds: Int?) -> Bool {
         var end = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &end)
-        let nanoseconds = end.tv_nsec + milliseconds * 1_000_000
-        end.tv_sec += nanoseconds / 1_000_000_000
-        end.tv_nsec = nanoseconds % 1_000_000_000
+        if let milliseconds {
+            clock_gettime(CLOCK_MONOTONIC, &end)
+            let nanoseconds = end.tv_nsec + milliseconds * 1_000_000
+            end.tv_sec += nanoseconds / 1_000_000_000
+            end.tv_nsec = nanoseconds % 1_000_000_000
+        }
         pthread_mutex_lock(lock)
         defer {
             isSet = false
             pthread_mutex_unlock(lock)
         }
-        while !isSet, pthread_cond_timedwait(condition, lock, &end) == 0 {}
+        while !isSet {
+            let code =
+                milliseconds == nil
+                ? pthread_cond_wait(condition, lock) : pthread_cond_timedwait(condition, lock, &end)
+            guard code == 0 else { break }
+        }
         return isSet
     }
 }

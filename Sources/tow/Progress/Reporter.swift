@@ -37,7 +37,7 @@ final class Reporter: ClosableObserver {
     private let isTimed: Bool
 
     /// - Parameter interval: milliseconds between two looks at the log; `nil` to look whenever something happened.
-    init(_ log: any ProgressLog, descriptor: Int32, interval: Int32?) {
+    init(_ log: any ProgressLog, descriptor: Int32, interval: Int?) {
         let guarded = Guarded(log)
         let began = ContinuousClock.now
         self.guarded = guarded
