@@ -77,13 +77,10 @@ extension ConnectionOptions {
         // 2: the name in the certificate must be the host's (`CURLOPT_SSL_VERIFYHOST(3)`).
         handle.set(CURLOPT_SSL_VERIFYHOST, verifies * 2)
         handle.set(CURLOPT_PROXY_SSL_VERIFYHOST, verifies * 2)
-        if allowsInsecure {
-            // Nobody asks them, and libcurl would read them all the same, for each connection.
-            handle.setAuthorities(file: nil)
-        } else if let certificateAuthorityFile {
+        if let certificateAuthorityFile {
             // Instead of the system's authorities, not besides them.
-            handle.setAuthorities(file: certificateAuthorityFile)
-        } else {
+            handle.setAuthorities(file: certificateAuthorityFile, directory: nil)
+        } else if !allowsInsecure {
             handle.shareSystemAuthorities()
         }
     }

@@ -2,8 +2,13 @@ import CCurl
 
 /// What the certificates of servers and proxies are checked against.
 extension EasyHandle {
-    /// The authorities in that file instead of the system's; `nil`: nothing is read.
-    func setAuthorities(file: String?) { setAuthorities(file: file, directory: nil) }
+    /// Those in the file, and those in the directory.
+    func setAuthorities(file: String?, directory: String?) {
+        set(CURLOPT_CAINFO, file)
+        set(CURLOPT_PROXY_CAINFO, file)
+        set(CURLOPT_CAPATH, directory)
+        set(CURLOPT_PROXY_CAPATH, directory)
+    }
 
     /// The system's authorities, which connections share where that is possible.
     func shareSystemAuthorities() {
@@ -12,13 +17,6 @@ extension EasyHandle {
         }
         // libcurl itself reads nothing: it would be for nothing.
         setAuthorities(file: nil, directory: places.directory)
-    }
-
-    private func setAuthorities(file: String?, directory: String?) {
-        set(CURLOPT_CAINFO, file)
-        set(CURLOPT_PROXY_CAINFO, file)
-        set(CURLOPT_CAPATH, directory)
-        set(CURLOPT_PROXY_CAPATH, directory)
     }
 
     private static let supply:

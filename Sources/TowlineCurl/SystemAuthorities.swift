@@ -88,7 +88,11 @@ enum SystemAuthorities {
 
     /// Verifies a chain, as OpenSSL asks for it (`SSL_CTX_set_cert_verify_callback(3)`).
     private static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { question, _ in
-        guard let question, let store = X509_STORE_CTX_get0_store(question) else { return 0 }
+        guard let question else { return 0 }
+        guard let store = X509_STORE_CTX_get0_store(question) else {
+            X509_STORE_CTX_set_error(question, X509_V_ERR_STORE_LOOKUP)
+            return 0
+        }
         // Whoever asks holds it; the other one is held as long as this lasts.
         let quick = current.withLock { stores -> OpaquePointer? in
             guard let known = stores, known.full == store, !known.isComplete else { return nil }
@@ -97,9 +101,10 @@ enum SystemAuthorities {
         }
         if let quick {
             defer { X509_STORE_free(quick) }
-            if isTrusted(question, by: quick) { return 1 }
-            // libcurl tells failures apart by the first error that it finds.
+            let isTrusted = isTrusted(question, by: quick)
+            // OpenSSL and libcurl tell failures apart by the errors that they find.
             ERR_clear_error()
+            if isTrusted { return 1 }
         }
         guard complete(store) else {
             // The error that stays is that of the reading: not a certificate's, and worth another try.

@@ -52,6 +52,7 @@ struct SystemAuthoritiesTests {
         try await get(folder, before: before, arguments: arguments)
     }
 
+    /// - Parameter before: lines for the shell.
     private func get(
         _ folder: String, before: String = "", arguments: [String]
     ) async throws -> CommandRun.Result {
@@ -123,6 +124,7 @@ struct SystemAuthoritiesTests {
             """
         let result = try await get(folder, before: script + "\n", "--retry-wait", "1", url)
         #expect(result.status == 0, "\(result.stderr)")
+        #expect(result.stderr.contains("next attempt"), "\(result.stderr)")
         #expect(place.names == ["small"])
     }
 
