@@ -82,7 +82,7 @@ def many_hosts(bench):
     result = Result("many-hosts-tls", f"{len(hosts)} files of 10 KiB from as many hosts over TLS, the system's authorities")
     trusting = bench.origin.as_system_authority()
     if not trusting:
-        result.notes.append("left out: only root can put an authority among the system's for one program (unshare)")
+        result.notes.append(servers.NOT_ROOT)
         return result
     bench.origin.one_small_file(SIZE)
     content = bench.origin.served / f"small-{SIZE}"

@@ -79,7 +79,7 @@ def large_tls_16(bench):
     result = Result("large-tls-16", f"{size >> 20} MiB over TLS and loopback, the system's authorities")
     trusting = bench.origin.as_system_authority()
     if not trusting:
-        result.notes.append("left out: only root can put an authority among the system's for one program (unshare)")
+        result.notes.append(servers.NOT_ROOT)
         return result
     do = OneFile(bench)
 
@@ -193,13 +193,11 @@ def start_up(bench):
     }
     trusting = bench.origin.as_system_authority()
     if trusting:
-        url = f"https://127.0.0.1:{bench.origin.tls}/many/1024/small"
+        do, url, small = OneFile(bench), f"https://127.0.0.1:{bench.origin.tls}/many/1024/small", pathlib.Path("small")
+        programs = {"tow": do.tow, "curl": do.curl, "aria2c": do.aria2, "wget2": do.wget2}
         work["start-get-tls"] = ("one file of 1 KiB over TLS, the system's authorities", 1.0, {
-            "tow": [*trusting, bench.tow, "get", "-q", "-o", "small", url],
-            "curl": [*trusting, "curl", "-q", "-sS", "-o", "small", url]})
-        more = {"aria2c": ["-q", "--no-conf=true", "-o"], "wget2": ["-q", "--no-config", "-O"]}
-        work["start-get-tls"][2].update(
-            {peer: [*trusting, peer, *options, "small", url] for peer, options in more.items() if peer in bench.peers})
+            label: [*trusting, *command(url, small)] for label, command in programs.items()
+            if label == "tow" or label in bench.peers})
     for name, (title, limit, commands) in work.items():
         result = Result(name, f"start to end, {title}")
         result.entries = [Entry(label, lambda base: None) for label in commands]

@@ -37,10 +37,9 @@ http {{
 HOSTS = [f"127.0.{number // 250}.{number % 250 + 1}" for number in range(640)]
 # Those that it has over TLS, too, and for which its certificate is good.
 TLS_HOSTS = HOSTS[:100]
-
-
 # Debian's.
 SYSTEM_AUTHORITIES = pathlib.Path("/etc/ssl/certs")
+NOT_ROOT = "left out: only root can put an authority among the system's for one program (unshare)"
 
 
 def free_port():
