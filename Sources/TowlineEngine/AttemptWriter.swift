@@ -71,7 +71,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private(set) var stage = WriteStage()
     private let stages: StagePool
     private(set) var isWanted = false
-    private var drainable: Int64 = 0
+    /// So much more of what nobody wants is read; `nil`: it is wanted, or not read.
+    private(set) var drainable: Int64?
     private var result: AttemptResult?
     private(set) var digest: (any ContentHasher)?
     /// Where the response's own body ends.
@@ -161,12 +162,15 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case .whole(let facts), .changed(_, .some(let facts)), .rangeIgnored(let facts):
             responseEnd = facts.representation.completeLength ?? .max
             digest = facts.contentDigests.first.map(makeHasher)
-        default: disposition = unwanted(head)
+        default:
+            drainable = DrainPolicy.limit(head)
+            disposition = drainable == nil ? .stop : .proceed
         }
-        if let length = gatherable(verdict) {
+        let length = gatherable(verdict)
+        if let length { gathered = buffers.take(length) }
+        if length != nil || isDrainedRedirect(verdict) {
             untold = verdict
             promise = .small
-            gathered = buffers.take(length)
             return .proceedBriefly(within: plan.sharesConnection ? Self.sharedGatherTime : Self.gatherTime)
         }
         if disposition == .pause { promise = .long }
@@ -176,20 +180,6 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
         report(.answered(plan.id, verdict))
         return disposition
-    }
-
-    /// The length of an answer that is a whole small file, and may be held.
-    private func gatherable(_ verdict: ResponseVerdict) -> Int? {
-        let length: Int64?
-        switch verdict {
-        case .partial(let range, let facts):
-            let isWhole = range.lowerBound == 0 && range.upperBound == facts.representation.completeLength
-            length = isWhole ? range.upperBound : nil
-        case .whole(let facts): length = facts.representation.completeLength
-        default: length = nil
-        }
-        guard mayGather, let length, length <= Self.gatherLimit else { return nil }
-        return Int(length)
     }
 
     func endIsLate() { tell() }
@@ -202,21 +192,16 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         report(.answered(plan.id, verdict))
     }
 
-    /// A small body is read to its end, so that the connection can be used again; a large one is not worth it.
-    private func unwanted(_ head: ResponseHead) -> HeadDisposition {
-        guard case .length(let length) = ContentLength.parse(head.fields), length <= 16 << 10 else { return .stop }
-        drainable = length
-        return .proceed
-    }
-
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
+        if let rest = drainable {
+            drainable = rest - Int64(bytes.count)
+            return rest < bytes.count ? .stop : .consumed
+        }
         // More than its head promised is not held.
         if untold != nil, Int64(gathered.count + bytes.count) > responseEnd { tell() }
         guard untold != nil || isWanted || adopt() else {
             // It was let through, and has no place yet: `Transport.proceed` follows.
-            if isAwaited { return .pause }
-            drainable -= Int64(bytes.count)
-            return drainable < 0 ? .stop : .consumed
+            return isAwaited ? .pause : .stop
         }
         if let wait = takeAllowance(bytes.count) {
             tell()

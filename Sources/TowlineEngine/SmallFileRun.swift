@@ -20,24 +20,32 @@ struct SmallFileRun {
 
     /// A request that is under way, and where its file goes.
     private struct Request {
-        let writer: AttemptWriter
-        let startedAt: Duration
-        let admission: HTTPURL.Origin?
+        var writer: AttemptWriter
+        var startedAt: Duration
+        var admission: HTTPURL.Origin?
+        let terms: TransferTerms
         let place: Place
         let isNamed: Bool
         let source: String
+
+        /// What its answer was, if that came with all of its body and is all that happened.
+        func delivered(in events: [TransferMailbox.Event]) -> ResponseVerdict? {
+            guard events.count == 1, case .attempt(.delivered(let id, let verdict)) = events[0], id == writer.plan.id
+            else { return nil }
+            return verdict
+        }
     }
 
     /// What the transfer came to.
     nonisolated(nonsending) func result() async -> Result<CompletedTransfer, TowlineError> {
         defer { withExtendedLifetime(observer) {} }
-        guard let request = ask() else { return await transfer(nil).result() }
-        let events = await firstEvents()
-        var admission = request.admission
-        if events.count == 1, case .attempt(.delivered(let id, let verdict)) = events[0], id == request.writer.plan.id,
-            let facts = whole(verdict, request)
-        {
-            admission = nil
+        guard var request = ask() else { return await transfer(nil).result() }
+        var events = await firstEvents()
+        while let next = follow(request, events) {
+            request = next
+            events = await firstEvents()
+        }
+        if let verdict = request.delivered(in: events), let facts = whole(verdict, request) {
             do throws(TowlineError) {
                 if let completed = try await publish(facts, request) {
                     services.board.answered(verdict, from: request.writer.plan.url.origin)
@@ -48,10 +56,11 @@ struct SmallFileRun {
                 mailbox.close()
                 return .failure(error)
             }
+            request.admission = nil
         }
         return await transfer(
             HeadStart(
-                writer: request.writer, startedAt: request.startedAt, admission: admission, events: events)
+                writer: request.writer, startedAt: request.startedAt, admission: request.admission, events: events)
         ).result()
     }
 
@@ -93,24 +102,62 @@ struct SmallFileRun {
         let origin = item.options.url.origin
         let host = services.board.standing(origin)
         guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
-        let sharing =
-            mayShare
-            ? host.sharing.limited(ceiling: host.ceiling, connections: host.connections) : ConnectionSharing.none
+        let sharing = sharing(at: host)
         guard sharing != .none || services.board.admit(origin, limit: services.transferLimit) else { return nil }
         let plan = SmallFilePolicy.plan(
             terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.wantsDigest)
-        let writer = writer(of: plan)
         let startedAt = MonotonicClock.now
-        services.board.began(origin, sharing)
+        return Request(
+            writer: send(plan, hostCeiling: host.ceiling), startedAt: startedAt,
+            admission: sharing == .none ? origin : nil, terms: terms, place: place, isNamed: name != nil, source: source
+        )
+    }
+
+    private func sharing(at host: HostBoard.Standing) -> ConnectionSharing {
+        mayShare ? host.sharing.limited(ceiling: host.ceiling, connections: host.connections) : .none
+    }
+
+    private func send(_ plan: AttemptPlan, hostCeiling: Int?) -> AttemptWriter {
+        let writer = writer(of: plan)
+        services.board.began(plan.url.origin, plan.sharing)
         services.transport.start(
             AttemptRequest(
                 id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
-                connection: item.options.connection, sharing: sharing,
-                mayBeBrief: writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: host.ceiling)),
+                connection: item.options.connection, sharing: plan.sharing,
+                mayBeBrief: writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: hostCeiling)),
             receiver: writer)
-        return Request(
-            writer: writer, startedAt: startedAt, admission: sharing == .none ? origin : nil, place: place,
-            isNamed: name != nil, source: source)
+        return writer
+    }
+
+    /// Sends the request that a redirect leads to, which takes the place of the last one; `nil` where there is more to decide.
+    private func follow(_ last: Request, _ events: [TransferMailbox.Event]) -> Request? {
+        guard let verdict = last.delivered(in: events),
+            let target = SmallFilePolicy.target(of: verdict, after: last.writer.plan, last.terms)
+        else { return nil }
+        let host = services.board.standing(target.origin)
+        guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
+        let sharing = sharing(at: host)
+        var request = last
+        guard changeAdmission(of: &request, to: sharing == .none ? target.origin : nil) else { return nil }
+        end(last)
+        let origin = last.writer.plan.url
+        if let notice = RedirectPolicy.notice(from: origin, to: target) { observer.noticed(notice) }
+        let plan = SmallFilePolicy.plan(
+            last.terms, at: target, after: last.writer.plan, id: TransferRun.firstID(), sharing: sharing,
+            wantsDigest: host.wantsDigest)
+        request.startedAt = MonotonicClock.now
+        request.writer = send(plan, hostCeiling: host.ceiling)
+        return request
+    }
+
+    /// - Parameter origin: where it wants a connection of its own; `nil`: nowhere.
+    /// - Returns: `false`: there is no room for it, neither there nor where it came from.
+    private func changeAdmission(of request: inout Request, to origin: HTTPURL.Origin?) -> Bool {
+        guard request.admission != origin else { return true }
+        if let origin, !services.board.admit(origin, limit: services.transferLimit) { return request.admission != nil }
+        if let old = request.admission { services.board.left(old) }
+        request.admission = origin
+        return true
     }
 
     private var mayShare: Bool { !item.options.sequential && item.options.connection.mayShareConnections }
@@ -163,13 +210,18 @@ struct SmallFileRun {
 
     /// The host has answered, and is needed no more.
     private func leave(_ request: Request) {
+        end(request)
+        if let admission = request.admission { services.board.left(admission) }
+    }
+
+    /// The answer has come, with all of its body.
+    private func end(_ request: Request) {
         let writer = request.writer
         let origin = writer.plan.url.origin
         services.board.ended(origin, writer.plan.sharing)
         let answer = SharingPolicy.Answer(
             writer.conclude(), shared: writer.plan.sharesConnection, isStream: writer.isStream, promise: writer.promise)
         if let answer { services.board.answered(answer, from: origin, after: writer.latency ?? .zero) }
-        if let admission = request.admission { services.board.left(admission) }
     }
 }
 

@@ -27,4 +27,20 @@ extension TransferRun {
         }
         return context
     }
+
+    /// The same for where an answer leads, if it leads anywhere.
+    func context(_ id: AttemptID, _ verdict: ResponseVerdict) -> TransferContext {
+        var context = context()
+        guard case .redirect = verdict, let plan = writer(id)?.plan,
+            let target = SmallFilePolicy.target(of: verdict, after: plan, machine.terms)
+        else { return context }
+        let host = services.board.standing(target.origin)
+        if mayShareConnections {
+            context.elsewhere.sharing = host.sharing.limited(ceiling: host.ceiling, connections: host.connections)
+        }
+        if context.elsewhere.sharing == .none, admission == nil {
+            context.elsewhere.mayConnect = isAdmitted(to: target.origin)
+        }
+        return context
+    }
 }

@@ -15,6 +15,8 @@ extension TransferRun {
     /// Whether it may have connections of its own to the host. Asked for when it has none and will not share.
     func mayConnect(to origin: HTTPURL.Origin, shares: Bool) -> Bool {
         if let admission, admission != origin {
+            // Its request is there, where a redirect led.
+            if writers.contains(where: { $0.plan.url.origin == admission }) { return true }
             giveUpAdmission()
             return isAdmitted(to: origin)
         }
@@ -27,7 +29,7 @@ extension TransferRun {
     }
 
     /// From the moment that there is room for it until its bytes are there, as with its slot in a batch.
-    private func isAdmitted(to origin: HTTPURL.Origin) -> Bool {
+    func isAdmitted(to origin: HTTPURL.Origin) -> Bool {
         guard machine.phase != .publishing else { return true }
         if admission == nil, services.board.admit(origin, limit: services.transferLimit) { admission = origin }
         return admission != nil

@@ -154,7 +154,7 @@ final class TransferRun {
             if let writer = writer(id), writer.isStream, writer.promise == .long, !machine.needsOwnConnection {
                 services.board.answered(.long, from: writer.plan.url.origin)
             }
-            step(.answered(id, verdict))
+            step(.answered(id, verdict), context(id, verdict))
             if machine.isLong { ticker.start() }
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
@@ -229,7 +229,7 @@ final class TransferRun {
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
         count(verdict, of: id)
         self.delivered = id
-        step(.answered(id, verdict))
+        step(.answered(id, verdict), context(id, verdict))
         if proof == nil { concludeDelivered() }
     }
 
@@ -257,8 +257,8 @@ final class TransferRun {
     }
 
     /// One event through the machine, and its actions out of it.
-    func step(_ event: TransferEvent) {
-        perform(machine.handle(event, context()))
+    func step(_ event: TransferEvent, _ context: TransferContext? = nil) {
+        perform(machine.handle(event, context ?? self.context()))
         takeTurn()
         if machine.phase == .publishing { giveUpAdmission() }
     }

@@ -29,11 +29,13 @@ struct SharedConnectionTests {
         FaultContent(seed: UInt64(number)).bytes(in: 0..<Int64(Self.length(number)))
     }
 
-    /// Puts files there; returns a list of their links.
-    private func files(_ numbers: Range<Int>, certificate: String = "http2") throws -> [String] {
+    /// Puts files there; returns a list of their links, which redirect if they are `under` something.
+    private func files(
+        _ numbers: Range<Int>, certificate: String = "http2", under way: String = ""
+    ) throws -> [String] {
         try numbers.map { number in
             try Data(content(number)).write(to: URL(fileURLWithPath: "\(nginx.folder.path)/s\(number)"))
-            return nginx.url("s\(number)", certificate: certificate)
+            return nginx.url("\(way)s\(number)", certificate: certificate)
         }
     }
 
@@ -114,13 +116,14 @@ struct SharedConnectionTests {
     }
 
     /// A hundred small ones at once are followed by no more than sixteen long ones at once.
-    @Test func longOnesAfterThemAreNoMoreThanAHostIsAskedFor() async throws {
+    @Test(arguments: ["", "near/", "good/"])
+    func longOnesAfterThemAreNoMoreThanAHostIsAskedFor(_ way: String) async throws {
         for number in 0..<40 {
             try FileManager.default.createSymbolicLink(
                 atPath: "\(nginx.folder.path)/l\(number)", withDestinationPath: "\(nginx.folder.path)/large")
         }
-        let long = (0..<40).map { nginx.url("slow/l\($0)", certificate: "http2") }
-        let list = try listFile(try files(0..<300) + long)
+        let long = (0..<40).map { nginx.url("\(way)slow/l\($0)", certificate: "http2") }
+        let list = try listFile(try files(0..<300, under: way) + long)
         let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list, "-x", "1", "--json"]
         let run = try CommandRun(arguments, directory: place.url)
         defer { run.signal(SIGKILL) }
@@ -196,7 +199,58 @@ struct SharedConnectionTests {
         #expect(sharedCount > 0)
     }
 
+    /// Redirected files share connections where they are led from and where they are led to.
+    @Test func redirectedOnesShareTheSame() async throws {
+        let result = try await get(try files(0..<300, under: "near/"))
+        #expect(result.status == 0, "\(result.stderr)")
+        try expectFiles(0..<300)
+        #expect(nginx.log.count == 600 && nginx.log.count { $0.status == "302" } == 300)
+        #expect(sharedCount > 450)
+        let connections = Dictionary(grouping: nginx.log, by: \.connection)
+        #expect(connections.count <= 9, "\(connections.mapValues(\.count))")
+    }
+
+    /// The server that they are led to has HTTP/1.1 alone, or three streams for a connection.
+    @Test(arguments: ["good", "narrow"]) func redirectedOnesHeedTheOtherServer(_ way: String) async throws {
+        let result = try await get(try files(0..<200, under: way + "/"), ["--progress", "none"])
+        #expect(result.status == 0 && !result.stderr.contains("next attempt"), "\(result.stderr)")
+        try expectFiles(0..<200)
+        #expect(nginx.log.count { $0.status == "302" } >= 200)
+        let there = nginx.log.filter { $0.status == "206" }
+        #expect(Set(there.map(\.port)).count == 1)
+        #expect(Set(there.map(\.connection)).count <= (way == "good" ? 16 : 23))
+    }
+
+    /// Each redirect is a round trip, over connections that are reset somewhere.
+    @Test(arguments: [1, 2], [0, 50]) func redirectedOnesThatAreResetLoseNothing(_ seed: UInt64, _ delay: Int)
+        async throws
+    {
+        var network = ShapingOptions()
+        network.delay = Int64(delay) * 1_000_000
+        network.resetAfter = 30_000...300_000
+        network.seed = seed
+        try await through(network, try files(0..<200, under: "near/")) { urls in
+            let result = try await get(urls, ["--retry-wait", "0.1", "--progress", "none"])
+            #expect(result.status == 0, "\(result.stderr)")
+        }
+        try expectFiles(0..<200)
+    }
+
     /// Far away, what counts is how many are asked for at once.
+    @Test func farAwayManyRedirectedAreUnderWay() async throws {
+        var network = ShapingOptions()
+        network.delay = 200_000_000
+        try await through(network, try files(0..<300, under: "near/")) { urls in
+            let began = ContinuousClock.now
+            let result = try await get(urls, ["--quiet"])
+            #expect(result.status == 0, "\(result.stderr)")
+            // Sixteen at a time would take 38 round trips: 7.6 s.
+            #expect(ContinuousClock.now - began < .milliseconds(6400))
+        }
+        try expectFiles(0..<300)
+    }
+
+    /// The same of files that are there at once.
     @Test func farAwayManyAreUnderWay() async throws {
         var network = ShapingOptions()
         network.delay = 200_000_000

@@ -13,6 +13,8 @@ import Foundation
 /// | `/private/…` | as `/slow/`, for those who send `credentials` |
 /// | `/ticket/…` | as `/slow/`, for those who send the cookie `ticket=valid` |
 /// | `/away/…` | a redirect to the same path on the plain server `away`, which is another origin |
+/// | `/near/…` | a redirect to the same path without it, at the same server |
+/// | `/good/…`, `/narrow/…` | a redirect to the same path on the server of that certificate, or on `http2-narrow` |
 package final class Nginx: Sendable {
     package static let largeLength: Int64 = 8 << 20
     package static let content = FaultContent(seed: 7)
@@ -46,7 +48,7 @@ package final class Nginx: Sendable {
 
     private static func configuration(_ path: String, _ plainPort: UInt16, _ ports: [String: UInt16]) -> String {
         func port(_ name: String) -> UInt16 { ports[name, default: 0] }
-        let locations = locations(path, away: port("away"))
+        let locations = locations(path, port)
         func tls(_ listen: String, _ certificate: String, _ more: String = "") -> String {
             """
             server { listen 127.0.0.1:\(port(listen)) ssl \(listen.hasPrefix("http2") ? "http2" : "");
@@ -77,13 +79,17 @@ package final class Nginx: Sendable {
             """
     }
 
-    private static func locations(_ path: String, away: UInt16) -> String {
+    private static func locations(_ path: String, _ port: (String) -> UInt16) -> String {
         """
         location /slow/ { alias \(path)/; limit_rate 1m; }
         location /steady/ { alias \(path)/; limit_rate 100k; }
         location /private/ { alias \(path)/; limit_rate 1m; auth_basic "t"; auth_basic_user_file \(path)/passwords; }
         location /ticket/ { if ($cookie_ticket != "valid") { return 403; } rewrite ^/ticket(/.*)$ /slow$1 last; }
-        location /away/ { rewrite ^/away(/.*)$ http://127.0.0.1:\(away)$1 redirect; }
+        location /away/ { rewrite ^/away(/.*)$ http://127.0.0.1:\(port("away"))$1 redirect; }
+        absolute_redirect off;
+        location /near/ { rewrite ^/near(/.*)$ $1 redirect; }
+        location /good/ { rewrite ^/good(/.*)$ https://127.0.0.1:\(port("good"))$1 redirect; }
+        location /narrow/ { rewrite ^/narrow(/.*)$ https://127.0.0.1:\(port("http2-narrow"))$1 redirect; }
         """
     }
 

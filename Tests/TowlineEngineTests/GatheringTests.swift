@@ -90,6 +90,59 @@ struct GatheringTests {
         #expect(bench.writer.progress.position == 1200 && bench.holds(ByteRange(0, 1200)))
     }
 
+    private func redirect(_ fields: [(String, String)], _ version: ResponseHead.Version = .http1_1) -> ResponseHead {
+        ResponseHead(status: 302, fields: HTTPFields([("Location", "/there")] + fields), version: version)
+    }
+
+    @Test("a redirect is told of once, when its body is over, which is dropped", arguments: [true, false], [0, 300])
+    func redirected(_ hasLength: Bool, _ length: Int) throws {
+        let bench = try bench()
+        let fields = hasLength ? ("Content-Length", "\(length)") : ("Transfer-Encoding", "chunked")
+        #expect(isBrief(bench.writer.receivedHead(redirect([fields]))))
+        if length > 0 { #expect(bench.body(ByteRange(0, Int64(length))) == "consumed") }
+        #expect(bench.reports.isEmpty)
+        bench.writer.ended(.complete(.delimited))
+        guard case .delivered(AttemptID(7), .redirect("/there"))? = bench.reports.first, bench.reports.count == 1 else {
+            Issue.record("\(bench.reports)")
+            return
+        }
+        #expect(WriterBench.word(bench.writer.conclude()) == "complete" && bench.log.entries.isEmpty)
+        #expect(bench.writer.promise == .small && bench.writer.progress.received == 0)
+    }
+
+    @Test("one whose body is late is told of, and what comes then is dropped all the same")
+    func lateRedirect() throws {
+        let bench = try bench()
+        _ = bench.writer.receivedHead(redirect([("Content-Length", "300")]))
+        bench.body(ByteRange(0, 100))
+        bench.writer.endIsLate()
+        guard case .answered(AttemptID(7), .redirect)? = bench.reports.first else {
+            Issue.record("\(bench.reports)")
+            return
+        }
+        #expect(bench.body(ByteRange(100, 300)) == "consumed")
+        bench.writer.ended(.complete(.delimited))
+        #expect(bench.reports.count == 2 && WriterBench.word(bench.writer.conclude()) == "complete")
+        #expect(bench.log.entries.isEmpty)
+    }
+
+    @Test("one with a long body is told of at its head, and closed")
+    func longRedirect() throws {
+        for fields in [[("Content-Length", "16385")], []] {
+            let bench = try bench()
+            #expect(bench.writer.receivedHead(redirect(fields)) == .stop)
+            #expect(bench.reports.count == 1)
+            bench.writer.ended(.stopped)
+            #expect(bench.ending == "stopped")
+        }
+        let chunks = try bench()
+        #expect(isBrief(chunks.writer.receivedHead(redirect([("Transfer-Encoding", "chunked")]))))
+        #expect(chunks.body(ByteRange(0, 16384)) == "consumed")
+        #expect(chunks.body(ByteRange(16384, 16385)) == "stop")
+        chunks.writer.ended(.stopped)
+        #expect(isDelivered(chunks) && WriterBench.word(chunks.writer.conclude()) == "stopped")
+    }
+
     @Test("one that is late is told of, waits for its place, and goes there from its first byte")
     func late() throws {
         let bench = try bench()

@@ -27,6 +27,31 @@ package enum SmallFilePolicy {
             chain: [], isConfirmation: false, isRace: false, sharing: sharing)
     }
 
+    /// Where a redirect of such a request leads; `nil`: nowhere, or there is more to decide.
+    package static func target(of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms) -> HTTPURL?
+    {
+        guard case .redirect(let location) = verdict else { return nil }
+        return try? RedirectPolicy.target(
+            of: location, from: plan.url, chain: plan.chain, source: terms.source, terms)
+    }
+
+    /// The request that follows a redirect, as the machine would send it.
+    package static func plan(
+        _ terms: TransferTerms, at target: HTTPURL, after last: AttemptPlan, id: AttemptID, sharing: ConnectionSharing,
+        wantsDigest: Bool = true
+    ) -> AttemptPlan {
+        // What is for the first origin goes nowhere else.
+        let isOurs = target.origin == terms.source.origin
+        var plan = plan(terms, id: id, sharing: sharing, wantsDigest: wantsDigest)
+        plan.url = target
+        plan.chain = last.chain + [last.url]
+        guard !isOurs else { return plan }
+        plan.sendsCredentials = false
+        plan.question.sendsUser = false
+        plan.fields = RequestTerms.fields(plan.question.asked, own: HTTPFields(), wantsDigest: wantsDigest)
+        return plan
+    }
+
     /// Whether a server is asked for a checksum (RFC 9530 §4) after so many answers in a row that had none. Over HTTP/1.1 the wish
     /// is a quarter of a request: after 32 of them one in 64 has it, for a server of which other files have checksums.
     package static func wantsDigest(after count: Int) -> Bool { count < 32 || count % 64 == 0 }

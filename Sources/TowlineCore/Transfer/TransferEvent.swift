@@ -93,6 +93,19 @@ package struct TransferContext: Sendable {
     package var isLimited = false
     /// The hosts of the mirrors, in their order.
     package var mirrors: [MirrorHost] = []
+    /// The host that a redirect leads to.
+    package var elsewhere = Elsewhere()
+
+    /// What is known of the host that a redirect leads to.
+    package struct Elsewhere: Hashable, Sendable {
+        /// How its small files share connections.
+        package var sharing = ConnectionSharing.none
+        /// Whether this transfer may have a connection of its own there, for that alone or for having one where it was led from.
+        package var mayConnect = true
+
+        /// Nothing is known.
+        package init() {}
+    }
 
     /// What is known of a mirror's host.
     package struct MirrorHost: Sendable {

@@ -198,46 +198,35 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         guard let plan = attempts[id]?.plan else { return [] }
         let target: HTTPURL
-        do {
-            target = try plan.url.resolving(location)
+        do throws(TowlineError) {
+            target = try RedirectPolicy.target(
+                of: location, from: plan.url, chain: plan.chain, source: self[plan.source].url, terms)
         } catch {
-            return dismiss(id)
-                + refused(
-                    plan,
-                    TowlineError(.redirectRefused, "\(self[plan.source].url): redirected wrongly: \(error.message)"))
+            return dismiss(id) + refused(plan, error)
         }
-        if let refusal = refusedRedirect(plan, target) { return dismiss(id) + refused(plan, refusal) }
         // It may have been cut since it was asked for.
         let lease = ledger.lease(of: id) ?? plan.lease
         var actions = dismiss(id)
         // Its answer is a redirect: not even to a stream does it write anything, and what follows goes on in its place.
         ledger.release(id)
-        if plan.url.origin != target.origin, !isConfirmed {
-            actions.append(.notice(TransferNotice(.info, .redirected, "redirected to \(target)")))
+        let sharing = sharing(after: plan, context)
+        if plan.sharesConnection, sharing == .none, !context.elsewhere.mayConnect {
+            // It waits for its turn, and is led there anew.
+            needsOwnConnection = true
+            return actions
+        }
+        if !isConfirmed, let notice = RedirectPolicy.notice(from: plan.url, to: target) {
+            actions.append(.notice(notice))
         }
         return actions
             + start(
-                lease, isRace: plan.isRace, from: plan.source, at: target, chain: plan.chain + [plan.url], context)
+                lease, isRace: plan.isRace, from: plan.source, at: target, chain: plan.chain + [plan.url],
+                sharing: sharing, context)
     }
 
     private mutating func refused(_ plan: AttemptPlan, _ error: TowlineError) -> [TransferAction] {
         if case .mirror(let index) = plan.source { return leaveOut(index, error.message) }
         return primaryFailed(error)
-    }
-
-    private func refusedRedirect(_ plan: AttemptPlan, _ target: HTTPURL) -> TowlineError? {
-        if plan.chain.count >= terms.maxRedirects {
-            return TowlineError(.redirectRefused, "\(self[plan.source].url): more than \(terms.maxRedirects) redirects")
-        }
-        if plan.chain.contains(target) || plan.url == target {
-            return TowlineError(.redirectRefused, "\(self[plan.source].url): redirects in a circle, at \(target)")
-        }
-        if plan.url.scheme == .https, target.scheme == .http, !terms.allowsDowngrade {
-            return TowlineError(
-                .redirectRefused,
-                "\(self[plan.source].url): redirects from https to \(target); --allow-downgrade follows it")
-        }
-        return nil
     }
 
     /// It worked before and is refused now: a signed link that ran out, or one connection too many.

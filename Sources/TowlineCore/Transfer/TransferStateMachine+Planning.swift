@@ -200,6 +200,14 @@ extension TransferStateMachine {
         return context.sharing.limited(ceiling: context.hostCeiling, connections: context.hostConnections)
     }
 
+    /// The same of what a redirect leads to.
+    func sharing(after plan: AttemptPlan, _ context: TransferContext) -> ConnectionSharing {
+        guard plan.source == .primary, plan.mayBringWhole, beginsAnew, !needsOwnConnection, !isSingle else {
+            return .none
+        }
+        return context.elsewhere.sharing
+    }
+
     /// Nothing runs: ask for the first gap, or for the file as if for the first time.
     private mutating func startSole(_ context: TransferContext) -> [TransferAction] {
         // While nothing ran, nothing could be written.

@@ -39,7 +39,7 @@ package struct TransferStateMachine: Sendable {
         case broken
     }
 
-    let terms: TransferTerms
+    package let terms: TransferTerms
     package internal(set) var phase = Phase.idle
     package internal(set) var ledger = RangeLedger()
     /// What the held bytes are of; `nil` before the first answer.

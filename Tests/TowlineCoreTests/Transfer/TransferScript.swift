@@ -19,6 +19,8 @@ struct TransferScript {
     var hostCeiling: Int?
     /// Whether it may have a connection of its own.
     var mayConnect = true
+    /// What is known of the host that a redirect leads to.
+    var elsewhere = TransferContext.Elsewhere()
     /// What is known of the mirrors' hosts.
     var mirrorHosts: [TransferContext.MirrorHost] = []
     /// Attempts that were started, in order.
@@ -59,6 +61,7 @@ struct TransferScript {
             hostConnections: progress.count + otherConnections,
             sharing: sharing, mayConnect: mayConnect)
         context.mirrors = mirrorHosts
+        context.elsewhere = elsewhere
         fresh = machine.handle(event, context)
         actions += fresh
         for case .start(let plan) in fresh {

@@ -1,0 +1,24 @@
+internal import TowlineCore
+
+/// Answers that are told of once, when all of them has come.
+extension AttemptWriter {
+    /// The length of an answer that is a whole small file, and may be held.
+    func gatherable(_ verdict: ResponseVerdict) -> Int? {
+        let length: Int64?
+        switch verdict {
+        case .partial(let range, let facts):
+            let isWhole = range.lowerBound == 0 && range.upperBound == facts.representation.completeLength
+            length = isWhole ? range.upperBound : nil
+        case .whole(let facts): length = facts.representation.completeLength
+        default: length = nil
+        }
+        guard mayGather, let length, length <= Self.gatherLimit else { return nil }
+        return Int(length)
+    }
+
+    /// Whether it leads elsewhere with a body that is read to its end: what follows may go over the same connection.
+    func isDrainedRedirect(_ verdict: ResponseVerdict) -> Bool {
+        guard case .redirect = verdict else { return false }
+        return mayGather && drainable != nil
+    }
+}
