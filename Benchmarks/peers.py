@@ -62,11 +62,12 @@ def wget2_best(connections, size):
 class ManyFiles:
     """Commands that fetch a list of URLs into the current directory, each under the URL's last part.
 
-    `lists` is where the lists are written; the names of the files are the same for all.
+    `lists` is where the lists are written; the names of the files are the same for all. Where the URLs are `redirected` curl, too,
+    is told to follow.
     """
 
-    def __init__(self, bench, urls, lists, certificate=None):
-        self.tow_path, self.certificate = bench.tow, certificate
+    def __init__(self, bench, urls, lists, certificate=None, redirected=False):
+        self.tow_path, self.certificate, self.redirected = bench.tow, certificate, redirected
         self.urls = lists / "urls"
         self.urls.write_text("".join(url + "\n" for url in urls))
         self.config = lists / "curl-config"
@@ -79,7 +80,8 @@ class ManyFiles:
         return [self.tow_path, "get", "-q", *self._trust("--cacert"), *options, "-i", self.urls]
 
     def curl(self, *options):
-        return ["curl", "-q", "-sS", "-f", *self._trust("--cacert"), *options, "-K", self.config]
+        follow = ["-L"] if self.redirected else []
+        return ["curl", "-q", "-sS", "-f", *follow, *self._trust("--cacert"), *options, "-K", self.config]
 
     def wget(self, *options):
         return ["wget", "--no-config", "-q", *self._trust("--ca-certificate"), *options, "-i", self.urls]

@@ -16,8 +16,8 @@ from shaping import Network
 SIZE = 10 << 10
 
 
-def small_entries(bench, base, paths, lists, certificate=None, *, aria2=True):
-    do = ManyFiles(bench, [f"{base}/{path}" for path in paths], lists, certificate)
+def small_entries(bench, base, paths, lists, certificate=None, *, aria2=True, redirected=False):
+    do = ManyFiles(bench, [f"{base}/{path}" for path in paths], lists, certificate, redirected)
     entries = [Entry("tow", lambda _: do.tow()), Entry("tow -j64", lambda _: do.tow("-j", "64"))]
     if "curl" in bench.peers:
         for most in bench.pick([50], [16, 50, 100, 200]):
@@ -38,13 +38,14 @@ def small_entries(bench, base, paths, lists, certificate=None, *, aria2=True):
     return entries
 
 
-def small(bench, name, title, base, certificate=None, place=None, count=10_000):
+def small(bench, name, title, base, certificate=None, place=None, count=10_000, redirected=False):
     folder = bench.origin.small_files(count, SIZE)
     names = [f"{number:05}" for number in range(count)]
     result = Result(name, f"{count} files of 10 KiB {title}")
     lists = bench.memory / "lists"
     lists.mkdir(exist_ok=True)
-    entries = small_entries(bench, f"{base}/{folder.name}", names, lists, certificate, aria2=bench.full)
+    entries = small_entries(bench, f"{base}/{folder.name}", names, lists, certificate, aria2=bench.full,
+                            redirected=redirected)
     contest(bench, result, entries, {name: folder / name for name in names}, rounds=bench.rounds(1 if place else 3, 5),
             timeout=120, place=place)
     result.speed_against_best("tow", 1.0)
@@ -74,6 +75,16 @@ def small_http2(bench):
         far = small(bench, "small-http2-50ms", "over HTTP/2 and TLS, 50 ms round trip", base, bench.origin.certificate,
                     count=bench.pick(1500, 10_000))
     return [near, far]
+
+
+def small_redirected(bench):
+    """Each URL redirects."""
+    away = small(bench, "small-redirected", "over HTTP/1.1 into memory, each led to another address",
+                 f"http://127.0.0.1:{bench.origin.plain}/away", redirected=True)
+    with Network(bench.proxy, bench.origin.http2, delay_ms=50, slow_start="yes").between() as port:
+        far = small(bench, "small-redirected-50ms", "over HTTP/2 and TLS, 50 ms round trip, each led elsewhere there",
+                    f"https://127.0.0.1:{port}/near", bench.origin.certificate, count=bench.pick(1500, 10_000), redirected=True)
+    return [away, far]
 
 
 def many_hosts(bench):
@@ -218,4 +229,5 @@ def fed(bench, result, base, count, content):
     return run
 
 
-ROWS = {"small-http1": small_http1, "small-http2": small_http2, "many-hosts": many_hosts, "million": million}
+ROWS = {"small-http1": small_http1, "small-http2": small_http2, "small-redirected": small_redirected,
+        "many-hosts": many_hosts, "million": million}

@@ -8,7 +8,8 @@ import socket
 import subprocess
 import time
 
-# Ports: plain, TLS, TLS with HTTP/2. /rate/SPEED/NAME serves NAME at SPEED per connection, /many/SIZE/ANYTHING one file.
+# Ports: plain, TLS, TLS with HTTP/2. /rate/SPEED/NAME serves NAME at SPEED per connection, /many/SIZE/ANYTHING one file,
+# /near/PATH leads to PATH, /away/PATH to the same at another address.
 CONFIGURATION = """
 {user}worker_processes 1; worker_rlimit_nofile {files}; pid {place}/nginx.pid; daemon off;
 error_log {place}/error.log;
@@ -25,9 +26,11 @@ http {{
     {listens}
     {tls_listens}
     listen 127.0.0.1:{http2} ssl http2;
-    root {place}/served;
+    root {place}/served; absolute_redirect off;
     location ~ ^/rate/(?<speed>[^/]+)/(?<name>[^/]+) {{ limit_rate $speed; try_files /$name =404; }}
     location ~ ^/many/(?<size>[0-9]+)/ {{ try_files /small-$size =404; }}
+    location ~ ^/near(?<path>/.+) {{ return 302 $path; }}
+    location ~ ^/away(?<path>/.+) {{ return 302 http://{other}:{plain}$path; }}
     location = /connections {{ stub_status; }}
   }}
 }}
@@ -93,7 +96,7 @@ class Origin:
             check=True, capture_output=True)
         limit = os.sysconf("SC_OPEN_MAX")
         (place / "nginx.conf").write_text(CONFIGURATION.format(
-            place=place, listens="\n    ".join(f"listen {host}:{self.plain} backlog=4096;" for host in HOSTS),
+            place=place, plain=self.plain, other=HOSTS[1], listens="\n    ".join(f"listen {host}:{self.plain} backlog=4096;" for host in HOSTS),
             tls_listens="\n    ".join(f"listen {host}:{self.tls} ssl;" for host in TLS_HOSTS), http2=self.http2, files=limit,
             connections=min(limit - 100, 30000), user="user root; " if os.geteuid() == 0 else ""))
         nginx = shutil.which("nginx") or "/usr/sbin/nginx"
