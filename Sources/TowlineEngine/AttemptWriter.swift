@@ -166,7 +166,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             drainable = DrainPolicy.limit(head)
             disposition = drainable == nil ? .stop : .proceed
         }
-        let length = gatherable(verdict)
+        let length = gatherable(verdict, head)
         if let length { gathered = buffers.take(length) }
         if length != nil || isDrainedRedirect(verdict) {
             untold = verdict
@@ -197,8 +197,15 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             drainable = rest - Int64(bytes.count)
             return rest < bytes.count ? .stop : .consumed
         }
-        // More than its head promised is not held.
-        if untold != nil, Int64(gathered.count + bytes.count) > responseEnd { tell() }
+        // More than its head promised, or than is small, is not held.
+        if untold != nil, Int64(gathered.count + bytes.count) > min(responseEnd, Self.gatherLimit) {
+            if responseEnd == .max { promise = .long }
+            guard !plan.sharesConnection || promise == .small else {
+                untold = nil
+                return stop(with: .needsOwnConnection)
+            }
+            tell()
+        }
         guard untold != nil || isWanted || adopt() else {
             // It was let through, and has no place yet: `Transport.proceed` follows.
             return isAwaited ? .pause : .stop
@@ -330,9 +337,11 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     }
 
     func ended(_ end: AttemptEnd) {
-        if let verdict = untold {
+        if var verdict = untold {
             untold = nil
             deliveredEnd = end
+            // What the framing tells is as certain as what the head would have said.
+            if case .complete(.delimited) = end { verdict = verdict.ending(at: Int64(gathered.count)) }
             return report(.delivered(plan.id, verdict))
         }
         if isAwaited, !isWanted {
@@ -345,7 +354,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// Whether all of a file is held in memory. Asked by whom `delivered` was reported to.
     var holdsWhole: Bool {
         guard case .complete = deliveredEnd else { return false }
-        return Int64(gathered.count) == responseEnd
+        return Int64(gathered.count) == responseEnd || responseEnd == .max
     }
 
     /// The bytes of an answer that was delivered. Asked by whom that was reported to; what it gets is let go of before

@@ -360,6 +360,8 @@ extension TransferRun {
             var terms = terms(plan)
             terms.requiresFreeName = requiresFreeName
             terms.isAtHand = delivered.flatMap { writer($0)?.holdsWhole } ?? false
+            // Nothing more comes that it could go on with.
+            if terms.isAtHand { terms.journaled = false }
             hold(place, try services.storage.create(place, record: fresh, terms: terms))
         } catch {
             services.places.leave(place)

@@ -101,4 +101,11 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     case webPage(reason: String)
     /// No attempt will mend it.
     case permanent(TowlineError)
+
+    /// The same of a whole whose length its head did not give, once its framing has told that it is over (RFC 9112 §7.1).
+    package func ending(at length: Int64) -> ResponseVerdict {
+        guard case .whole(var facts) = self, facts.representation.completeLength == nil else { return self }
+        facts.representation.completeLength = length
+        return .whole(facts)
+    }
 }
