@@ -341,7 +341,10 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             untold = nil
             deliveredEnd = end
             // What the framing tells is as certain as what the head would have said.
-            if case .complete(.delimited) = end { verdict = verdict.ending(at: Int64(gathered.count)) }
+            if case .complete(.delimited) = end, responseEnd == .max {
+                responseEnd = Int64(gathered.count)
+                verdict = verdict.ending(at: responseEnd)
+            }
             return report(.delivered(plan.id, verdict))
         }
         if isAwaited, !isWanted {

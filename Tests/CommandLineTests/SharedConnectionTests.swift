@@ -221,6 +221,20 @@ struct SharedConnectionTests {
         #expect(Set(there.map(\.connection)).count <= (way == "good" ? 16 : 23))
     }
 
+    /// Files whose length the server does not say share as well; one of them that is long is asked for once more.
+    @Test func thoseWithoutALengthShareToo() async throws {
+        let urls = try files(0..<300, under: "chunked/") + [nginx.url("chunked/large", certificate: "http2")]
+        let result = try await get(urls, ["--progress", "none"])
+        #expect(result.status == 0, "\(result.stderr)")
+        for number in 0..<300 where Self.length(number) > 0 {
+            #expect(try Data(contentsOf: place.file("s\(number)")) == Data(content(number)), "s\(number)")
+        }
+        #expect(try Nginx.content.firstMismatch(inFile: place.path("large"), length: Nginx.largeLength) == nil)
+        #expect(sharedCount > 200)
+        let large = nginx.log.filter { $0.path == "/chunked/large" }
+        #expect(large.count <= 2, "\(large)")
+    }
+
     /// Each redirect is a round trip, over connections that are reset somewhere.
     @Test(arguments: [1, 2], [0, 50]) func redirectedOnesThatAreResetLoseNothing(_ seed: UInt64, _ delay: Int)
         async throws

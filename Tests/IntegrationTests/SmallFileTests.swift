@@ -53,6 +53,72 @@ struct SmallFileTests {
         }
     }
 
+    /// A reply in chunks, as a server that knows neither ranges nor the length gives it.
+    private func inChunks(_ context: RequestContext, _ length: Int64, _ end: Reply.Step) -> Reply {
+        context.correct.head { head in
+            head.status = 200
+            for name in ["Content-Length", "Content-Range", "Accept-Ranges"] { head.remove(name) }
+            head.set("Transfer-Encoding", "chunked")
+        }.body([.chunks(context.version.content, 0..<length, size: 20_000), end])
+    }
+
+    /// The last chunk tells how long the file is, at once.
+    @Test func inChunks() async throws {
+        for _ in 0..<50 {
+            let site = try await site { inChunks($0, Self.length, .lastChunk) }
+            let isOver = try await Site.with(site) { site in
+                let storage = CountingStorage()
+                try site.expectFile(try await get(site, storage))
+                #expect(site.requests.count == 1 && storage.made + storage.created == 1)
+                return storage.made == 1
+            }
+            if isOver { return }
+        }
+        Issue.record("never at once")
+    }
+
+    /// Without the last chunk it is no file, however small.
+    @Test func inChunksThatBreakOff() async throws {
+        let site = try await site { context in
+            context.request.index == 0 ? inChunks(context, 12_000, .close) : inChunks(context, Self.length, .lastChunk)
+        }
+        try await Site.with(site) { site in
+            try site.expectFile(try await get(site, CountingStorage()) { $0.retryWait = .milliseconds(10) })
+            // What came of it is asked about before all is asked for once more.
+            #expect((2...3).contains(site.requests.count))
+        }
+    }
+
+    /// A redirect is followed by the same request elsewhere, at once; what follows a late one, or leads to a late answer, is a
+    /// transfer's.
+    @Test(arguments: [false, true], [false, true]) func redirected(_ isLate: Bool, _ answersLate: Bool) async throws {
+        for _ in 0..<50 {
+            let target = Resource(
+                length: Self.length,
+                behaviour: Behaviour { context in
+                    answersLate ? Reply([.pause(.milliseconds(200))] + context.correct.steps) : context.correct
+                })
+            let redirect = Behaviour { _ in
+                let reply = Reply(302, [("Location", "/there")], text: "there")
+                return isLate ? Reply([.pause(.milliseconds(200))] + reply.steps) : reply
+            }
+            let site = try await Site(Resource(length: 1, behaviour: redirect), more: ["/there": target])
+            let isOver = try await Site.with(site) { site in
+                let storage = CountingStorage()
+                let outcome = try await get(site, storage)
+                #expect(outcome.succeeded, "\(outcome.message)")
+                let content = Version(length: Self.length).content
+                #expect(try content.firstMismatch(inFile: site.scratch.file(Site.name), length: Self.length) == nil)
+                #expect(site.server.log.requests.map(\.path) == [Site.path, "/there"])
+                #expect(storage.made + storage.created == 1)
+                if isLate || answersLate { #expect(storage.created == 1) }
+                return isLate || answersLate || storage.made == 1
+            }
+            if isOver { return }
+        }
+        Issue.record("never at once")
+    }
+
     /// Where it cannot be made at once the bytes that are there go the usual way: nothing is asked for twice.
     @Test func notAtOnce() async throws {
         try await untilAtOnce(

@@ -13,6 +13,7 @@ import Foundation
 /// | `/private/…` | as `/slow/`, for those who send `credentials` |
 /// | `/ticket/…` | as `/slow/`, for those who send the cookie `ticket=valid` |
 /// | `/away/…` | a redirect to the same path on the plain server `away`, which is another origin |
+/// | `/chunked/…` | the same without its length |
 /// | `/near/…` | a redirect to the same path without it, at the same server |
 /// | `/good/…`, `/narrow/…` | a redirect to the same path on the server of that certificate, or on `http2-narrow` |
 package final class Nginx: Sendable {
@@ -86,6 +87,7 @@ package final class Nginx: Sendable {
         location /private/ { alias \(path)/; limit_rate 1m; auth_basic "t"; auth_basic_user_file \(path)/passwords; }
         location /ticket/ { if ($cookie_ticket != "valid") { return 403; } rewrite ^/ticket(/.*)$ /slow$1 last; }
         location /away/ { rewrite ^/away(/.*)$ http://127.0.0.1:\(port("away"))$1 redirect; }
+        location /chunked/ { ssi on; ssi_types *; alias \(path)/; }
         absolute_redirect off;
         location /near/ { rewrite ^/near(/.*)$ $1 redirect; }
         location /good/ { rewrite ^/good(/.*)$ https://127.0.0.1:\(port("good"))$1 redirect; }

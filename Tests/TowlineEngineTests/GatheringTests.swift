@@ -90,6 +90,82 @@ struct GatheringTests {
         #expect(bench.writer.progress.position == 1200 && bench.holds(ByteRange(0, 1200)))
     }
 
+    /// The head of an answer that does not say how long it is.
+    private func endless(_ version: ResponseHead.Version) -> ResponseHead {
+        let chunks = version == .http1_1 ? [("Transfer-Encoding", "chunked")] : []
+        return ResponseHead(status: 200, fields: HTTPFields([("ETag", "\"a\"")] + chunks), version: version)
+    }
+
+    @Test(
+        "of one without a length its end tells it, where that is sure",
+        arguments: [AttemptEnd.Framing.delimited, .stream])
+    func withoutLength(_ framing: AttemptEnd.Framing) throws {
+        let bench = try bench()
+        #expect(isBrief(bench.writer.receivedHead(endless(framing == .stream ? .http2 : .http1_1))))
+        #expect(bench.body(ByteRange(0, 2000)) == "consumed")
+        #expect(bench.body(ByteRange(2000, Self.length)) == "consumed")
+        #expect(bench.reports.isEmpty)
+        bench.writer.ended(.complete(framing))
+        guard case .delivered(AttemptID(7), .whole(let facts))? = bench.reports.first, bench.reports.count == 1 else {
+            Issue.record("\(bench.reports)")
+            return
+        }
+        #expect(facts.representation.completeLength == (framing == .delimited ? Self.length : nil))
+        #expect(bench.writer.holdsWhole && bench.writer.promise == .small)
+        let end = framing == .delimited ? Self.length : .max
+        bench.writer.attach(sink: bench.sink, slot: nil, lease: ByteRange(0, end))
+        #expect(WriterBench.word(bench.writer.conclude()) == "complete" && bench.holds(ByteRange(0, Self.length)))
+    }
+
+    @Test("one without a length that breaks off has none")
+    func withoutLengthBroken() throws {
+        let bench = try bench()
+        _ = bench.writer.receivedHead(endless(.http1_1))
+        bench.body(ByteRange(0, 1200))
+        bench.writer.ended(.failed(TransportFailure(.bodyCut, "reset")))
+        guard case .delivered(AttemptID(7), .whole(let facts))? = bench.reports.first else {
+            Issue.record("\(bench.reports)")
+            return
+        }
+        #expect(facts.representation.completeLength == nil && !bench.writer.holdsWhole)
+    }
+
+    @Test("one without a length that is not small goes where the transfer says, from its first byte")
+    func withoutLengthLong() throws {
+        let (limit, piece) = (AttemptWriter.gatherLimit, Int64(16 << 10))
+        let bench = try bench()
+        _ = bench.writer.receivedHead(endless(.http1_1))
+        for start in stride(from: 0, to: limit, by: Int(piece)) {
+            #expect(bench.body(ByteRange(start, start + piece)) == "consumed")
+        }
+        #expect(bench.reports.isEmpty && bench.writer.promise == .small)
+        #expect(bench.body(ByteRange(limit, limit + piece)) == "pause")
+        #expect(bench.writer.promise == .long)
+        guard case .answered(AttemptID(7), .whole(let facts))? = bench.reports.first, bench.reports.count == 1 else {
+            Issue.record("\(bench.reports)")
+            return
+        }
+        #expect(facts.representation.completeLength == nil)
+        bench.writer.attach(sink: bench.sink, slot: nil, lease: ByteRange(0, .max))
+        #expect(bench.body(ByteRange(limit, limit + piece)) == "consumed")
+        bench.writer.ended(.complete(.delimited))
+        #expect(bench.ending == "complete" && bench.holds(ByteRange(0, limit + piece)))
+        // On a connection that is shared it is given up, as one whose head says so is.
+        let shared = try self.bench(sharing: .one)
+        _ = shared.writer.receivedHead(endless(.http2))
+        #expect(shared.body(ByteRange(0, limit)) == "consumed")
+        #expect(shared.body(ByteRange(limit, limit + 1)) == "stop")
+        shared.writer.ended(.stopped)
+        #expect(shared.ending == "alone" && shared.reports.count == 1 && shared.log.entries.isEmpty)
+    }
+
+    @Test("one that ends with its connection is not held")
+    func withoutFraming() throws {
+        let bench = try bench()
+        let head = ResponseHead(status: 200, fields: HTTPFields([("ETag", "\"a\"")]), version: .http1_1)
+        #expect(bench.writer.receivedHead(head) == .pause)
+    }
+
     private func redirect(_ fields: [(String, String)], _ version: ResponseHead.Version = .http1_1) -> ResponseHead {
         ResponseHead(status: 302, fields: HTTPFields([("Location", "/there")] + fields), version: version)
     }
@@ -237,18 +313,17 @@ struct GatheringTests {
         let long = head(AttemptWriter.gatherLimit + 1)
         #expect(try disposition(long, over: .http2) == (.stop, "alone"))
         #expect(try disposition(long, over: .http1_1) == (.stop, "alone"))
-        #expect(try disposition(ResponseHead(status: 200), over: .http2) == (.stop, "alone"))
+        #expect(try disposition(ResponseHead(status: 200), over: .http2) == (.proceedBriefly(within: .seconds(1)), nil))
+        #expect(try disposition(ResponseHead(status: 200), over: .http1_1) == (.stop, "alone"))
         // What nobody wants is read as from any other connection.
         let missing = ResponseHead(status: 404, fields: HTTPFields([("Content-Length", "9")]))
         #expect(try disposition(missing, over: .http2) == (.proceed, nil))
     }
 
-    @Test("what is longer, of unknown length, a part, or goes to a stream, is not held")
+    @Test("what is longer, a part, or goes to a stream, is not held")
     func notHeld() throws {
         #expect(try bench().writer.receivedHead(head(AttemptWriter.gatherLimit + 1)) == .pause)
         #expect(isBrief(try bench().writer.receivedHead(head(AttemptWriter.gatherLimit))))
-        let chunked = ResponseHead(status: 200, fields: HTTPFields([("Transfer-Encoding", "chunked")]))
-        #expect(try bench().writer.receivedHead(chunked) == .pause)
         let part = ResponseHead(
             status: 206,
             fields: HTTPFields([("Content-Range", "bytes 0-99/3000"), ("Content-Length", "100"), ("ETag", "\"a\"")]))

@@ -93,12 +93,20 @@ import TowlineWire
 
     @Test(.timeLimit(.minutes(1))) func aLimitThatSomebodyElseSetsIsHeard() async throws {
         let site = try await ServiceSite([:])
-        async let heard = read(site) { $0.contains { $0.data.contains(#""rateLimit":400000"#) } }
-        _ = try await read(site) { !$0.isEmpty }
+        let (listens, listening) = AsyncStream<Void>.makeStream()
+        async let heard = read(site) {
+            if !$0.isEmpty { listening.finish() }
+            return $0.contains { $0.data.contains(#""rateLimit":400000"#) }
+        }
+        for await _ in listens {}
         _ = try await site.ask("PATCH", "/settings", ["rateLimit": 400_000])
         #expect(try await heard.first?.data.contains("rateLimit") == false)
-        async let lifted = read(site) { $0.count > 1 && !($0.last?.data.contains("rateLimit") ?? true) }
-        _ = try await read(site) { !$0.isEmpty }
+        let (listensAgain, listeningAgain) = AsyncStream<Void>.makeStream()
+        async let lifted = read(site) {
+            if !$0.isEmpty { listeningAgain.finish() }
+            return $0.count > 1 && !($0.last?.data.contains("rateLimit") ?? true)
+        }
+        for await _ in listensAgain {}
         _ = try await site.ask("PATCH", "/settings", ["rateLimit": NSNull()])
         #expect(try await lifted.last?.name == "totals")
         try await site.stop()
