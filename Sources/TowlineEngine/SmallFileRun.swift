@@ -151,10 +151,10 @@ struct SmallFileRun {
     }
 
     /// - Parameter origin: where it wants a connection of its own; `nil`: nowhere.
-    /// - Returns: `false`: there is no room for it, neither there nor where it came from.
+    /// - Returns: `false`: there is no room for it.
     private func changeAdmission(of request: inout Request, to origin: HTTPURL.Origin?) -> Bool {
         guard request.admission != origin else { return true }
-        if let origin, !services.board.admit(origin, limit: services.transferLimit) { return request.admission != nil }
+        if let origin, !services.board.admit(origin, limit: services.transferLimit) { return false }
         if let old = request.admission { services.board.left(old) }
         request.admission = origin
         return true

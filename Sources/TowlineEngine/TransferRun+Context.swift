@@ -4,7 +4,7 @@ extension TransferRun {
     /// What the world looks like now.
     func context() -> TransferContext {
         let shared = writers.count { $0.plan.sharing == .one }
-        let origin = machine.resolved.origin
+        let origin = machine.nextOrigin
         let host = services.board.standing(origin)
         let sharing = mayShareConnections ? host.sharing : .none
         let now = MonotonicClock.now
@@ -31,16 +31,14 @@ extension TransferRun {
     /// The same for where an answer leads, if it leads anywhere.
     func context(_ id: AttemptID, _ verdict: ResponseVerdict) -> TransferContext {
         var context = context()
-        guard case .redirect = verdict, let plan = writer(id)?.plan,
+        guard case .redirect = verdict, let plan = writer(id)?.plan, machine.isLedAtFirst(plan),
             let target = SmallFilePolicy.target(of: verdict, after: plan, machine.terms)
         else { return context }
         let host = services.board.standing(target.origin)
         if mayShareConnections {
             context.elsewhere.sharing = host.sharing.limited(ceiling: host.ceiling, connections: host.connections)
         }
-        if context.elsewhere.sharing == .none, admission == nil {
-            context.elsewhere.mayConnect = isAdmitted(to: target.origin)
-        }
+        if context.elsewhere.sharing == .none { context.elsewhere.mayConnect = moveAdmission(to: target.origin) }
         return context
     }
 }

@@ -14,22 +14,30 @@ extension TransferRun {
 
     /// Whether it may have connections of its own to the host. Asked for when it has none and will not share.
     func mayConnect(to origin: HTTPURL.Origin, shares: Bool) -> Bool {
-        if let admission, admission != origin {
-            // Its request is there, where a redirect led.
-            if writers.contains(where: { $0.plan.url.origin == admission }) { return true }
-            giveUpAdmission()
-            return isAdmitted(to: origin)
+        if let admission {
+            // Its first request may be under way elsewhere: where a redirect led, or led to before.
+            let isUnderWay = machine.beginsAnew && !writers.isEmpty
+            return admission == origin || isUnderWay || moveAdmission(to: origin)
         }
-        return admission != nil || !shares && writers.isEmpty && isAdmitted(to: origin)
+        return !shares && writers.isEmpty && isAdmitted(to: origin)
     }
 
-    /// Begins if it has just become one that needs a connection of its own, and there is room for it.
+    /// From one host to another.
+    ///
+    /// - Returns: `false`: there is no room, and it is admitted nowhere.
+    func moveAdmission(to origin: HTTPURL.Origin) -> Bool {
+        if admission != origin { giveUpAdmission() }
+        return isAdmitted(to: origin)
+    }
+
+    /// Begins if it has just become one that needs a connection of its own, or was led to another host, and there is room for it.
     func takeTurn() {
-        if machine.waitsForTurn, isAdmitted(to: machine.resolved.origin) { perform(machine.handle(.tick, context())) }
+        guard machine.waitsForTurn, isAdmitted(to: machine.nextOrigin) || context().sharing != .none else { return }
+        perform(machine.handle(.tick, context()))
     }
 
     /// From the moment that there is room for it until its bytes are there, as with its slot in a batch.
-    func isAdmitted(to origin: HTTPURL.Origin) -> Bool {
+    private func isAdmitted(to origin: HTTPURL.Origin) -> Bool {
         guard machine.phase != .publishing else { return true }
         if admission == nil, services.board.admit(origin, limit: services.transferLimit) { admission = origin }
         return admission != nil

@@ -116,13 +116,13 @@ struct SharedConnectionTests {
     }
 
     /// A hundred small ones at once are followed by no more than sixteen long ones at once.
-    @Test(arguments: ["", "near/", "good/"])
-    func longOnesAfterThemAreNoMoreThanAHostIsAskedFor(_ way: String) async throws {
+    @Test(arguments: [("", ""), ("near/", "near/"), ("near/", "good/")])
+    func longOnesAfterThemAreNoMoreThanAHostIsAskedFor(_ way: String, _ longWay: String) async throws {
         for number in 0..<40 {
             try FileManager.default.createSymbolicLink(
                 atPath: "\(nginx.folder.path)/l\(number)", withDestinationPath: "\(nginx.folder.path)/large")
         }
-        let long = (0..<40).map { nginx.url("\(way)slow/l\($0)", certificate: "http2") }
+        let long = (0..<40).map { nginx.url("\(longWay)slow/l\($0)", certificate: "http2") }
         let list = try listFile(try files(0..<300, under: way) + long)
         let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list, "-x", "1", "--json"]
         let run = try CommandRun(arguments, directory: place.url)

@@ -100,7 +100,7 @@ package struct TransferContext: Sendable {
     package struct Elsewhere: Hashable, Sendable {
         /// How its small files share connections.
         package var sharing = ConnectionSharing.none
-        /// Whether this transfer may have a connection of its own there, for that alone or for having one where it was led from.
+        /// Whether this transfer is one of those that may have connections of their own there.
         package var mayConnect = true
 
         /// Nothing is known.

@@ -193,42 +193,6 @@ extension TransferStateMachine {
 
     // MARK: Elsewhere
 
-    mutating func redirected(
-        _ id: AttemptID, _ location: String, _ context: TransferContext
-    ) -> [TransferAction] {
-        guard let plan = attempts[id]?.plan else { return [] }
-        let target: HTTPURL
-        do throws(TowlineError) {
-            target = try RedirectPolicy.target(
-                of: location, from: plan.url, chain: plan.chain, source: self[plan.source].url, terms)
-        } catch {
-            return dismiss(id) + refused(plan, error)
-        }
-        // It may have been cut since it was asked for.
-        let lease = ledger.lease(of: id) ?? plan.lease
-        var actions = dismiss(id)
-        // Its answer is a redirect: not even to a stream does it write anything, and what follows goes on in its place.
-        ledger.release(id)
-        let sharing = sharing(after: plan, context)
-        if plan.sharesConnection, sharing == .none, !context.elsewhere.mayConnect {
-            // It waits for its turn, and is led there anew.
-            needsOwnConnection = true
-            return actions
-        }
-        if !isConfirmed, let notice = RedirectPolicy.notice(from: plan.url, to: target) {
-            actions.append(.notice(notice))
-        }
-        return actions
-            + start(
-                lease, isRace: plan.isRace, from: plan.source, at: target, chain: plan.chain + [plan.url],
-                sharing: sharing, context)
-    }
-
-    private mutating func refused(_ plan: AttemptPlan, _ error: TowlineError) -> [TransferAction] {
-        if case .mirror(let index) = plan.source { return leaveOut(index, error.message) }
-        return primaryFailed(error)
-    }
-
     /// It worked before and is refused now: a signed link that ran out, or one connection too many.
     private mutating func linkExpired(
         _ id: AttemptID, _ status: Int, _ error: TowlineError, _ context: TransferContext

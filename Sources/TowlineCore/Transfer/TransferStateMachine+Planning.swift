@@ -43,7 +43,7 @@ extension TransferStateMachine {
             // One that is given up may still write to a stream.
             if terms.isStream, !attempts.isEmpty { return [] }
             // Many more may begin that share a connection than that have their own; and these may turn out to need one.
-            waitsForTurn = !context.mayConnect && sharing(context) == .none
+            waitsForTurn = lead?.isNew ?? false || !context.mayConnect && sharing(context) == .none
             if asksPrimary { notBefore = nil }
             guard !waitsForTurn else { return [] }
             return startSole(context)
@@ -192,20 +192,12 @@ extension TransferStateMachine {
     // MARK: Starting
 
     /// Nothing is held that another request would go on with.
-    var beginsAnew: Bool { ledger.written.isEmpty || replacesPart || representation == nil }
+    package var beginsAnew: Bool { ledger.written.isEmpty || replacesPart || representation == nil }
 
     /// Whether the next request has its connection to itself.
     private func sharing(_ context: TransferContext) -> ConnectionSharing {
         guard beginsAnew, !needsOwnConnection, !isSingle else { return .none }
         return context.sharing.limited(ceiling: context.hostCeiling, connections: context.hostConnections)
-    }
-
-    /// The same of what a redirect leads to.
-    func sharing(after plan: AttemptPlan, _ context: TransferContext) -> ConnectionSharing {
-        guard plan.source == .primary, plan.mayBringWhole, beginsAnew, !needsOwnConnection, !isSingle else {
-            return .none
-        }
-        return context.elsewhere.sharing
     }
 
     /// Nothing runs: ask for the first gap, or for the file as if for the first time.
@@ -219,7 +211,7 @@ extension TransferStateMachine {
             giveUpContent()
             ledger = RangeLedger()
             isConfirmed = isConfirmed && ranges == .works
-            return start(ByteRange(0, .max), sharing: sharing, context)
+            return followLead(ByteRange(0, .max), sharing: sharing, context)
         }
         if let source = nextSource(context), source != .primary, let gap = ledger.missing.first {
             return start(gap, from: source, context)

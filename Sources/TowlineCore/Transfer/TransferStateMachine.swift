@@ -111,6 +111,8 @@ package struct TransferStateMachine: Sendable {
     package internal(set) var needsOwnConnection = false
     /// It waits until it may have a connection of its own.
     package internal(set) var waitsForTurn = false
+    /// Where a redirect led, if that host has no room for it yet.
+    var lead: Lead?
     /// Whether the answer that is written came over a connection that others share.
     var sharing = ConnectionSharing.none
     var ending: TransferEnding?
@@ -159,6 +161,7 @@ package struct TransferStateMachine: Sendable {
     /// Handles one event and says what to do.
     package mutating func handle(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
         guard phase != .ended else { return [] }
+        lead?.isNew = false
         follow(context)
         var actions = act(on: event, context)
         // Planning may find that nothing can be joined and start over, after which it plans once more.

@@ -53,27 +53,74 @@ import Testing
         #expect(script.last.lease.lowerBound == 1 << 20 && script.last.chain.count == 1)
     }
 
-    /// From a stream of many to a connection of its own: only where there is room for one. Otherwise it is asked for once more
-    /// when it is its turn.
-    @Test func whoHasNoRoomThereWaits() throws {
+    /// A host that has no room for it is asked when it is its turn there; after a while the link is asked for anew.
+    @Test(arguments: [ConnectionSharing.one, .none], [false, true])
+    func whoHasNoRoomThereWaits(_ sharing: ConnectionSharing, _ isLong: Bool) throws {
         var script = try TransferScript()
-        script.sharing = .one
-        script.mayConnect = false
+        script.sharing = sharing
         script.elsewhere.mayConnect = false
         script.feed(.begin(nil))
-        #expect(script.last.sharing == .one)
+        let source = script.last.url
         script.answer(302, [("Location", "https://cdn.example.net/x")])
-        script.endCancelled()
         #expect(script.plans.count == 1 && script.machine.waitsForTurn)
-        #expect(!script.actions.contains { if case .notice = $0 { true } else { false } })
+        #expect(script.machine.nextOrigin != source.origin)
+        // From here on what is known is of that host.
+        (script.sharing, script.mayConnect) = (.none, false)
+        script.endCancelled()
+        script.now = isLong ? .seconds(11) : .seconds(9)
         script.feed(.tick)
-        #expect(script.plans.count == 1)
+        #expect(script.plans.count == 1 && script.machine.waitsForTurn)
         script.mayConnect = true
         script.feed(.tick)
-        #expect(script.plans.count == 2 && script.last.sharing == .none && script.last.chain.isEmpty)
-        // It has a connection, which is one of those that are counted.
+        #expect(script.plans.count == 2 && script.last.sharing == .none && !script.machine.waitsForTurn)
+        if isLong {
+            #expect(script.last.url == source && script.last.chain.isEmpty)
+            #expect(script.machine.nextOrigin == source.origin)
+            script.elsewhere.mayConnect = true
+            script.answer(302, [("Location", "https://cdn.example.net/x")])
+        }
+        #expect(script.last.url.description == "https://cdn.example.net/x" && script.last.chain == [source])
+        script.endCancelled()
+        script.give(script.last)
+        script.feed(.prepared)
+        #expect(script.machine.phase == .running && script.machine.liveCount == 1)
+    }
+
+    /// Streams may have become free meanwhile.
+    @Test func whoWaitsMayShareThen() throws {
+        var script = try TransferScript()
+        script.elsewhere.mayConnect = false
+        script.feed(.begin(nil))
         script.answer(302, [("Location", "https://cdn.example.net/x")])
-        #expect(script.plans.count == 3 && script.last.url.description == "https://cdn.example.net/x")
+        (script.sharing, script.mayConnect) = (.one, false)
+        script.endCancelled()
+        #expect(script.plans.count == 2 && script.last.sharing == .one && script.last.chain.count == 1)
+    }
+
+    /// Who goes on with what it has, or asks for a segment, has its connections already.
+    @Test func whoGoesOnDoesNotWait() throws {
+        var script = try TransferScript()
+        script.elsewhere.mayConnect = false
+        script.feed(
+            .begin(
+                HeldDownload(
+                    representation: Representation(
+                        completeLength: TransferScript.length, entityTag: EntityTag(fieldValue: "\"a\"")),
+                    written: ByteRangeSet([ByteRange(0, 1 << 20)]))))
+        script.answer(302, [("Location", "https://cdn.example.net/x")])
+        #expect(script.plans.count == 2 && script.last.url.description == "https://cdn.example.net/x")
+    }
+
+    /// Who is stopped while it waits stops.
+    @Test func whoWaitsStops() throws {
+        var script = try TransferScript()
+        script.elsewhere.mayConnect = false
+        script.mayConnect = false
+        script.feed(.begin(nil))
+        script.answer(302, [("Location", "https://cdn.example.net/x")])
+        script.endCancelled()
+        script.feed(.stop)
+        #expect(script.machine.phase == .ended)
     }
 
     /// Where there is room, or streams, it goes on at once.
