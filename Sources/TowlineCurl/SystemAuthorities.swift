@@ -41,14 +41,22 @@ enum SystemAuthorities {
     /// A file behind a link of the directory may change unseen.
     private static let life = Duration.seconds(600)
 
-    /// Where they are; `nil` if libcurl does not say so, has one of the two alone, or another TLS library than OpenSSL. Then it
+    /// Where they are: where the environment says, as it does to OpenSSL (`SSL_CTX_set_default_verify_paths(3)`) and to curl, else
+    /// where libcurl was built to look. `nil` if neither says so of both, or with another TLS library than OpenSSL. Then libcurl
     /// keeps what it has read by itself, or nobody can.
     static let places: Places? = {
-        guard let info = ccurl_openssl_authorities(), let file = info.pointee.cainfo,
-            let directory = info.pointee.capath
+        guard let info = ccurl_openssl_authorities(),
+            let file = named("CURL_CA_BUNDLE") ?? named("SSL_CERT_FILE")
+                ?? info.pointee.cainfo.map(String.init(cString:)),
+            let directory = named("SSL_CERT_DIR") ?? info.pointee.capath.map(String.init(cString:))
         else { return nil }
-        return (String(cString: file), String(cString: directory))
+        return (file, directory)
     }()
+
+    private static func named(_ variable: String) -> String? {
+        guard let value = getenv(variable), value.pointee != 0 else { return nil }
+        return String(cString: value)
+    }
 
     /// Has the connections of an `SSL_CTX`, which libcurl has prepared, trust them.
     ///

@@ -136,6 +136,36 @@ struct SystemAuthoritiesTests {
         #expect(result.status == status, "\(result.stderr)")
     }
 
+    /// What the environment names takes the place of the system's file, or of its directory, as for OpenSSL and curl.
+    @Test(arguments: [
+        ("SSL_CERT_FILE=authority.pem", 0), ("CURL_CA_BUNDLE=authority.pem", 0), ("SSL_CERT_DIR=named", 0),
+        ("SSL_CERT_FILE=self-signed.pem CURL_CA_BUNDLE=authority.pem", 0), ("SSL_CERT_FILE= CURL_CA_BUNDLE=", 1),
+        ("SSL_CERT_FILE=authority.pem CURL_CA_BUNDLE=self-signed.pem", 1),
+    ])
+    func theEnvironmentNamesAuthorities(_ variables: String, _ status: Int32) async throws {
+        let folder = nginx.certificates.folder.path
+        let named = folder + "/named"
+        try FileManager.default.createDirectory(atPath: named, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: folder + "/authority.pem", toPath: named + "/authority.pem")
+        try ServerProgram.run(Programs.openssl, ["rehash", named])
+        let exports = variables.split(separator: " ").map { variable in
+            let parts = variable.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return "export \(parts[0])=\(parts[1].isEmpty ? "" : folder + "/" + parts[1])\n"
+        }
+        let result = try await get(
+            authorities(.nowhere), before: exports.joined(), nginx.url("small", certificate: "good"))
+        #expect(result.status == status, "\(result.stderr)")
+    }
+
+    /// What does not have them stands in for the system's where that has.
+    @Test func theEnvironmentTakesThemAway() async throws {
+        let other = nginx.certificates.folder.path + "/self-signed.pem"
+        let result = try await get(
+            authorities(.file), before: "export SSL_CERT_FILE=\(other)\n", nginx.url("small", certificate: "good"))
+        #expect(result.status == 1, "\(result.stderr)")
+        #expect(readings == 0)
+    }
+
     @Test func whoAsksNobodyReadsNothing() async throws {
         let result = try await get(.nowhere, "--insecure", nginx.url("small", certificate: "self-signed"))
         #expect(result.status == 0, "\(result.stderr)")
@@ -148,5 +178,10 @@ struct SystemAuthoritiesTests {
         let result = try await get(home, "--cacert", other, nginx.url("small", certificate: "good"))
         #expect(result.status == 1, "\(result.stderr)")
         #expect(readings == 0)
+        let authority = nginx.certificates.authority
+        let trusted = try await get(
+            authorities(.nowhere), before: "export SSL_CERT_FILE=\(other)\n", "--cacert", authority,
+            nginx.url("small", certificate: "good"))
+        #expect(trusted.status == 0, "\(trusted.stderr)")
     }
 }

@@ -115,8 +115,8 @@ import Testing
     @Test func whoWaitsStops() throws {
         var script = try TransferScript()
         script.elsewhere.mayConnect = false
-        script.mayConnect = false
         script.feed(.begin(nil))
+        script.mayConnect = false
         script.answer(302, [("Location", "https://cdn.example.net/x")])
         script.endCancelled()
         script.feed(.stop)
