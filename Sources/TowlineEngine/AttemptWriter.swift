@@ -356,9 +356,12 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     /// Whether all of a file is held in memory. Asked by whom `delivered` was reported to.
     var holdsWhole: Bool {
-        guard case .complete = deliveredEnd else { return false }
+        guard framing != nil else { return false }
         return Int64(gathered.count) == responseEnd || responseEnd == .max
     }
+
+    /// What told the end of an answer that was delivered; `nil`: it broke off.
+    var framing: AttemptEnd.Framing? { if case .complete(let framing) = deliveredEnd { framing } else { nil } }
 
     /// The bytes of an answer that was delivered. Asked by whom that was reported to; what it gets is let go of before
     /// `release`.

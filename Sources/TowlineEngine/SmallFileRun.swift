@@ -23,7 +23,6 @@ struct SmallFileRun {
         var writer: AttemptWriter
         var startedAt: Duration
         var admission: HTTPURL.Origin?
-        let terms: TransferTerms
         let place: Place
         let isNamed: Bool
         let source: String
@@ -48,6 +47,7 @@ struct SmallFileRun {
         if let verdict = request.delivered(in: events), let facts = whole(verdict, request) {
             do throws(TowlineError) {
                 if let completed = try await publish(facts, request) {
+                    tell(facts, verdict, request)
                     services.board.answered(verdict, from: request.writer.plan.url.origin)
                     mailbox.close()
                     return .success(completed)
@@ -109,7 +109,7 @@ struct SmallFileRun {
         let startedAt = MonotonicClock.now
         return Request(
             writer: send(plan, hostCeiling: host.ceiling), startedAt: startedAt,
-            admission: sharing == .none ? origin : nil, terms: terms, place: place, isNamed: name != nil, source: source
+            admission: sharing == .none ? origin : nil, place: place, isNamed: name != nil, source: source
         )
     }
 
@@ -131,9 +131,9 @@ struct SmallFileRun {
 
     /// Sends the request that a redirect leads to, which takes the place of the last one; `nil` where there is more to decide.
     private func follow(_ last: Request, _ events: [TransferMailbox.Event]) -> Request? {
-        guard let verdict = last.delivered(in: events),
-            let target = SmallFilePolicy.target(of: verdict, after: last.writer.plan, last.terms)
-        else { return nil }
+        guard let verdict = last.delivered(in: events), case .redirect = verdict else { return nil }
+        let terms = TransferTerms(item.options)
+        guard let target = SmallFilePolicy.target(of: verdict, after: last.writer.plan, terms) else { return nil }
         let host = services.board.standing(target.origin)
         guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
         let sharing = sharing(at: host)
@@ -143,7 +143,7 @@ struct SmallFileRun {
         let origin = last.writer.plan.url
         if let notice = RedirectPolicy.notice(from: origin, to: target) { observer.noticed(notice) }
         let plan = SmallFilePolicy.plan(
-            last.terms, at: target, after: last.writer.plan, id: TransferRun.firstID(), sharing: sharing,
+            terms, at: target, after: last.writer.plan, id: TransferRun.firstID(), sharing: sharing,
             wantsDigest: host.wantsDigest)
         request.startedAt = MonotonicClock.now
         request.writer = send(plan, hostCeiling: host.ceiling)
@@ -175,10 +175,34 @@ struct SmallFileRun {
 
     /// What is to be known of an answer of which all is there, for the place where nothing was.
     private func whole(_ verdict: ResponseVerdict, _ request: Request) -> ResponseFacts? {
-        guard let facts = SmallFilePolicy.file(in: verdict), request.writer.holdsWhole,
-            request.isNamed || facts.fileName == request.place.name
+        let writer = request.writer
+        guard writer.holdsWhole, let facts = SmallFilePolicy.file(in: verdict.ending(at: Int64(writer.held.count))),
+            request.isNamed || facts.fileName == request.place.name,
+            checksums(of: facts).allSatisfy({ matches($0, writer.held) })
         else { return nil }
         return facts
+    }
+
+    private func checksums(of facts: ResponseFacts) -> [Checksum] {
+        SmallFilePolicy.checksums(besides: item.options.checksum.map { [$0] } ?? [], facts)
+    }
+
+    private func matches(_ checksum: Checksum, _ bytes: [UInt8]) -> Bool {
+        let hasher = services.storage.hasher(for: checksum)
+        bytes.withUnsafeBytes(hasher.update)
+        return hasher.matches()
+    }
+
+    /// What the user is told of a file that is published at once, as by a machine.
+    private func tell(_ facts: ResponseFacts, _ verdict: ResponseVerdict, _ request: Request) {
+        if case .whole(let said) = verdict, said.representation.completeLength == nil,
+            let length = facts.representation.completeLength, let framing = request.writer.framing,
+            let notice = TransferNotice.withoutLength(length, framing)
+        {
+            observer.noticed(notice)
+        }
+        let checksums = checksums(of: facts)
+        if !checksums.isEmpty { observer.noticed(.verified(checksums)) }
     }
 
     /// - Returns: `nil` if something is in the way; the request counts as one under way then.

@@ -3,8 +3,9 @@ import Foundation
 import Synchronization
 import Testing
 import TowlineCore
-import TowlineDisk
 import TowlineEngine
+
+@testable import TowlineDisk
 
 /// What may be a small file is one request that needs no machine, and goes on as a transfer's where anything else comes.
 @Suite(.timeLimit(.minutes(2)))
@@ -51,6 +52,38 @@ struct SmallFileTests {
             #expect(site.requests.count == 1)
             return storage.made == 1
         }
+    }
+
+    /// What it must hash to is compared before it has its name: what the user says, and what the server does. A wrong one is the
+    /// transfer's, with the bytes that came.
+    @Test(arguments: [true, false], [true, false]) func withAChecksum(_ isUsers: Bool, _ isRight: Bool) async throws {
+        let digest = MessageDigest(.sha256)
+        Version(length: Self.length).content.bytes(in: 0..<Self.length).withUnsafeBytes { digest.update($0) }
+        let right = digest.finish(.sha256)
+        let sum = try #require(Checksum(algorithm: .sha256, value: isRight ? right : right.map { ~$0 }))
+        for _ in 0..<50 {
+            let site = try await site { context in
+                guard !isUsers else { return context.correct }
+                let value = Data(sum.value).base64EncodedString()
+                return context.correct.head { $0.set("Repr-Digest", "sha-256=:\(value):") }
+            }
+            let isOver = try await Site.with(site) { site in
+                let storage = CountingStorage()
+                let outcome = try await get(site, storage) { if isUsers { $0.checksum = sum } }
+                #expect(site.requests.count == 1)
+                if isRight {
+                    try site.expectFile(outcome)
+                    #expect(outcome.says(.verified), "\(outcome.notices)")
+                    return storage.made == 1
+                }
+                #expect(outcome.code == .checksumMismatch && storage.made == 0)
+                #expect(site.scratch.names.contains(Site.name + ".tow-bad"), "\(site.scratch.names)")
+                #expect(!site.scratch.names.contains(Site.name))
+                return true
+            }
+            if isOver { return }
+        }
+        Issue.record("never at once")
     }
 
     /// A reply in chunks, as a server that knows neither ranges nor the length gives it.
@@ -240,15 +273,13 @@ struct SmallFileTests {
         }
     }
 
-    /// Nothing is made at once of what is to be compared, limited or fetched from several places, and nothing of what is long.
-    @Test(arguments: 0..<4) func others(_ which: Int) async throws {
+    /// Nothing is made at once of what is limited or fetched from several places, and nothing of what is long.
+    @Test(arguments: 1..<4) func others(_ which: Int) async throws {
         let length = which == 3 ? 70_000 : Self.length
         try await Site.with(try await Site(length: length)) { site in
             let storage = CountingStorage()
-            let sum = CRC32C.bigEndian(FaultContent(seed: 1).bytes(in: 0..<length))
             let outcome = try await get(site, storage) {
                 switch which {
-                case 0: $0.checksum = Checksum(algorithm: .crc32c, value: sum)
                 case 1: $0.rateLimit = 10_000_000
                 case 2: $0.mirrors = [$0.url]
                 default: break

@@ -4,10 +4,9 @@
 /// which would decide the same in six steps. Any other answer is one's, which takes the request over
 /// (`TransferEvent.takenOver`).
 package enum SmallFilePolicy {
-    /// Whether nothing is asked for that takes a machine from the beginning: bytes to compare, other sources, a stream, or
-    /// fields that are refused.
+    /// Whether nothing is asked for that takes a machine from the beginning: other sources, a stream, or fields that are refused.
     package static func suffices(for terms: TransferTerms) -> Bool {
-        terms.checksum == nil && terms.mirrors.isEmpty && !terms.isStream
+        terms.mirrors.isEmpty && !terms.isStream
             && !terms.userFields.lines.contains { RequestTerms.isReserved($0.name) }
     }
 
@@ -65,8 +64,17 @@ package enum SmallFilePolicy {
         }
     }
 
-    /// What an answer says of a file that is published as soon as all of its bytes are there; `nil` if there is more to decide:
-    /// an empty file, a coded one, one with a checksum that is to be compared first.
+    /// What a file must hash to before it is published: what is known, the user's own first, and what the server vouches for,
+    /// of which one is enough, the strongest.
+    package static func checksums(besides known: [Checksum], _ facts: ResponseFacts) -> [Checksum] {
+        guard let theirs = facts.wholeDigests.first, !known.contains(where: { $0.algorithm == theirs.algorithm }) else {
+            return known
+        }
+        return known + [theirs]
+    }
+
+    /// What an answer says of a file that is published as soon as all of its bytes are there and hash to what they must; `nil` if
+    /// there is more to decide: an empty file, a coded one, one of which this answer's content has a digest of its own.
     package static func file(in verdict: ResponseVerdict) -> ResponseFacts? {
         let facts: ResponseFacts
         switch verdict {
@@ -77,7 +85,7 @@ package enum SmallFilePolicy {
         default: return nil
         }
         guard let length = facts.representation.completeLength, (1...SharingPolicy.smallLimit).contains(length),
-            facts.contentCoding == nil, facts.wholeDigests.isEmpty, facts.contentDigests.isEmpty
+            facts.contentCoding == nil, facts.contentDigests.isEmpty
         else { return nil }
         return facts
     }

@@ -53,4 +53,16 @@ package struct TransferNotice: Hashable, Sendable {
         let names = checksums.map(\.algorithm.rawValue).joined(separator: ", ")
         return TransferNotice(.info, .verified, "\(names) matches")
     }
+
+    /// The length is what came, and nobody vouches for that; `nil` where the framing does.
+    package static func withoutLength(_ count: Int64, _ framing: AttemptEnd.Framing) -> TransferNotice? {
+        let end: String
+        switch framing {
+        case .delimited: return nil
+        case .stream: end = "ended the stream"
+        case .closed: end = "closed the connection"
+        }
+        return TransferNotice(
+            .warning, .unverified, "the server gave no length; \(count) bytes came before it \(end)")
+    }
 }

@@ -137,11 +137,7 @@ extension TransferStateMachine {
         fileName = facts.fileName
         isConfirmed = true
         if let url = attempts[id]?.plan.url { resolved = url }
-        // One that the server vouches for is enough, the strongest; the user's own comes first.
-        guard !terms.isStream else { return }
-        if let theirs = facts.wholeDigests.first, !checksums.contains(where: { $0.algorithm == theirs.algorithm }) {
-            checksums.append(theirs)
-        }
+        if !terms.isStream { checksums = SmallFilePolicy.checksums(besides: checksums, facts) }
     }
 
     private mutating func preparing(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction] {

@@ -53,10 +53,8 @@ extension TransferStateMachine {
         if framing != .delimited, attempt.position < lengthOnceKnown ?? 0 { return failed(attempt, cut, context) }
         ledger.learn(completeLength: attempt.position)
         representation?.completeLength = attempt.position
-        guard framing != .delimited else { return [learnAction()] }
-        let what = framing == .closed ? "closed the connection" : "ended the stream"
-        let text = "the server gave no length; \(attempt.position) bytes came before it \(what)"
-        return [learnAction(), .notice(TransferNotice(.warning, .unverified, text))]
+        return [learnAction()]
+            + (TransferNotice.withoutLength(attempt.position, framing).map { [.notice($0)] } ?? [])
     }
 
     private mutating func failed(

@@ -12,12 +12,14 @@ import Testing
         return terms
     }
 
+    private static let sum = Checksum(algorithm: .crc32c, value: [1, 2, 3, 4])
+
     /// What takes a machine from the beginning has one.
     @Test func notForAll() throws {
         #expect(SmallFilePolicy.suffices(for: try Self.terms()))
         #expect(SmallFilePolicy.suffices(for: try Self.terms { $0.userFields = HTTPFields([("X-Token", "1")]) }))
+        #expect(SmallFilePolicy.suffices(for: try Self.terms { $0.checksum = Self.sum }))
         let others: [(inout TransferTerms) throws -> Void] = [
-            { $0.checksum = Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]) },
             { $0.mirrors = [try HTTPURL(parsing: "http://b.test/")] },
             { $0.isStream = true },
             { $0.userFields = HTTPFields([("range", "bytes=5-")]) },
@@ -37,6 +39,7 @@ import Testing
             $0.userFields = HTTPFields([("X-Token", "1"), ("User-Agent", "me"), ("Range", "bytes=5-")])
             $0.hasUser = true
             $0.connections = 3
+            $0.checksum = Self.sum
         }
         var machine = TransferStateMachine(terms: terms, firstID: 77)
         let actions = machine.handle(.begin(nil), TransferContext(now: .seconds(5), sharing: sharing))
@@ -136,6 +139,26 @@ import Testing
         let whole = try verdict(200, [("Content-Length", "65536"), ("ETag", "\"a\"")])
         #expect(SmallFilePolicy.file(in: whole)?.representation.completeLength == 65_536)
         #expect(SmallFilePolicy.file(in: whole)?.fileName == "file.bin")
+        let chunks = try verdict(200, [("Transfer-Encoding", "chunked")])
+        #expect(SmallFilePolicy.file(in: chunks) == nil)
+        #expect(SmallFilePolicy.file(in: chunks.ending(at: 7))?.representation.completeLength == 7)
+        // A length that is known stays, and what is no whole has none.
+        #expect(whole.ending(at: 7) == whole && partial.ending(at: 7) == partial)
+    }
+
+    /// The user's checksum comes first; of the server's the strongest is enough, and none of the same kind.
+    @Test func whatItMustHashTo() throws {
+        let md5 = "md5=:1B2M2Y8AsgTpgAmY7PhCfg==:"
+        let both = ("Repr-Digest", "\(md5), sha-256=:\(String(repeating: "A", count: 43))=:")
+        let facts = try #require(
+            SmallFilePolicy.file(in: try verdict(200, [("Content-Length", "1"), both])))
+        #expect(SmallFilePolicy.checksums(besides: [], facts).map(\.algorithm) == [.sha256])
+        let other = try #require(Self.sum)
+        #expect(SmallFilePolicy.checksums(besides: [other], facts).map(\.algorithm) == [.crc32c, .sha256])
+        let mine = try #require(Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32)))
+        #expect(SmallFilePolicy.checksums(besides: [mine], facts) == [mine])
+        let none = try #require(SmallFilePolicy.file(in: try verdict(200, [("Content-Length", "1")])))
+        #expect(SmallFilePolicy.checksums(besides: [mine], none) == [mine])
     }
 
     static let others: [(Int, [(String, String)])] = [
@@ -148,7 +171,6 @@ import Testing
         (200, [("Content-Length", "65537")]),
         (200, [("Content-Length", "100"), ("Content-Encoding", "gzip")]),
         (200, [("Content-Length", "1"), ("Transfer-Encoding", "chunked")]),
-        (200, [("Content-Length", "1"), ("Repr-Digest", "md5=:1B2M2Y8AsgTpgAmY7PhCfg==:")]),
         (200, [("Content-Length", "1"), ("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg==")]),
         (206, [("Content-Range", "bytes 0-0/1"), ("Content-Digest", "md5=:1B2M2Y8AsgTpgAmY7PhCfg==:")]),
         (416, [("Content-Range", "bytes */0")]),
