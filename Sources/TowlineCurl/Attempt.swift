@@ -248,9 +248,11 @@ final class Attempt {
             known = bytes.count
             return Int(CURL_WRITEFUNC_PAUSE)
         case .pause:
+            endLimit = nil
             wait(for: nil)
             return Int(CURL_WRITEFUNC_PAUSE)
         case .pauseFor(let delay):
+            endLimit = nil
             wait(for: delay)
             return Int(CURL_WRITEFUNC_PAUSE)
         case .stop:

@@ -4,8 +4,16 @@ import CCurl
 extension EasyHandle {
     /// Those in the file, and those in the directory.
     func setAuthorities(file: String?, directory: String?) {
+        setAuthorities(file: file)
+        setAuthorities(directory: directory)
+    }
+
+    private func setAuthorities(file: String?) {
         set(CURLOPT_CAINFO, file)
         set(CURLOPT_PROXY_CAINFO, file)
+    }
+
+    private func setAuthorities(directory: String?) {
         set(CURLOPT_CAPATH, directory)
         set(CURLOPT_PROXY_CAPATH, directory)
     }
@@ -13,6 +21,9 @@ extension EasyHandle {
     /// The system's authorities, which connections share where that is possible.
     func shareSystemAuthorities() {
         guard let places = SystemAuthorities.places, ccurl_set_tls_callback(pointer, Self.supply) == CURLE_OK else {
+            // libcurl reads them itself, where it is told to or was built to look.
+            if let file = SystemAuthorities.namedFile { setAuthorities(file: file) }
+            if let directory = SystemAuthorities.namedDirectory { setAuthorities(directory: directory) }
             return
         }
         // libcurl itself reads nothing: it would be for nothing.

@@ -46,12 +46,16 @@ enum SystemAuthorities {
     /// keeps what it has read by itself, or nobody can.
     static let places: Places? = {
         guard let info = ccurl_openssl_authorities(),
-            let file = named("CURL_CA_BUNDLE") ?? named("SSL_CERT_FILE")
-                ?? info.pointee.cainfo.map(String.init(cString:)),
-            let directory = named("SSL_CERT_DIR") ?? info.pointee.capath.map(String.init(cString:))
+            let file = namedFile ?? info.pointee.cainfo.map(String.init(cString:)),
+            let directory = namedDirectory ?? info.pointee.capath.map(String.init(cString:))
         else { return nil }
         return (file, directory)
     }()
+
+    /// The file that the environment names.
+    static let namedFile = named("CURL_CA_BUNDLE") ?? named("SSL_CERT_FILE")
+    /// The directory that it names.
+    static let namedDirectory = named("SSL_CERT_DIR")
 
     private static func named(_ variable: String) -> String? {
         guard let value = getenv(variable), value.pointee != 0 else { return nil }

@@ -182,13 +182,20 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return disposition
     }
 
-    func endIsLate() { tell() }
+    func endIsLate() {
+        // Of a stream without a length nobody knows whether it is small: it may have its time, and is not let go on beyond that.
+        if !plan.sharesConnection || hasLength { tell() }
+    }
+
+    /// Whether its head, or that nobody wants it, says where it ends.
+    private var hasLength: Bool { drainable != nil || responseEnd < .max }
 
     /// From here on the answer is like any other.
     private func tell() {
         guard let verdict = untold else { return }
         untold = nil
         isAwaited = true
+        if !hasLength { promise = .long }
         report(.answered(plan.id, verdict))
     }
 
@@ -199,9 +206,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
         // More than its head promised, or than is small, is not held.
         if untold != nil, Int64(gathered.count + bytes.count) > min(responseEnd, Self.gatherLimit) {
-            if responseEnd == .max { promise = .long }
-            guard !plan.sharesConnection || promise == .small else {
-                untold = nil
+            guard !plan.sharesConnection || hasLength else {
+                (untold, promise) = (nil, .long)
                 return stop(with: .needsOwnConnection)
             }
             tell()
@@ -337,14 +343,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     }
 
     func ended(_ end: AttemptEnd) {
-        if var verdict = untold {
+        if let verdict = untold {
             untold = nil
             deliveredEnd = end
-            // What the framing tells is as certain as what the head would have said.
-            if case .complete(.delimited) = end, responseEnd == .max {
-                responseEnd = Int64(gathered.count)
-                verdict = verdict.ending(at: responseEnd)
-            }
             return report(.delivered(plan.id, verdict))
         }
         if isAwaited, !isWanted {

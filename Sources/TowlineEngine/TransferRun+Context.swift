@@ -35,10 +35,14 @@ extension TransferRun {
             let target = SmallFilePolicy.target(of: verdict, after: plan, machine.terms)
         else { return context }
         let host = services.board.standing(target.origin)
-        if mayShareConnections {
+        if mayShareConnections, machine.mayShare {
             context.elsewhere.sharing = host.sharing.limited(ceiling: host.ceiling, connections: host.connections)
         }
-        if context.elsewhere.sharing == .none { context.elsewhere.mayConnect = moveAdmission(to: target.origin) }
+        if context.elsewhere.sharing == .none {
+            context.elsewhere.mayConnect = moveAdmission(to: target.origin)
+        } else {
+            giveUpAdmission()
+        }
         return context
     }
 }

@@ -110,10 +110,9 @@ struct GatheringTests {
             Issue.record("\(bench.reports)")
             return
         }
-        #expect(facts.representation.completeLength == (framing == .delimited ? Self.length : nil))
+        #expect(facts.representation.completeLength == nil && bench.writer.framing == framing)
         #expect(bench.writer.holdsWhole && bench.writer.promise == .small)
-        let end = framing == .delimited ? Self.length : .max
-        bench.writer.attach(sink: bench.sink, slot: nil, lease: ByteRange(0, end))
+        bench.writer.attach(sink: bench.sink, slot: nil, lease: ByteRange(0, .max))
         #expect(WriterBench.word(bench.writer.conclude()) == "complete" && bench.holds(ByteRange(0, Self.length)))
     }
 
@@ -157,6 +156,42 @@ struct GatheringTests {
         #expect(shared.body(ByteRange(limit, limit + 1)) == "stop")
         shared.writer.ended(.stopped)
         #expect(shared.ending == "alone" && shared.reports.count == 1 && shared.log.entries.isEmpty)
+    }
+
+    @Test("one without a length that is late is told of as one that is not small", arguments: [false, true])
+    func withoutLengthLate(_ isLimited: Bool) throws {
+        let bench = try bench(limiters: isLimited ? [RateLimiter(rate: 1000)] : [])
+        _ = bench.writer.receivedHead(endless(.http2))
+        if isLimited {
+            for start in stride(from: Int64(0), to: 20_000, by: 1000) where bench.reports.isEmpty {
+                bench.body(ByteRange(start, start + 1000))
+            }
+        } else {
+            bench.body(ByteRange(0, 1000))
+            bench.writer.endIsLate()
+        }
+        guard case .answered(AttemptID(7), .whole)? = bench.reports.first else {
+            Issue.record("\(bench.reports)")
+            return
+        }
+        #expect(bench.writer.promise == .long)
+    }
+
+    @Test("over a connection that is shared it may take its time, and is given up where it is not small")
+    func withoutLengthLateAndShared() throws {
+        let bench = try bench(sharing: .one)
+        _ = bench.writer.receivedHead(endless(.http2))
+        bench.body(ByteRange(0, 1000))
+        bench.writer.endIsLate()
+        #expect(bench.reports.isEmpty && bench.body(ByteRange(1000, AttemptWriter.gatherLimit)) == "consumed")
+        #expect(bench.body(ByteRange(AttemptWriter.gatherLimit, AttemptWriter.gatherLimit + 1)) == "stop")
+        bench.writer.ended(.stopped)
+        #expect(bench.ending == "alone" && bench.writer.promise == .long)
+        // One that says how long it is was let go on with.
+        let known = try self.bench(sharing: .one)
+        _ = known.writer.receivedHead(head(Self.length))
+        known.writer.endIsLate()
+        #expect(known.reports.count == 1 && known.writer.promise == .small)
     }
 
     @Test("one that ends with its connection is not held")

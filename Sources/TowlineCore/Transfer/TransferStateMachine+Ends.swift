@@ -26,7 +26,7 @@ extension TransferStateMachine {
         case .failed(let failure): return failed(attempt, failure, context) + drained()
         case .overlapDiffers: return seamDiffers(attempt) + drained()
         case .needsOwnConnection:
-            needsOwnConnection = true
+            leaveShared(attempt, context)
             return drained()
         case .cancelled, .sinkFailed, .digestDiffers: return drained()
         }
@@ -70,7 +70,7 @@ extension TransferStateMachine {
             return [.notice(TransferNotice(.info, .retrying, "\(reason); going on from there"))]
         }
         if attempt.plan.sharesConnection, saysNothing(failure.kind, of: attempt.plan.sharing) {
-            needsOwnConnection = true
+            leaveShared(attempt, context)
             return []
         }
         let working = workingAtPrimary(context)
@@ -87,6 +87,14 @@ extension TransferStateMachine {
         case .transient(let limit):
             return failedAttempt(reason, nil, RetryPolicy.exhausted(failure.kind), limit: limit, context)
         }
+    }
+
+    /// What was asked for over a connection that others share is asked for over its own.
+    private mutating func leaveShared(_ attempt: Attempt, _ context: TransferContext) {
+        needsOwnConnection = true
+        // Links may be good for one time.
+        guard !attempt.plan.chain.isEmpty, beginsAnew else { return }
+        lead = Lead(url: attempt.plan.url, chain: attempt.plan.chain, since: context.now)
     }
 
     /// A connection that ends, or falls silent, takes what others had on it along (RFC 9113 §6.8): that says nothing of any of

@@ -183,6 +183,7 @@ extension TransferStateMachine {
     mutating func promote(_ index: Int) -> [TransferAction] {
         swap(&primary, &mirrors[index])
         resolved = primary.resolved
+        lead = nil
         // What was found of ranges was of the other server.
         (ranges, dislikesIfRange) = (.unknown, false)
         // And so is what is known of sharing its connections.

@@ -194,9 +194,12 @@ extension TransferStateMachine {
     /// Nothing is held that another request would go on with.
     package var beginsAnew: Bool { ledger.written.isEmpty || replacesPart || representation == nil }
 
+    /// Whether it may ask for what may be small over a connection that others share.
+    package var mayShare: Bool { !needsOwnConnection && !isSingle }
+
     /// Whether the next request has its connection to itself.
     private func sharing(_ context: TransferContext) -> ConnectionSharing {
-        guard beginsAnew, !needsOwnConnection, !isSingle else { return .none }
+        guard beginsAnew, mayShare else { return .none }
         return context.sharing.limited(ceiling: context.hostCeiling, connections: context.hostConnections)
     }
 

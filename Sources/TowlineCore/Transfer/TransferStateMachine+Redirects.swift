@@ -1,6 +1,6 @@
 /// Where redirects lead.
 extension TransferStateMachine {
-    /// Where a redirect led whose host has no room yet.
+    /// Where a redirect led that is not asked yet: its host has no room, or it was asked over a connection that others share.
     struct Lead: Sendable {
         let url: HTTPURL
         /// The URLs that led there.
@@ -28,6 +28,7 @@ extension TransferStateMachine {
         } catch {
             return dismiss(id) + refused(plan, error)
         }
+        let isFirst = isLedAtFirst(plan)
         // It may have been cut since it was asked for.
         let lease = ledger.lease(of: id) ?? plan.lease
         var actions = dismiss(id)
@@ -37,8 +38,8 @@ extension TransferStateMachine {
             actions.append(.notice(notice))
         }
         let chain = plan.chain + [plan.url]
-        let sharing = isLedAtFirst(plan) && !needsOwnConnection && !isSingle ? context.elsewhere.sharing : .none
-        if isLedAtFirst(plan), sharing == .none, !context.elsewhere.mayConnect {
+        let sharing = isFirst && mayShare ? context.elsewhere.sharing : .none
+        if isFirst, sharing == .none, !context.elsewhere.mayConnect {
             lead = Lead(url: target, chain: chain, since: context.now)
             return actions
         }
@@ -49,7 +50,8 @@ extension TransferStateMachine {
 
     /// Whether a redirect of it decides where the file is asked for at all.
     package func isLedAtFirst(_ plan: AttemptPlan) -> Bool {
-        plan.source == .primary && plan.mayBringWhole && beginsAnew
+        guard phase == .running, let attempt = attempts[plan.id], !attempt.isDismissed else { return false }
+        return plan.source == .primary && plan.mayBringWhole && beginsAnew
     }
 
     private mutating func refused(_ plan: AttemptPlan, _ error: TowlineError) -> [TransferAction] {

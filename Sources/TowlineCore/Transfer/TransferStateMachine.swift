@@ -111,7 +111,7 @@ package struct TransferStateMachine: Sendable {
     package internal(set) var needsOwnConnection = false
     /// It waits until it may have a connection of its own.
     package internal(set) var waitsForTurn = false
-    /// Where a redirect led, if that host has no room for it yet.
+    /// Where a redirect led, if that is not asked yet.
     var lead: Lead?
     /// Whether the answer that is written came over a connection that others share.
     var sharing = ConnectionSharing.none

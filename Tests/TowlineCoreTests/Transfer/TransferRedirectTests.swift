@@ -97,6 +97,63 @@ import Testing
         #expect(script.plans.count == 2 && script.last.sharing == .one && script.last.chain.count == 1)
     }
 
+    /// What a redirect led to is asked for over its own connection at once where it is not small, or where those that share it
+    /// lost it: links may be good for one time.
+    @Test(arguments: [false, true]) func whatIsNotSharedIsAskedForWhereItIs(_ isBroken: Bool) throws {
+        var script = try TransferScript()
+        script.sharing = .one
+        script.elsewhere.sharing = .one
+        script.feed(.begin(nil))
+        script.answer(302, [("Location", "https://cdn.example.net/x")])
+        script.endCancelled()
+        #expect(script.plans.count == 2 && script.last.sharing == .one)
+        let first = script.last
+        script.mayConnect = false
+        script.end(isBroken ? .failed(TransportFailure(.closedBeforeHead, "gone")) : .needsOwnConnection)
+        #expect(script.plans.count == 2 && script.machine.waitsForTurn)
+        #expect(script.machine.nextOrigin == first.url.origin)
+        script.mayConnect = true
+        script.feed(.tick)
+        #expect(script.plans.count == 3 && script.last.sharing == .none)
+        #expect(script.last.url == first.url && script.last.chain == first.chain)
+    }
+
+    /// What is heard of one that was given up decides nothing.
+    @Test func whoWasDismissedIsNotLed() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        #expect(script.machine.isLedAtFirst(script.last))
+        script.feed(.stop)
+        #expect(!script.machine.isLedAtFirst(script.last))
+    }
+
+    /// A mirror that takes the place of the URL that was led away is asked itself.
+    @Test func aMirrorIsNotLed() throws {
+        var script = try TransferScript(mirrors: 1, connections: 1, checksum: true, tries: 3)
+        script.elsewhere.mayConnect = false
+        script.feed(.begin(nil))
+        script.answer(302, [("Location", "https://cdn.example.net/x")])
+        #expect(script.machine.lead != nil)
+        _ = script.machine.promote(0)
+        #expect(script.machine.lead == nil && script.machine.nextOrigin.description.contains("m1.example"))
+    }
+
+    /// The end of its chunks is no reason to forget how long what was given up was, under the same validator.
+    @Test func aShorterOneOfTheSameTagIsNotWhole() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(200, [("Content-Length", "50000"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        script.end(.failed(TransportFailure(.bodyCut, "reset")))
+        script.now = .seconds(100)
+        script.feed(.tick)
+        script.answer(200, [("Transfer-Encoding", "chunked"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        script.write(to: 30_000)
+        script.end(.complete(.delimited))
+        #expect(script.machine.phase == .running && script.machine.ledger.completeLength == 50_000)
+    }
+
     /// Who goes on with what it has, or asks for a segment, has its connections already.
     @Test func whoGoesOnDoesNotWait() throws {
         var script = try TransferScript()
