@@ -52,14 +52,19 @@ import Testing
     func aResumedDownload(_ strike: String) async throws {
         let run = try await VictimRun(Version(seed: 4, length: Self.length), connections: 4)
         let calls = VictimRun.calls(try await run.victim("kill", 1_000_000))
+        run.place.clear()
+        #expect(try await run.victim("kill", calls / 2).signal == SIGKILL)
+        let numbers = Self.numbers(VictimRun.calls(try await run.victim("kill", 1_000_000)))
+        #expect(numbers.count > 10)
         var tally = Tally("a resumed download, \(strike)")
-        for number in Self.numbers(calls / 2 + 10) {
+        for number in numbers {
             run.place.clear()
             #expect(try await run.victim("kill", calls / 2).signal == SIGKILL)
             try await strikeAndFinish(run, strike, number, [run.version], mayBeEmpty: false, &tally)
         }
         tally.report()
-        #expect(tally.kills > 20)
+        // What the first one left, and with it how many calls are left, is never quite the same.
+        #expect(tally.kills > numbers.count / 2)
         await run.server.stop()
     }
 
