@@ -160,8 +160,9 @@ final class Attempt {
     /// Ends the pause, in our books; libcurl is told by the caller.
     func endPause() { pause = .none }
 
-    /// Waits for a time, or for `proceed`.
+    /// Waits for a time, or for `proceed`. Its end is not expected soon any more.
     func wait(for delay: Duration?) {
+        endLimit = nil
         pause = delay.map(Pause.untilDeadline) ?? .untilProceed
         if delay != nil { deadlineDidChange(self) }
     }
@@ -248,11 +249,9 @@ final class Attempt {
             known = bytes.count
             return Int(CURL_WRITEFUNC_PAUSE)
         case .pause:
-            endLimit = nil
             wait(for: nil)
             return Int(CURL_WRITEFUNC_PAUSE)
         case .pauseFor(let delay):
-            endLimit = nil
             wait(for: delay)
             return Int(CURL_WRITEFUNC_PAUSE)
         case .stop:

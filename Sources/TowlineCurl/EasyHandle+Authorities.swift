@@ -22,8 +22,8 @@ extension EasyHandle {
     func shareSystemAuthorities() {
         guard let places = SystemAuthorities.places, ccurl_set_tls_callback(pointer, Self.supply) == CURLE_OK else {
             // libcurl reads them itself, where it is told to or was built to look.
-            if let file = SystemAuthorities.namedFile { setAuthorities(file: file) }
-            if let directory = SystemAuthorities.namedDirectory { setAuthorities(directory: directory) }
+            if let file = NamedAuthorities.file { setAuthorities(file: file.path) }
+            if let directory = NamedAuthorities.directory { setAuthorities(directory: directory.path) }
             return
         }
         // libcurl itself reads nothing: it would be for nothing.

@@ -41,26 +41,15 @@ enum SystemAuthorities {
     /// A file behind a link of the directory may change unseen.
     private static let life = Duration.seconds(600)
 
-    /// Where they are: where the environment says, as it does to OpenSSL (`SSL_CTX_set_default_verify_paths(3)`) and to curl, else
-    /// where libcurl was built to look. `nil` if neither says so of both, or with another TLS library than OpenSSL. Then libcurl
-    /// keeps what it has read by itself, or nobody can.
+    /// Where they are: where the environment says (`NamedAuthorities`), else where libcurl was built to look. `nil` if neither says
+    /// so of both, or with another TLS library than OpenSSL. Then libcurl keeps what it has read by itself, or nobody can.
     static let places: Places? = {
         guard let info = ccurl_openssl_authorities(),
-            let file = namedFile ?? info.pointee.cainfo.map(String.init(cString:)),
-            let directory = namedDirectory ?? info.pointee.capath.map(String.init(cString:))
+            let file = NamedAuthorities.file?.path ?? info.pointee.cainfo.map(String.init(cString:)),
+            let directory = NamedAuthorities.directory?.path ?? info.pointee.capath.map(String.init(cString:))
         else { return nil }
         return (file, directory)
     }()
-
-    /// The file that the environment names.
-    static let namedFile = named("CURL_CA_BUNDLE") ?? named("SSL_CERT_FILE")
-    /// The directory that it names.
-    static let namedDirectory = named("SSL_CERT_DIR")
-
-    private static func named(_ variable: String) -> String? {
-        guard let value = getenv(variable), value.pointee != 0 else { return nil }
-        return String(cString: value)
-    }
 
     /// Has the connections of an `SSL_CTX`, which libcurl has prepared, trust them.
     ///

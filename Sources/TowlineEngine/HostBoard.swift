@@ -152,6 +152,9 @@ package final class HostBoard: Sendable {
         var sharing = ConnectionSharing.none
         /// Whether the next small file is asked for with its checksum.
         var wantsDigest = true
+
+        /// How a small file that has no request there yet would share.
+        var nextSharing: ConnectionSharing { sharing.limited(ceiling: ceiling, connections: connections) }
     }
 
     /// How an answer over HTTP/2 looked, and what it took to begin.

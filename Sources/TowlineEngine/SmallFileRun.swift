@@ -102,7 +102,7 @@ struct SmallFileRun {
         let origin = item.options.url.origin
         let host = services.board.standing(origin)
         guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
-        let sharing = sharing(at: host)
+        let sharing = mayShare ? host.nextSharing : .none
         guard sharing != .none || services.board.admit(origin, limit: services.transferLimit) else { return nil }
         let plan = SmallFilePolicy.plan(
             terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.wantsDigest)
@@ -111,10 +111,6 @@ struct SmallFileRun {
             writer: send(plan, hostCeiling: host.ceiling), startedAt: startedAt,
             admission: sharing == .none ? origin : nil, place: place, isNamed: name != nil, source: source
         )
-    }
-
-    private func sharing(at host: HostBoard.Standing) -> ConnectionSharing {
-        mayShare ? host.sharing.limited(ceiling: host.ceiling, connections: host.connections) : .none
     }
 
     private func send(_ plan: AttemptPlan, hostCeiling: Int?) -> AttemptWriter {
@@ -136,7 +132,7 @@ struct SmallFileRun {
         guard let target = SmallFilePolicy.target(of: verdict, after: last.writer.plan, terms) else { return nil }
         let host = services.board.standing(target.origin)
         guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
-        let sharing = sharing(at: host)
+        let sharing = mayShare ? host.nextSharing : .none
         var request = last
         guard changeAdmission(of: &request, to: sharing == .none ? target.origin : nil) else { return nil }
         end(last)

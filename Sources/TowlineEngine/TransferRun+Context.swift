@@ -28,18 +28,16 @@ extension TransferRun {
         return context
     }
 
-    /// The same for where an answer leads, if it leads anywhere.
+    /// The same with what is to be known of the host that an answer leads to. As everywhere, who asks whether there is room has
+    /// taken it.
     func context(_ id: AttemptID, _ verdict: ResponseVerdict) -> TransferContext {
         var context = context()
-        guard case .redirect = verdict, let plan = writer(id)?.plan, machine.isLedAtFirst(plan),
-            let target = SmallFilePolicy.target(of: verdict, after: plan, machine.terms)
-        else { return context }
-        let host = services.board.standing(target.origin)
+        guard let origin = machine.leads(id, verdict) else { return context }
         if mayShareConnections, machine.mayShare {
-            context.elsewhere.sharing = host.sharing.limited(ceiling: host.ceiling, connections: host.connections)
+            context.elsewhere.sharing = services.board.standing(origin).nextSharing
         }
         if context.elsewhere.sharing == .none {
-            context.elsewhere.mayConnect = moveAdmission(to: target.origin)
+            context.elsewhere.mayConnect = moveAdmission(to: origin)
         } else {
             giveUpAdmission()
         }

@@ -226,9 +226,7 @@ struct SharedConnectionTests {
         let urls = try files(0..<300, under: "chunked/") + [nginx.url("chunked/large", certificate: "http2")]
         let result = try await get(urls, ["--progress", "none"])
         #expect(result.status == 0, "\(result.stderr)")
-        for number in 0..<300 where Self.length(number) > 0 {
-            #expect(try Data(contentsOf: place.file("s\(number)")) == Data(content(number)), "s\(number)")
-        }
+        try expectFiles(0..<300)
         #expect(try Nginx.content.firstMismatch(inFile: place.path("large"), length: Nginx.largeLength) == nil)
         #expect(sharedCount > 200)
         let large = nginx.log.filter { $0.path == "/chunked/large" }

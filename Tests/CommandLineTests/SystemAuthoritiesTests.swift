@@ -164,6 +164,8 @@ struct SystemAuthoritiesTests {
             authorities(.file), before: "export SSL_CERT_FILE=\(other)\n", nginx.url("small", certificate: "good"))
         #expect(result.status == 1, "\(result.stderr)")
         #expect(readings == 0)
+        // Who does not know of the variable hears of it.
+        #expect(result.stderr.contains("self-signed.pem, which SSL_CERT_FILE names, do not vouch"), "\(result.stderr)")
     }
 
     @Test func whoAsksNobodyReadsNothing() async throws {

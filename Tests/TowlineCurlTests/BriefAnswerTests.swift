@@ -131,6 +131,37 @@ extension CurlTransportTests {
             #expect(Set(places.threads).isDisjoint(with: heads.threads))
         }
 
+        @Test("One that its receiver has paused is, too, and is not told that it is late")
+        func paused() async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbo")
+                usleep(200_000)
+                connection.send("dy")
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let transport = CurlTransport()
+            let executor = await ThreadExecutor.served()
+            let (heads, places) = (ThreadTrace(), ThreadTrace())
+            let request = AttemptRequest.make(server.url(), mayBeBrief: true)
+            await Task(executorPreference: executor) {
+                let receiver = RecordingReceiver(
+                    onHead: { _ in
+                        heads.note()
+                        return .proceedBriefly(within: .milliseconds(100))
+                    }, onBody: { _, record in record.pauseCount == 0 ? .pause : .consumed })
+                transport.start(request, receiver: receiver)
+                await receiver.until { $0.pauseCount == 1 }
+                transport.proceed(request.id)
+                let record = await receiver.until { $0.end != nil }
+                places.note()
+                #expect(record.body == Array("body".utf8) && record.lateCount == 0)
+            }.value
+            await transport.shutdown()
+            #expect(Set(places.threads).isDisjoint(with: heads.threads))
+        }
+
         @Test("What waits for an answer that was to be brief hears that the transport ends")
         func shutdownUnderWay() async {
             let server = ScriptedServer { connection, server in

@@ -2,7 +2,7 @@
 /// (RFC 9112 §9.3: a client that wants to reuse a connection must read the whole response).
 package enum DrainPolicy {
     /// More than that takes longer than another connection.
-    package static let most: Int64 = 16 << 10
+    private static let most: Int64 = 16 << 10
 
     /// The most bytes of its body that are read; `nil`: it is too long, or ends only with its connection, and is closed at once.
     package static func limit(_ head: ResponseHead) -> Int64? {

@@ -214,7 +214,7 @@ extension TransferStateMachine {
             giveUpContent()
             ledger = RangeLedger()
             isConfirmed = isConfirmed && ranges == .works
-            return followLead(ByteRange(0, .max), sharing: sharing, context)
+            return startFirst(sharing: sharing, context)
         }
         if let source = nextSource(context), source != .primary, let gap = ledger.missing.first {
             return start(gap, from: source, context)

@@ -23,8 +23,7 @@ extension TransferStateMachine {
         guard let plan = attempts[id]?.plan else { return [] }
         let target: HTTPURL
         do throws(TowlineError) {
-            target = try RedirectPolicy.target(
-                of: location, from: plan.url, chain: plan.chain, source: self[plan.source].url, terms)
+            target = try self.target(of: location, after: plan)
         } catch {
             return dismiss(id) + refused(plan, error)
         }
@@ -48,8 +47,22 @@ extension TransferStateMachine {
                 lease, isRace: plan.isRace, from: plan.source, at: target, chain: chain, sharing: sharing, context)
     }
 
+    private func target(of location: String, after plan: AttemptPlan) throws(TowlineError) -> HTTPURL {
+        try RedirectPolicy.target(
+            of: location, from: plan.url, chain: plan.chain, source: self[plan.source].url, terms)
+    }
+
+    /// The host that an answer leads to, if it is followed, and decides where the file is asked for at all: what is known of that
+    /// host is then to be said with it (`TransferContext.elsewhere`).
+    package func leads(_ id: AttemptID, _ verdict: ResponseVerdict) -> HTTPURL.Origin? {
+        guard case .redirect(let location) = verdict, let plan = attempts[id]?.plan, isLedAtFirst(plan) else {
+            return nil
+        }
+        return try? target(of: location, after: plan).origin
+    }
+
     /// Whether a redirect of it decides where the file is asked for at all.
-    package func isLedAtFirst(_ plan: AttemptPlan) -> Bool {
+    private func isLedAtFirst(_ plan: AttemptPlan) -> Bool {
         guard phase == .running, let attempt = attempts[plan.id], !attempt.isDismissed else { return false }
         return plan.source == .primary && plan.mayBringWhole && beginsAnew
     }
@@ -59,15 +72,12 @@ extension TransferStateMachine {
         return primaryFailed(error)
     }
 
-    /// Asks where a redirect led, now that there is room.
-    mutating func followLead(
-        _ lease: ByteRange, sharing: ConnectionSharing, _ context: TransferContext
-    ) -> [TransferAction] {
-        let led = lead.take()
-        guard let led, context.now - led.since < Lead.life else {
-            // What is known is of the host that it led to.
-            return start(lease, sharing: led == nil ? sharing : .none, context)
-        }
-        return start(lease, at: led.url, chain: led.chain, sharing: sharing, context)
+    /// Asks for all, where a redirect led if that is not asked yet.
+    mutating func startFirst(sharing: ConnectionSharing, _ context: TransferContext) -> [TransferAction] {
+        let all = ByteRange(0, .max)
+        guard let led = lead.take() else { return start(all, sharing: sharing, context) }
+        // Asked for anew at the first host, of which nothing is known in this step.
+        guard context.now - led.since < Lead.life else { return start(all, context) }
+        return start(all, at: led.url, chain: led.chain, sharing: sharing, context)
     }
 }

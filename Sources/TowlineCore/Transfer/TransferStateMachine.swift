@@ -39,7 +39,7 @@ package struct TransferStateMachine: Sendable {
         case broken
     }
 
-    package let terms: TransferTerms
+    let terms: TransferTerms
     package internal(set) var phase = Phase.idle
     package internal(set) var ledger = RangeLedger()
     /// What the held bytes are of; `nil` before the first answer.

@@ -1,4 +1,5 @@
 import TowlineCore
+import TowlineCurl
 import TowlineEngine
 
 /// Sentences and figures for people. What comes from a server is made safe here.
@@ -117,6 +118,10 @@ enum Phrases {
         where ["issuer certificate", "self-signed", "self signed"].contains(where: error.message.contains):
             if let file = row?.authorityFile {
                 return " (the certificates in \(path(file)) do not vouch for it)"
+            }
+            if let (variable, file) = NamedAuthorities.file {
+                return
+                    " (the certificates in \(path(file)), which \(variable) names, do not vouch for it; --cacert FILE takes their place)"
             }
             return " (--cacert FILE: a PEM file with the certificate of an authority of your own)"
         default: return ""

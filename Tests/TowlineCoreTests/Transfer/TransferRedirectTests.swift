@@ -4,14 +4,15 @@ import Testing
 
 /// Where a redirect leads, and how what is there is asked for.
 @Suite struct TransferRedirectTests {
-    static let targets = [
+    static let followed = [
         "https://cdn.example.net/x", "https://example.org:8443/x", "https://example.org/y", "/z?signed=1", "w",
-        "http://example.org/file.iso", TransferScript.url, "file:///etc/passwd", "",
     ]
+    static let refused = ["http://example.org/file.iso", TransferScript.url, "file:///etc/passwd", ""]
 
-    /// What follows the redirect of a small file's request is what a machine would send.
-    @Test(arguments: targets, [ConnectionSharing.none, .one, .several])
-    func theRequestIsTheMachines(_ target: String, _ sharing: ConnectionSharing) throws {
+    /// A machine's first request was answered with a redirect there, and what a small file's run would make of it.
+    private static func led(
+        to target: String, _ sharing: ConnectionSharing = .none
+    ) throws -> (script: TransferScript, target: HTTPURL?) {
         var script = try TransferScript {
             $0.userFields = HTTPFields([("X-Token", "1"), ("User-Agent", "me")])
             $0.hasUser = true
@@ -19,16 +20,24 @@ import Testing
         script.elsewhere.sharing = sharing
         script.feed(.begin(nil))
         script.answer(302, [("Location", target)])
-        let first = script.plans[0]
         let led = SmallFilePolicy.target(
-            of: .redirect(location: target), after: first, script.machine.terms)
-        guard script.plans.count == 2 else {
-            #expect(script.failure?.code == .redirectRefused || led == nil)
-            return
-        }
+            of: .redirect(location: target), after: script.plans[0], script.machine.terms)
+        return (script, led)
+    }
+
+    /// What follows the redirect of a small file's request is what a machine would send.
+    @Test(arguments: followed, [ConnectionSharing.none, .one, .several])
+    func theRequestIsTheMachines(_ target: String, _ sharing: ConnectionSharing) throws {
+        let (script, led) = try Self.led(to: target, sharing)
         let plan = SmallFilePolicy.plan(
-            script.machine.terms, at: try #require(led), after: first, id: script.last.id, sharing: sharing)
-        #expect(plan == script.last)
+            script.machine.terms, at: try #require(led), after: script.plans[0], id: script.last.id, sharing: sharing)
+        #expect(script.plans.count == 2 && plan == script.last)
+    }
+
+    /// Neither follows what the other refuses.
+    @Test(arguments: refused) func whatIsRefused(_ target: String) throws {
+        let (script, led) = try Self.led(to: target)
+        #expect(script.plans.count == 1 && led == nil)
     }
 
     @Test func otherAnswersLeadNowhere() throws {
@@ -38,19 +47,21 @@ import Testing
         #expect(SmallFilePolicy.target(of: .complete(length: 3), after: plan, terms) == nil)
     }
 
-    /// Streams are for what may be a small file: bytes that are held are gone on with over a connection of its own.
-    @Test func whatIsGoneOnWithDoesNotShare() throws {
+    /// Who goes on with what is held has its connections already: it neither shares, as what may be a small file would, nor waits.
+    @Test(arguments: [(ConnectionSharing.one, true), (.none, false)])
+    func whoGoesOnGoesOn(_ sharing: ConnectionSharing, _ mayConnect: Bool) throws {
         var script = try TransferScript()
-        script.elsewhere.sharing = .one
+        (script.elsewhere.sharing, script.elsewhere.mayConnect) = (sharing, mayConnect)
         script.feed(
             .begin(
                 HeldDownload(
                     representation: Representation(
                         completeLength: TransferScript.length, entityTag: EntityTag(fieldValue: "\"a\"")),
                     written: ByteRangeSet([ByteRange(0, 1 << 20)]))))
-        script.answer(302, [("Location", "/there")])
+        script.answer(302, [("Location", "https://cdn.example.net/x")])
         #expect(script.plans.count == 2 && script.last.sharing == .none)
-        #expect(script.last.lease.lowerBound == 1 << 20 && script.last.chain.count == 1)
+        #expect(script.last.url.description == "https://cdn.example.net/x" && script.last.chain.count == 1)
+        #expect(script.last.lease.lowerBound == 1 << 20)
     }
 
     /// A host that has no room for it is asked when it is its turn there; after a while the link is asked for anew.
@@ -120,11 +131,15 @@ import Testing
 
     /// What is heard of one that was given up decides nothing.
     @Test func whoWasDismissedIsNotLed() throws {
+        let verdict = ResponseVerdict.redirect(location: "https://cdn.example.net/x")
         var script = try TransferScript()
         script.feed(.begin(nil))
-        #expect(script.machine.isLedAtFirst(script.last))
+        #expect(
+            script.machine.leads(script.last.id, verdict) == (try HTTPURL(parsing: "https://cdn.example.net/")).origin)
+        #expect(script.machine.leads(script.last.id, .webPage(reason: "")) == nil)
+        #expect(script.machine.leads(script.last.id, .redirect(location: TransferScript.url)) == nil)
         script.feed(.stop)
-        #expect(!script.machine.isLedAtFirst(script.last))
+        #expect(script.machine.leads(script.last.id, verdict) == nil)
     }
 
     /// A mirror that takes the place of the URL that was led away is asked itself.
@@ -152,20 +167,6 @@ import Testing
         script.write(to: 30_000)
         script.end(.complete(.delimited))
         #expect(script.machine.phase == .running && script.machine.ledger.completeLength == 50_000)
-    }
-
-    /// Who goes on with what it has, or asks for a segment, has its connections already.
-    @Test func whoGoesOnDoesNotWait() throws {
-        var script = try TransferScript()
-        script.elsewhere.mayConnect = false
-        script.feed(
-            .begin(
-                HeldDownload(
-                    representation: Representation(
-                        completeLength: TransferScript.length, entityTag: EntityTag(fieldValue: "\"a\"")),
-                    written: ByteRangeSet([ByteRange(0, 1 << 20)]))))
-        script.answer(302, [("Location", "https://cdn.example.net/x")])
-        #expect(script.plans.count == 2 && script.last.url.description == "https://cdn.example.net/x")
     }
 
     /// Who is stopped while it waits stops.
