@@ -84,7 +84,7 @@ extension FileStorage {
             try scene.folder.remove(scene.names.nextPart)
             let status = try part.status()
             let final = try scene.folder.status(of: scene.names.final)
-            let isSmall = status.size < 1 << 20 && FinishedMark.mayBeUnfinished(part)
+            let isSmall = status.size <= SmallFilePolicy.longest && FinishedMark.mayBeUnfinished(part)
             if final?.identity == status.identity || isSmall || !DataMap.hasData(part, upTo: status.size) {
                 // A second name of the finished file, or nothing worth keeping. What does not say that it is ours is a user's.
                 try scene.folder.remove(scene.names.part)

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: everything that is not atomic, constant or behind its lock is used by callbacks alone, which
 /// come from one thread at a time (contract of `Transport`).
-final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
+final class AttemptWriter: AttemptReceiver, HeldBytes, @unchecked Sendable {
     /// What happens rarely and concerns the runner.
     enum Report: Sendable {
         case answered(AttemptID, ResponseVerdict)
@@ -22,10 +22,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case arrived(AttemptID)
     }
 
-    /// A whole file of at most that length is held in memory while it comes, if it comes at once: then it has a part file
-    /// and its bytes in one go. Of ten thousand of them each would otherwise have its answer taken to the runner and back.
-    static let gatherLimit = CreateTerms.mostAtHand
-    /// What comes more slowly is written as it comes.
+    /// A small file that comes more slowly is written as it comes. Of ten thousand that do not, each would have its answer taken
+    /// to the runner and back; held until it is whole, it has a part file and its bytes in one go.
     private static let gatherTime = Duration.milliseconds(20)
     /// On a connection that is shared nothing else may be done: whoever waits there for its place makes all wait.
     private static let sharedGatherTime = Duration.seconds(1)
@@ -166,15 +164,14 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             drainable = DrainPolicy.limit(head)
             disposition = drainable == nil ? .stop : .proceed
         }
-        let length = gatherable(verdict, head)
-        if let length { gathered = buffers.take(length) }
-        if length != nil || isDrainedRedirect(verdict) {
+        let length = isDrainedRedirect(verdict) ? 0 : gatherable(verdict, head)
+        if let length, buffers.take(length, into: &gathered) {
             untold = verdict
-            promise = .small
+            promise = length <= SharingPolicy.smallLimit ? .small : .long
             return .proceedBriefly(within: plan.sharesConnection ? Self.sharedGatherTime : Self.gatherTime)
         }
-        if disposition == .pause { promise = .long }
-        if plan.sharesConnection, promise == .long {
+        if disposition == .pause { promise = length == nil ? .long : .small }
+        if plan.sharesConnection, disposition == .pause {
             result = .needsOwnConnection
             return .stop
         }
@@ -205,7 +202,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             return rest < bytes.count ? .stop : .consumed
         }
         // More than its head promised, or than is small, is not held.
-        if untold != nil, Int64(gathered.count + bytes.count) > min(responseEnd, Self.gatherLimit) {
+        if untold != nil, !makeRoom(for: bytes.count) {
             guard !plan.sharesConnection || hasLength else {
                 (untold, promise) = (nil, .long)
                 return stop(with: .needsOwnConnection)
@@ -227,6 +224,11 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         let disposition = takeGathered()
         guard case .consumed = disposition else { return disposition }
         return take(bytes)
+    }
+
+    private func makeRoom(for more: Int) -> Bool {
+        let count = gathered.count + more
+        return count <= min(responseEnd, SmallFilePolicy.mostHeld(of: plan)) && buffers.grow(&gathered, to: count)
     }
 
     /// Writes what came before there was a place for it.
@@ -368,8 +370,12 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// `release`.
     var held: [UInt8] { gathered }
 
-    /// Nobody wants those bytes any more.
     func release() { buffers.give(&gathered) }
+
+    func hold(_ bytes: [UInt8]) {
+        gathered = bytes
+        buffers.adopt(bytes)
+    }
 
     /// How an answer that was delivered, or has arrived, ended, once its bytes are where `attach` says; without a place they are dropped. Called
     /// once, by whom `delivered` was reported to: the transport is done with this attempt.

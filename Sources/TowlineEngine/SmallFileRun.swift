@@ -46,17 +46,21 @@ struct SmallFileRun {
         }
         if let verdict = request.delivered(in: events), let facts = whole(verdict, request) {
             do throws(TowlineError) {
-                if let completed = try await publish(facts, request) {
+                switch try await publish(facts, request) {
+                case .published(let file):
                     tell(facts, verdict, request)
                     services.board.answered(verdict, from: request.writer.plan.url.origin)
                     mailbox.close()
-                    return .success(completed)
+                    let length = facts.representation.completeLength ?? 0
+                    return .success(CompletedTransfer(outcome: .published(file), receivedBytes: length))
+                // It is all to be asked for again.
+                case .lost: return await transfer(nil).result()
+                case .declined: request.admission = nil
                 }
             } catch {
                 mailbox.close()
                 return .failure(error)
             }
-            request.admission = nil
         }
         return await transfer(
             HeadStart(
@@ -69,17 +73,25 @@ struct SmallFileRun {
             options: item.options, services: services, observer: observer, mailbox: mailbox, headStart: headStart)
     }
 
-    /// What happens first; that some time has passed, if nothing else does.
+    /// What happens first; that its time is over, if nothing else does.
     private nonisolated(nonsending) func firstEvents() async -> [TransferMailbox.Event] {
         services.load.enter()
-        let ticker = Ticker { [mailbox] _ in mailbox.post(.look) }
-        services.tickers.startSoon(ticker)
-        defer {
+        defer { services.load.leave() }
+        let end = MonotonicClock.now + Self.patience
+        while true {
+            let ticker = Ticker { [mailbox] _ in mailbox.post(.look) }
+            services.tickers.startSoon(ticker)
+            var events = await mailbox.take()
             services.tickers.end(ticker)
-            services.load.leave()
+            guard MonotonicClock.now < end else { return events }
+            // Of a file that comes from far away nobody needs to know more yet.
+            events.removeAll { if case .look = $0 { true } else { false } }
+            if !events.isEmpty { return events }
         }
-        return await mailbox.take()
     }
+
+    /// Nothing has to be decided sooner.
+    private static let patience = Duration.milliseconds(500)
 
     // MARK: Asking
 
@@ -201,31 +213,30 @@ struct SmallFileRun {
         if !checksums.isEmpty { observer.noticed(.verified(checksums)) }
     }
 
-    /// - Returns: `nil` if something is in the way; the request counts as one under way then.
+    /// Where something is in the way the request counts as one under way again.
     private nonisolated(nonsending) func publish(
         _ facts: ResponseFacts, _ request: Request
-    ) async throws(TowlineError) -> CompletedTransfer? {
+    ) async throws(TowlineError) -> SmallFileOutcome {
         let (place, writer) = (request.place, request.writer)
         leave(request)
         let identity = item.options.url.query == nil ? request.source : item.options.url.requestText
         guard services.places.take(place, by: identity) else {
             services.board.began(writer.plan.url.origin, writer.plan.sharing)
-            return nil
+            return .declined
         }
         defer { services.places.leave(place) }
-        let snapshot = TransferSnapshot(of: facts, name: place.name, sharing: writer.plan.sharing)
-        observer.progressed(snapshot)
-        let file = try await services.storage.publishAtOnce(
+        observer.progressed(TransferSnapshot(of: facts, name: place.name, sharing: writer.plan.sharing))
+        let outcome = try await services.storage.publishAtOnce(
             SmallFile(
-                bytes: writer.held, source: request.source,
+                body: writer, source: request.source,
                 modified: facts.representation.lastModified?.secondsSince1970, durable: item.options.durable), at: place
         )
-        guard let file else {
+        if outcome == .declined {
             services.board.began(writer.plan.url.origin, writer.plan.sharing)
-            return nil
+        } else {
+            writer.release()
         }
-        writer.release()
-        return CompletedTransfer(outcome: .published(file), receivedBytes: snapshot.receivedBytes)
+        return outcome
     }
 
     /// The host has answered, and is needed no more.

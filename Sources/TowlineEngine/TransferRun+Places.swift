@@ -383,7 +383,7 @@ extension TransferRun {
     }
 
     private func terms(_ plan: PreparePlan) -> CreateTerms {
-        let isSmall = (plan.representation.completeLength ?? .max) < 1 << 20
+        let isSmall = (plan.representation.completeLength ?? .max) <= SmallFilePolicy.longest
         return CreateTerms(journaled: !isSmall, reservesSpace: options.reservesSpace)
     }
 }

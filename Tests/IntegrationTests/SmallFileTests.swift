@@ -25,11 +25,11 @@ struct SmallFileTests {
 
     /// On a machine with other things to do an answer may be late, and its file a transfer's. Some time it is not.
     private func untilAtOnce(
-        allowsAtOnce: Bool = true, at site: () async throws -> Site = { try await Site(length: Self.length) },
+        instead: SmallFileOutcome? = nil, at site: () async throws -> Site = { try await Site(length: Self.length) },
         _ body: (Site, CountingStorage) async throws -> Bool
     ) async throws {
         for _ in 0..<50 {
-            let storage = CountingStorage(allowsAtOnce: allowsAtOnce)
+            let storage = CountingStorage(instead: instead)
             let isOver = try await Site.with(try await site()) { try await body($0, storage) }
             if isOver { return }
         }
@@ -52,6 +52,24 @@ struct SmallFileTests {
             }
             #expect(site.requests.count == 1)
             return storage.made == 1
+        }
+    }
+
+    /// A small file is one that would have no journal.
+    @Test(arguments: [70_000, 700_000, (1 << 20) - 1]) func largerOnes(_ length: Int64) async throws {
+        try await untilAtOnce(at: { try await Site(length: length) }) { site, storage in
+            try site.expectFile(try await get(site, storage))
+            #expect(site.requests.count == 1 && storage.made + storage.created == 1)
+            return storage.made == 1
+        }
+    }
+
+    /// Bytes that the disk has lost, before the file had its name, are asked for again.
+    @Test func itsBytesAreLost() async throws {
+        try await untilAtOnce(instead: .lost) { site, storage in
+            try site.expectFile(try await get(site, storage))
+            #expect(site.requests.count == 1 + storage.declined && storage.created == 1)
+            return storage.declined == 1
         }
     }
 
@@ -134,11 +152,11 @@ struct SmallFileTests {
     @Test(arguments: [false, true], [false, true]) func redirected(_ isLate: Bool, _ answersLate: Bool) async throws {
         func make() async throws -> Site {
             let target = Behaviour { context in
-                answersLate ? Reply([.pause(.milliseconds(200))] + context.correct.steps) : context.correct
+                answersLate ? Reply([.pause(.milliseconds(700))] + context.correct.steps) : context.correct
             }
             let redirect = Behaviour { _ in
                 let reply = Reply(302, [("Location", "/there")], text: "there")
-                return isLate ? Reply([.pause(.milliseconds(200))] + reply.steps) : reply
+                return isLate ? Reply([.pause(.milliseconds(700))] + reply.steps) : reply
             }
             return try await Site(
                 Resource(length: 1, behaviour: redirect),
@@ -158,7 +176,7 @@ struct SmallFileTests {
 
     /// Where it cannot be made at once the bytes that are there go the usual way: nothing is asked for twice.
     @Test func notAtOnce() async throws {
-        try await untilAtOnce(allowsAtOnce: false) { site, storage in
+        try await untilAtOnce(instead: .declined) { site, storage in
             try site.expectFile(try await get(site, storage))
             await site.server.log.wait { $0.bodyBytesServed(Site.path) >= Self.length }
             #expect(storage.created == 1)
@@ -168,7 +186,7 @@ struct SmallFileTests {
     }
 
     /// An answer that lets wait for itself, and one whose body does, are a transfer's: with the request that was sent.
-    @Test(arguments: [false, true], [Duration.milliseconds(200), .milliseconds(30)])
+    @Test(arguments: [false, true], [Duration.milliseconds(700), .milliseconds(30)])
     func late(_ isHeadThere: Bool, _ wait: Duration) async throws {
         let site = try await site { context in
             let content = context.version.content
@@ -183,7 +201,7 @@ struct SmallFileTests {
             await site.server.log.wait { $0.bodyBytesServed(Site.path) >= Self.length }
             #expect(site.requests.count == 1 && site.served == Self.length)
             // What a busy thread looks at no sooner than it is over was not late.
-            if wait > .milliseconds(150) { #expect(storage.created == 1 && storage.made == 0) }
+            if wait > .milliseconds(600) { #expect(storage.created == 1 && storage.made == 0) }
         }
     }
 
@@ -278,7 +296,7 @@ struct SmallFileTests {
 
     /// Nothing is made at once of what is limited or fetched from several places, and nothing of what is long.
     @Test(arguments: 1..<4) func others(_ which: Int) async throws {
-        let length = which == 3 ? 70_000 : Self.length
+        let length = which == 3 ? 1 << 20 : Self.length
         try await Site.with(try await Site(length: length)) { site in
             let storage = CountingStorage()
             let outcome = try await get(site, storage) {

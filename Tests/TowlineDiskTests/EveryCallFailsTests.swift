@@ -99,8 +99,14 @@ import TowlineEngine
     }
 
     private func makeAtOnce(_ storage: FileStorage) async throws -> Bool {
-        let small = SmallFile(bytes: Self.content, source: "http://example.test/", modified: 1, durable: true)
-        return try await storage.publishAtOnce(small, at: Script.place) != nil
+        let body = SomeBytes(Self.content)
+        let small = SmallFile(body: body, source: "http://example.test/", modified: 1, durable: true)
+        switch try await storage.publishAtOnce(small, at: Script.place) {
+        case .published: return true
+        case .declined: #expect(body.held == Self.content)
+        case .lost: #expect(body.held.isEmpty)
+        }
+        return false
     }
 
     private func runSmall(_ storage: FileStorage) async throws {

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import Testing
 import TowlineCore
 import TowlineEngine
@@ -138,17 +139,20 @@ import TowlineEngine
 
     // MARK: At once
 
-    private func makeAtOnce(_ storage: FileStorage, durable: Bool = true) async throws -> PublishedFile? {
+    private func makeAtOnce(
+        _ storage: FileStorage, _ body: SomeBytes = SomeBytes(pattern(0..<5000)), durable: Bool = true
+    ) async throws -> SmallFileOutcome {
         try await storage.publishAtOnce(
             SmallFile(
-                bytes: pattern(0..<5000), source: DownloadRecord.sample(length: 5000).source, modified: 1_234_567_890,
+                body: body, source: DownloadRecord.sample(length: 5000).source, modified: 1_234_567_890,
                 durable: durable), at: directory.place())
     }
 
     /// One that is made at once is what one that was published is, down to its mark, and synced as often.
     @Test func madeAtOnce() async throws {
         let (storage, faulty) = storage()
-        #expect(try await makeAtOnce(storage) == PublishedFile(path: directory.path + "/file", length: 5000))
+        let file = PublishedFile(path: directory.path + "/file", length: 5000)
+        #expect(try await makeAtOnce(storage) == .published(file))
         #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
         #expect(faulty.calls.filter { $0 == .fsync || $0 == .name } == [.fsync, .name, .fsync, .fsync])
         guard case .finished(let file, let source) = try storage.survey(directory.place()) else {
@@ -163,7 +167,8 @@ import TowlineEngine
     /// Without durability it counts until the machine ends.
     @Test func madeAtOnceWithoutSync() async throws {
         let (storage, faulty) = storage()
-        #expect(try await makeAtOnce(storage, durable: false) != nil)
+        let file = PublishedFile(path: directory.path + "/file", length: 5000)
+        #expect(try await makeAtOnce(storage, durable: false) == .published(file))
         #expect(!faulty.calls.contains(.fsync) && !faulty.calls.contains(.syncfs))
         let later = FileStorage(syscall: SystemCalls(), boot: BootIdentity(high: 2, low: 2))
         guard case .occupied = try later.survey(directory.place()) else {
@@ -176,14 +181,35 @@ import TowlineEngine
     @Test(arguments: ["file", "file.tow"]) func notAtOnceWhereSomethingIs(_ name: String) async throws {
         let (storage, _) = storage()
         directory[name] = [1, 2, 3]
-        #expect(try await makeAtOnce(storage) == nil)
+        #expect(try await makeAtOnce(storage) == .declined)
         #expect(directory[name] == [1, 2, 3] && directory.names == [name])
+    }
+
+    /// While the disk is waited for a file's bytes are not in memory, too; where its name is taken meanwhile they are read back.
+    @Test func itsBytesAreReleasedBeforeItsSync() async throws {
+        let body = SomeBytes(pattern(0..<5000))
+        let heldAtSync = Mutex([Int]())
+        let (storage, _) = storage { call, _ in
+            if call == .fsync { heldAtSync.withLock { $0.append(body.held.count) } }
+            return call == .name ? .error(EEXIST) : nil
+        }
+        #expect(try await makeAtOnce(storage, body) == .declined)
+        #expect(heldAtSync.withLock { $0 } == [0] && body.held == pattern(0..<5000))
+        #expect(directory.names.isEmpty)
+    }
+
+    /// What a sync has failed for may be anything by now: it is not read back.
+    @Test func itsBytesAreLostWithItsSync() async throws {
+        let body = SomeBytes(pattern(0..<5000))
+        let (storage, _) = storage { call, _ in call == .fsync ? .error(EIO) : nil }
+        #expect(try await makeAtOnce(storage, body) == .lost)
+        #expect(body.held.isEmpty && directory.names.isEmpty)
     }
 
     /// Btrfs syncs nothing that has no name.
     @Test func notAtOnceEverywhere() async throws {
         let (storage, faulty) = storage(type: 0x9123_683E)
-        #expect(try await makeAtOnce(storage) == nil)
+        #expect(try await makeAtOnce(storage) == .declined)
         #expect(directory.names.isEmpty && !faulty.calls.contains(.openUnnamed))
     }
 

@@ -9,11 +9,12 @@ struct GatheringTests {
     private static let length: Int64 = 3000
 
     private func bench(
-        limiters: [RateLimiter] = [], mayGather: Bool = true, sharing: ConnectionSharing = .none
+        limiters: [RateLimiter] = [], mayGather: Bool = true, sharing: ConnectionSharing = .none,
+        buffers: BufferPool = BufferPool()
     ) throws -> WriterBench {
         try WriterBench(
             ByteRange(0, .max), joinsDirectly: false, limiters: limiters, mayGather: mayGather,
-            sharing: sharing)
+            sharing: sharing, buffers: buffers)
     }
 
     /// The head of an answer that is the whole file.
@@ -131,14 +132,15 @@ struct GatheringTests {
 
     @Test("one without a length that is not small goes where the transfer says, from its first byte")
     func withoutLengthLong() throws {
-        let (limit, piece) = (AttemptWriter.gatherLimit, Int64(16 << 10))
+        // What is held is less than a whole number of pieces.
+        let (limit, piece) = (SmallFilePolicy.longest + 1, Int64(16 << 10))
         let bench = try bench()
         _ = bench.writer.receivedHead(endless(.http1_1))
-        for start in stride(from: 0, to: limit, by: Int(piece)) {
+        for start in stride(from: 0, to: limit - piece, by: Int(piece)) {
             #expect(bench.body(ByteRange(start, start + piece)) == "consumed")
         }
         #expect(bench.reports.isEmpty && bench.writer.promise == .small)
-        #expect(bench.body(ByteRange(limit, limit + piece)) == "pause")
+        #expect(bench.body(ByteRange(limit - piece, limit)) == "pause")
         #expect(bench.writer.promise == .long)
         guard case .answered(AttemptID(7), .whole(let facts))? = bench.reports.first, bench.reports.count == 1 else {
             Issue.record("\(bench.reports)")
@@ -183,8 +185,9 @@ struct GatheringTests {
         _ = bench.writer.receivedHead(endless(.http2))
         bench.body(ByteRange(0, 1000))
         bench.writer.endIsLate()
-        #expect(bench.reports.isEmpty && bench.body(ByteRange(1000, AttemptWriter.gatherLimit)) == "consumed")
-        #expect(bench.body(ByteRange(AttemptWriter.gatherLimit, AttemptWriter.gatherLimit + 1)) == "stop")
+        let limit = SharingPolicy.smallLimit
+        #expect(bench.reports.isEmpty && bench.body(ByteRange(1000, limit)) == "consumed")
+        #expect(bench.body(ByteRange(limit, limit + 1)) == "stop")
         bench.writer.ended(.stopped)
         #expect(bench.ending == "alone" && bench.writer.promise == .long)
         // One that says how long it is was let go on with.
@@ -345,7 +348,7 @@ struct GatheringTests {
         }
         #expect(try disposition(head(Self.length), over: .http2) == (.proceedBriefly(within: .seconds(1)), nil))
         #expect(try disposition(head(Self.length), over: .http1_1) == (.proceedBriefly(within: .seconds(1)), nil))
-        let long = head(AttemptWriter.gatherLimit + 1)
+        let long = head(SharingPolicy.smallLimit + 1)
         #expect(try disposition(long, over: .http2) == (.stop, "alone"))
         #expect(try disposition(long, over: .http1_1) == (.stop, "alone"))
         #expect(try disposition(ResponseHead(status: 200), over: .http2) == (.proceedBriefly(within: .seconds(1)), nil))
@@ -355,10 +358,33 @@ struct GatheringTests {
         #expect(try disposition(missing, over: .http2) == (.proceed, nil))
     }
 
+    @Test("where too much is held already it goes the usual way, and from a shared connection to one of its own")
+    func noRoom() throws {
+        let pool = BufferPool()
+        var others = [UInt8](repeating: 0, count: BufferPool.mostHeld - (20 << 10))
+        pool.adopt(others)
+        let first = try bench(buffers: pool)
+        #expect(isBrief(first.writer.receivedHead(head(Self.length))))
+        let second = try bench(buffers: pool)
+        #expect(second.writer.receivedHead(head(20 << 10)) == .pause)
+        #expect(second.reports.count == 1 && second.writer.promise == .small)
+        let shared = try bench(sharing: .one, buffers: pool)
+        #expect(shared.writer.receivedHead(head(20 << 10)) == .stop)
+        shared.writer.ended(.stopped)
+        #expect(shared.ending == "alone" && shared.writer.promise == .small)
+        // One that grows may find that there is none any more.
+        let endless = try bench(buffers: pool)
+        #expect(isBrief(endless.writer.receivedHead(self.endless(.http1_1))))
+        #expect(endless.body(ByteRange(0, 16 << 10)) == "consumed")
+        #expect(endless.body(ByteRange(16 << 10, 32 << 10)) == "pause" && endless.reports.count == 1)
+        pool.give(&others)
+        #expect(isBrief(try bench(buffers: pool).writer.receivedHead(head(20 << 10))))
+    }
+
     @Test("what is longer, a part, or goes to a stream, is not held")
     func notHeld() throws {
-        #expect(try bench().writer.receivedHead(head(AttemptWriter.gatherLimit + 1)) == .pause)
-        #expect(isBrief(try bench().writer.receivedHead(head(AttemptWriter.gatherLimit))))
+        #expect(try bench().writer.receivedHead(head(SmallFilePolicy.longest + 1)) == .pause)
+        #expect(isBrief(try bench().writer.receivedHead(head(SmallFilePolicy.longest))))
         let part = ResponseHead(
             status: 206,
             fields: HTTPFields([("Content-Range", "bytes 0-99/3000"), ("Content-Length", "100"), ("ETag", "\"a\"")]))

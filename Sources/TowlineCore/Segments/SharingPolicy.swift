@@ -23,6 +23,8 @@ package struct SharingPolicy: Hashable, Sendable {
         ///   - promise: what its head promised, if its body was wanted.
         package init?(_ result: AttemptResult, shared: Bool, isStream: Bool, promise: Answer?) {
             switch result {
+            // A small one that is sent away had no room in memory.
+            case .needsOwnConnection where promise == .small: return nil
             case .needsOwnConnection: self = .long
             case .failed where shared, .complete where shared && !isStream: self = .broken
             case .complete where isStream && promise == .small: self = .small
@@ -31,8 +33,8 @@ package struct SharingPolicy: Hashable, Sendable {
         }
     }
 
-    /// So long is a small file at most.
-    package static let smallLimit: Int64 = 64 << 10
+    /// So long is a file at most that is asked for over a connection that is shared.
+    package static let smallLimit: Int64 = 256 << 10
 
     private static let firstRun = 2
     private static let longestRun = 64

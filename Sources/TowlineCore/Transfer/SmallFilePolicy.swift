@@ -4,6 +4,14 @@
 /// which would decide the same in six steps. Any other answer is one's, which takes the request over
 /// (`TransferEvent.takenOver`).
 package enum SmallFilePolicy {
+    /// A longer file is none: from there on a file has a journal, and does not start over (DESIGN.md §3).
+    package static let longest: Int64 = (1 << 20) - 1
+
+    /// So much of an answer is held in memory until all of it is there.
+    package static func mostHeld(of plan: AttemptPlan) -> Int64 {
+        plan.sharesConnection ? SharingPolicy.smallLimit : longest
+    }
+
     /// Whether nothing is asked for that takes a machine from the beginning: other sources, a stream, or fields that are refused.
     package static func suffices(for terms: TransferTerms) -> Bool {
         terms.mirrors.isEmpty && !terms.isStream
@@ -84,7 +92,7 @@ package enum SmallFilePolicy {
         case .whole(let whole): facts = whole
         default: return nil
         }
-        guard let length = facts.representation.completeLength, (1...SharingPolicy.smallLimit).contains(length),
+        guard let length = facts.representation.completeLength, (1...longest).contains(length),
             facts.contentCoding == nil, facts.contentDigests.isEmpty
         else { return nil }
         return facts

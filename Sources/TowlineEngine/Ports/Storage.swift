@@ -31,10 +31,12 @@ package protocol Storage: AnyObject, Sendable {
     /// Makes a file of which all bytes are at hand, whole and under its name at once, where nothing has that name; durable, if
     /// that is asked for. A crash leaves the file or nothing.
     ///
-    /// - Returns: `nil` if that cannot be: something may be at the place, the file system does not allow it, or a step
-    ///   failed. Nothing has changed then; `survey`, `create` and `Sink.publish` find out why.
+    /// Where it has to wait for the disk its bytes are released: the file has them.
+    ///
+    /// - Returns: that it cannot be, if something may be at the place, the file system does not allow it, or a step failed.
+    ///   Nothing has changed then; `survey`, `create` and `Sink.publish` find out why.
     /// - Throws: if the file is there, whole and durable, and only its name may not outlive a power loss.
-    func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> PublishedFile?
+    func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> SmallFileOutcome
 
     /// Creates the next generation and takes the place of `old`, which is closed and removed: new bytes never go
     /// into a file that old marks describe. A crash leaves the old, the new, or neither — never a mixture.
@@ -57,13 +59,35 @@ package protocol Storage: AnyObject, Sendable {
 
 extension Storage {
     /// Nothing is.
-    package func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> PublishedFile? { nil }
+    package func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> SmallFileOutcome {
+        .declined
+    }
+}
+
+/// What came of a small file that was to be made at once.
+package enum SmallFileOutcome: Sendable, Hashable {
+    /// It is there.
+    case published(PublishedFile)
+    /// It is not, and its bytes are held as before.
+    case declined
+    /// It is not, and its bytes are lost: the disk has failed with them.
+    case lost
+}
+
+/// The bytes of a small file, in memory.
+package protocol HeldBytes: AnyObject, Sendable {
+    /// All of them; none after `release`.
+    var held: [UInt8] { get }
+    /// They are wanted no more.
+    func release()
+    /// They are held again.
+    func hold(_ bytes: [UInt8])
 }
 
 /// All of a small file.
 package struct SmallFile: Sendable {
     /// Its bytes, `CreateTerms.mostAtHand` at most.
-    package let bytes: [UInt8]
+    package let body: any HeldBytes
     /// Where it came from: `DownloadRecord.source`.
     package let source: String
     /// The server's modification time for it, seconds since 1970.
@@ -72,8 +96,8 @@ package struct SmallFile: Sendable {
     package let durable: Bool
 
     /// Makes one.
-    package init(bytes: [UInt8], source: String, modified: Int64?, durable: Bool) {
-        self.bytes = bytes
+    package init(body: any HeldBytes, source: String, modified: Int64?, durable: Bool) {
+        self.body = body
         self.source = source
         self.modified = modified
         self.durable = durable
@@ -165,7 +189,7 @@ package struct CreateTerms: Sendable {
     /// it is published.
     package var isAtHand: Bool
     /// Files of which all bytes are in memory before they have a part file are not longer.
-    package static let mostAtHand = SharingPolicy.smallLimit
+    package static let mostAtHand = SmallFilePolicy.longest
 
     /// Makes terms.
     package init(journaled: Bool, reservesSpace: Bool = true, requiresFreeName: Bool = false, isAtHand: Bool = false) {

@@ -5,11 +5,11 @@ import TowlineEngine
 
 /// The real disk, and by which way small files came to it.
 final class CountingStorage: StorageRelay, @unchecked Sendable {
-    private let allowsAtOnce: Bool
+    private let instead: SmallFileOutcome?
     private let counts = Mutex((made: 0, declined: 0, created: 0))
 
-    /// - Parameter allowsAtOnce: `false`: nothing can be made at once here.
-    init(allowsAtOnce: Bool = true) { self.allowsAtOnce = allowsAtOnce }
+    /// - Parameter instead: nothing can be made at once here; this comes of it.
+    init(instead: SmallFileOutcome? = nil) { self.instead = instead }
 
     /// Files that were made at once.
     var made: Int { counts.withLock { $0.made } }
@@ -18,10 +18,11 @@ final class CountingStorage: StorageRelay, @unchecked Sendable {
     /// Part files.
     var created: Int { counts.withLock { $0.created } }
 
-    override func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> PublishedFile? {
-        let made = allowsAtOnce ? try await real.publishAtOnce(file, at: place) : nil
-        counts.withLock { if made == nil { $0.declined += 1 } else { $0.made += 1 } }
-        return made
+    override func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> SmallFileOutcome {
+        if instead == .lost { file.body.release() }
+        let outcome = if let instead { instead } else { try await real.publishAtOnce(file, at: place) }
+        counts.withLock { if case .published = outcome { $0.made += 1 } else { $0.declined += 1 } }
+        return outcome
     }
 
     override func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart {

@@ -22,7 +22,9 @@ class StorageRelay: Storage, @unchecked Sendable {
         try real.create(place, record: record, terms: terms)
     }
 
-    func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> PublishedFile? { nil }
+    func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> SmallFileOutcome {
+        .declined
+    }
 
     func replace(
         _ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms

@@ -53,6 +53,7 @@ struct SharingPolicyTests {
             #expect(answer(.cancelled, shared: shared, isStream: true, .small) == nil)
         }
         #expect(answer(.needsOwnConnection, shared: true, isStream: true, .long) == .long)
+        #expect(answer(.needsOwnConnection, shared: true, isStream: true, .small) == nil, "there was no room for it")
     }
 
     @Test("several connections where not even the quickest answer was near, for as long as they are shared")

@@ -136,8 +136,8 @@ import Testing
     @Test func wholeSmallFilesAreTaken() throws {
         let partial = try verdict(206, [("Content-Range", "bytes 0-99/100"), ("Content-Length", "100")])
         #expect(SmallFilePolicy.file(in: partial)?.representation.completeLength == 100)
-        let whole = try verdict(200, [("Content-Length", "65536"), ("ETag", "\"a\"")])
-        #expect(SmallFilePolicy.file(in: whole)?.representation.completeLength == 65_536)
+        let whole = try verdict(200, [("Content-Length", "1048575"), ("ETag", "\"a\"")])
+        #expect(SmallFilePolicy.file(in: whole)?.representation.completeLength == 1_048_575)
         #expect(SmallFilePolicy.file(in: whole)?.fileName == "file.bin")
         let chunks = try verdict(200, [("Transfer-Encoding", "chunked")])
         #expect(SmallFilePolicy.file(in: chunks) == nil)
@@ -165,10 +165,10 @@ import Testing
         (206, [("Content-Range", "bytes 0-98/100")]),
         (206, [("Content-Range", "bytes 1-99/100")]),
         (206, [("Content-Range", "bytes 0-99/*")]),
-        (206, [("Content-Range", "bytes 0-65536/65537")]),
+        (206, [("Content-Range", "bytes 0-1048575/1048576")]),
         (200, []),
         (200, [("Content-Length", "0")]),
-        (200, [("Content-Length", "65537")]),
+        (200, [("Content-Length", "1048576")]),
         (200, [("Content-Length", "100"), ("Content-Encoding", "gzip")]),
         (200, [("Content-Length", "1"), ("Transfer-Encoding", "chunked")]),
         (200, [("Content-Length", "1"), ("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg==")]),

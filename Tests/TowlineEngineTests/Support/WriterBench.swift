@@ -18,7 +18,7 @@ final class WriterBench: Sendable {
     init(
         _ lease: ByteRange, overlap: Int64 = 0, held: Int64? = nil, joinsDirectly: Bool = true, hasSlot: Bool = true,
         marksFailFrom: Int64 = .max, limiters: [RateLimiter] = [], mayGather: Bool = false,
-        sharing: ConnectionSharing = .none
+        sharing: ConnectionSharing = .none, buffers: BufferPool = BufferPool()
     ) throws {
         let source = try HTTPURL(parsing: "https://example.org/file.bin")
         let asked = ByteRange(lease.lowerBound - overlap, min(lease.upperBound, Self.complete))
@@ -36,7 +36,8 @@ final class WriterBench: Sendable {
         writer = AttemptWriter(
             plan: plan, sink: joinsDirectly ? sink : nil,
             slot: joinsDirectly && hasSlot ? RecordingSlot(log: log, failsFrom: marksFailFrom) : nil,
-            limiters: limiters, mayGather: mayGather, makeHasher: AddingHasher.init, clock: clock.read,
+            limiters: limiters, mayGather: mayGather, buffers: buffers, makeHasher: AddingHasher.init,
+            clock: clock.read,
             report: list.append)
     }
 
