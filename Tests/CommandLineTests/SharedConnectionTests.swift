@@ -19,8 +19,8 @@ struct SharedConnectionTests {
     private static func length(_ number: Int) -> Int {
         switch number % 50 {
         case 10: 0
-        case 20: 65_536
-        case 30: 65_535
+        case 20: 262_144
+        case 30: 262_143
         default: 200 + number * 131 % 12_000
         }
     }
@@ -68,7 +68,7 @@ struct SharedConnectionTests {
     private var running: Int { place.names.count { $0.hasSuffix(".tow") } }
 
     /// How many requests were streams of connections that are shared.
-    private var sharedCount: Int { nginx.log.count { $0.range == "bytes=0-65535" } }
+    private var sharedCount: Int { nginx.log.count { $0.range == "bytes=0-262143" } }
 
     @Test func theyShareFewConnections() async throws {
         let result = try await get(try files(0..<400))
@@ -90,7 +90,7 @@ struct SharedConnectionTests {
         #expect((2...16).contains(Set(nginx.log.map(\.connection)).count))
     }
 
-    /// What turns out to be long costs a request for 64 KiB and gets connections of its own.
+    /// What turns out to be long costs a request for 256 KiB and gets connections of its own.
     @Test func aLongOneAmongThemGetsItsOwn() async throws {
         let small = try files(0..<100)
         let result = try await get(small + [nginx.url("large", certificate: "http2")])
@@ -98,8 +98,8 @@ struct SharedConnectionTests {
         try expectFiles(0..<100)
         #expect(try Nginx.content.firstMismatch(inFile: place.path("large"), length: Nginx.largeLength) == nil)
         let large = nginx.log.filter { $0.path == "/large" }
-        let probes = large.filter { $0.range == "bytes=0-65535" }
-        #expect(probes.count == 1 && probes[0].bodyBytes <= 65_536, "\(large)")
+        let probes = large.filter { $0.range == "bytes=0-262143" }
+        #expect(probes.count == 1 && probes[0].bodyBytes <= 262_144, "\(large)")
         let shared = try #require(probes.first).connection
         #expect(large.filter { $0.connection == shared }.count == 1, "\(large)")
     }
@@ -217,7 +217,7 @@ struct SharedConnectionTests {
         try expectFiles(0..<200)
         // The first server gives nothing but redirects, which are small.
         let led = nginx.log.filter { $0.status == "302" }
-        #expect(led.count >= 200 && led.count { $0.range == "bytes=0-65535" } > 150)
+        #expect(led.count >= 200 && led.count { $0.range == "bytes=0-262143" } > 150)
         let there = nginx.log.filter { $0.status == "206" }
         #expect(Set(there.map(\.port)).count == 1)
         #expect(Set(there.map(\.connection)).count <= (way == "good" ? 16 : 23))
@@ -277,7 +277,7 @@ struct SharedConnectionTests {
         }
         try expectFiles(0..<600)
         // Each window grows for itself, and the host has no more than sixteen connections.
-        let shared = Dictionary(grouping: nginx.log.filter { $0.range == "bytes=0-65535" }, by: \.connection)
+        let shared = Dictionary(grouping: nginx.log.filter { $0.range == "bytes=0-262143" }, by: \.connection)
         #expect(shared.values.count { $0.count >= 20 } == 11, "\(shared.mapValues(\.count))")
         #expect(Set(nginx.log.map(\.connection)).count <= 16)
     }

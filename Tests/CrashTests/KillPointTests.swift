@@ -95,9 +95,9 @@ import Testing
 
     /// Small files have no journal, and those that come at once no name before they are published: a kill leaves nothing
     /// of them.
-    @Test(arguments: [30_000, 100_000]) func aSmallFile(_ length: Int64) async throws {
+    @Test(arguments: [30_000, 700_000, 1_100_000]) func aSmallFile(_ length: Int64) async throws {
         let run = try await VictimRun(Version(seed: 7, length: length), connections: 4)
-        let isUnnamed = length < 64 << 10 && run.place.keepsUnnamedFiles
+        let isUnnamed = length < 1 << 20 && run.place.keepsUnnamedFiles
         let calls = VictimRun.calls(try await run.victim("kill", 1_000_000))
         #expect(calls > 4)
         var tally = Tally("a small file of \(length)")
