@@ -38,10 +38,10 @@ def small_entries(bench, base, paths, lists, certificate=None, *, aria2=True, re
     return entries
 
 
-def small(bench, name, title, base, certificate=None, place=None, count=10_000, redirected=False):
-    folder = bench.origin.small_files(count, SIZE)
+def small(bench, name, title, base, certificate=None, place=None, count=10_000, redirected=False, size=SIZE):
+    folder = bench.origin.small_files(count, size)
     names = [f"{number:05}" for number in range(count)]
-    result = Result(name, f"{count} files of 10 KiB {title}")
+    result = Result(name, f"{count} files of {size >> 10} KiB {title}")
     lists = bench.memory / "lists"
     lists.mkdir(exist_ok=True)
     entries = small_entries(bench, f"{base}/{folder.name}", names, lists, certificate, aria2=bench.full,
@@ -85,6 +85,16 @@ def small_redirected(bench):
         far = small(bench, "small-redirected-50ms", "over HTTP/2 and TLS, 50 ms round trip, each led elsewhere there",
                     f"https://127.0.0.1:{port}/near", bench.origin.certificate, count=bench.pick(1500, 10_000), redirected=True)
     return [away, far]
+
+
+def medium(bench):
+    """Files of the size of a picture."""
+    count = bench.pick(1500, 10_000)
+    near = small(bench, "medium-http1", "over HTTP/1.1 into memory", f"http://127.0.0.1:{bench.origin.plain}", count=count, size=100 << 10)
+    with Network(bench.proxy, bench.origin.http2, delay_ms=50, slow_start="yes").between() as port:
+        far = small(bench, "medium-http2-50ms", "over HTTP/2 and TLS, 50 ms round trip", f"https://127.0.0.1:{port}",
+                    bench.origin.certificate, count=count, size=100 << 10)
+    return [near, far]
 
 
 def many_hosts(bench):
@@ -229,5 +239,5 @@ def fed(bench, result, base, count, content):
     return run
 
 
-ROWS = {"small-http1": small_http1, "small-http2": small_http2, "small-redirected": small_redirected,
+ROWS = {"small-http1": small_http1, "small-http2": small_http2, "small-redirected": small_redirected, "medium": medium,
         "many-hosts": many_hosts, "million": million}

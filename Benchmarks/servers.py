@@ -167,7 +167,7 @@ class Origin:
 
     def small_files(self, count, size):
         """The folder below `served` of `count` files of `size` bytes, named by their numbers."""
-        folder = self.served / f"small-{count}"
+        folder = self.served / f"small-{count}-{size}"
         if not folder.exists():
             folder.mkdir()
             for number in range(count):

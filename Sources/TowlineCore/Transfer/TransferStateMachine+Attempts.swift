@@ -35,6 +35,12 @@ extension TransferStateMachine {
             var claims: Int64?
         }
 
+        /// What it has still to receive. What came and is not written yet, up to a whole small file, nobody else need fetch.
+        func notArrived(of range: ByteRange) -> ByteRange {
+            let next = plan.lease.lowerBound - plan.overlap + received
+            return ByteRange(min(max(range.lowerBound, next), range.upperBound), range.upperBound)
+        }
+
         /// Takes over how far it is; `nil`: that is no news.
         mutating func follow(_ progress: AttemptProgress, now: Duration) -> Step? {
             guard progress.received >= received else { return nil }

@@ -156,7 +156,7 @@ extension TransferStateMachine {
                 lease.range.upperBound < .max
             else { return nil }
             return SplitPolicy.Runner(
-                id: attempt.plan.id, remaining: lease.range,
+                id: attempt.plan.id, remaining: attempt.notArrived(of: lease.range),
                 rate: attempt.isAccepted && !isFirstRound ? attempt.recent.rate : nil,
                 silence: attempt.isAccepted ? (context.now - attempt.lastProgressAt).seconds : 0)
         }

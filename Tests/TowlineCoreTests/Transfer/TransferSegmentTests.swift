@@ -26,6 +26,20 @@ struct TransferSegmentTests {
         #expect(script.plans.dropFirst().allSatisfy { $0.field("If-Range") == "\"a\"" })
     }
 
+    @Test("what has come and waits to be written is not fetched by others", arguments: [0, 25, 60, 100])
+    func arrived(percent: Int64) throws {
+        let length: Int64 = 4 << 20
+        var script = try TransferScript { $0.connections = 4 }
+        script.feed(.begin(nil))
+        let arrived = length * percent / 100
+        script.progress[script.plans[0].id] = AttemptProgress(position: nil, received: arrived)
+        script.answer(206, [("Content-Range", "bytes 0-\(length - 1)/\(length)"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        let others = script.plans.dropFirst()
+        #expect(others.count == (percent < 100 ? 3 : 0))
+        #expect(others.allSatisfy { $0.lease.lowerBound >= arrived })
+    }
+
     @Test("each connection that is added asks for its own segment and no more", arguments: [2, 5, 16])
     func exact(_ count: Int) throws {
         let script = try spread(count)
