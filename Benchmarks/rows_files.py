@@ -90,7 +90,8 @@ def small_redirected(bench):
 def medium(bench):
     """Files of the size of a picture."""
     count = bench.pick(1500, 10_000)
-    near = small(bench, "medium-http1", "over HTTP/1.1 into memory", f"http://127.0.0.1:{bench.origin.plain}", count=count, size=100 << 10)
+    near = small(bench, "medium-http1", "over HTTP/1.1 into memory", f"http://127.0.0.1:{bench.origin.plain}",
+                 count=count, size=100 << 10)
     with Network(bench.proxy, bench.origin.http2, delay_ms=50, slow_start="yes").between() as port:
         far = small(bench, "medium-http2-50ms", "over HTTP/2 and TLS, 50 ms round trip", f"https://127.0.0.1:{port}",
                     bench.origin.certificate, count=count, size=100 << 10)

@@ -96,7 +96,8 @@ class Origin:
             check=True, capture_output=True)
         limit = os.sysconf("SC_OPEN_MAX")
         (place / "nginx.conf").write_text(CONFIGURATION.format(
-            place=place, plain=self.plain, other=HOSTS[1], listens="\n    ".join(f"listen {host}:{self.plain} backlog=4096;" for host in HOSTS),
+            place=place, plain=self.plain, other=HOSTS[1],
+            listens="\n    ".join(f"listen {host}:{self.plain} backlog=4096;" for host in HOSTS),
             tls_listens="\n    ".join(f"listen {host}:{self.tls} ssl;" for host in TLS_HOSTS), http2=self.http2, files=limit,
             connections=min(limit - 100, 30000), user="user root; " if os.geteuid() == 0 else ""))
         nginx = shutil.which("nginx") or "/usr/sbin/nginx"
