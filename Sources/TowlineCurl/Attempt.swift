@@ -79,6 +79,9 @@ final class Attempt {
     /// So many bytes will be delivered a second time, if it goes on.
     private var known = 0
 
+    /// Whether the receiver has some of its body.
+    var hasBody: Bool { bodyCount > 0 }
+
     /// So many bytes of the response were handed over.
     var passed: Int64 { headCount + bodyCount }
 

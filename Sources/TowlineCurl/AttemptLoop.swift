@@ -142,10 +142,12 @@ final class AttemptLoop {
         end(attempt, .cancelled)
     }
 
-    /// Goes on with a paused attempt, also with one that waits for a delay: the receiver will say if that is too early.
+    /// Goes on with a paused attempt, also with one that waits for a delay: the receiver will say if that is too early. Of
+    /// any other the receiver may have kept something back, with which it can do something now.
     func proceed(_ id: AttemptID) {
-        guard let attempt = attempts[id], !attempt.pause.isNone else { return }
-        resume(attempt)
+        guard let attempt = attempts[id] else { return }
+        guard attempt.pause.isNone else { return resume(attempt) }
+        if attempt.hasBody, attempt.spliced == nil, !attempt.rests() { end(attempt, .stopped) }
     }
 
     /// Ends everything and closes every connection.

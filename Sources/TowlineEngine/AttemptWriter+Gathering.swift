@@ -27,4 +27,29 @@ extension AttemptWriter {
         guard case .redirect = verdict else { return false }
         return mayGather && drainable != nil
     }
+
+    /// Whether it is a long answer, over HTTP/2. Asked by whom something of it was reported to.
+    var isLongStream: Bool { isStream && promise == .long }
+}
+
+extension AttemptWriter: HeldBytes {
+    /// Whether all of a file is held in memory. Asked by whom `delivered` was reported to.
+    var holdsWhole: Bool {
+        guard framing != nil else { return false }
+        return Int64(gathered.count) == responseEnd || responseEnd == .max
+    }
+
+    /// What told the end of an answer that was delivered; `nil`: it broke off.
+    var framing: AttemptEnd.Framing? { if case .complete(let framing) = deliveredEnd { framing } else { nil } }
+
+    /// The bytes of an answer that was delivered. Asked by whom that was reported to; what it gets is let go of before
+    /// `release`.
+    var held: [UInt8] { gathered }
+
+    func release() { buffers.give(&gathered) }
+
+    func hold(_ bytes: [UInt8]) {
+        gathered = bytes
+        buffers.adopt(bytes)
+    }
 }

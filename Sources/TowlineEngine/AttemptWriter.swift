@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: everything that is not atomic, constant or behind its lock is used by callbacks alone, which
 /// come from one thread at a time (contract of `Transport`).
-final class AttemptWriter: AttemptReceiver, HeldBytes, @unchecked Sendable {
+final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// What happens rarely and concerns the runner.
     enum Report: Sendable {
         case answered(AttemptID, ResponseVerdict)
@@ -77,7 +77,7 @@ final class AttemptWriter: AttemptReceiver, HeldBytes, @unchecked Sendable {
     private(set) var responseEnd = Int64.max
     /// Whether a small answer may be held in memory.
     let mayGather: Bool
-    private let buffers: BufferPool
+    let buffers: BufferPool
     /// What the answer is, while nobody was told.
     private var untold: ResponseVerdict?
     /// The answer was told of, and not paused: what comes before it has a place must wait.
@@ -89,9 +89,9 @@ final class AttemptWriter: AttemptReceiver, HeldBytes, @unchecked Sendable {
     /// What is promised, if the body is wanted.
     private(set) var promise: SharingPolicy.Answer?
     /// What came and has no place yet.
-    private(set) var gathered: [UInt8] = []
+    var gathered: [UInt8] = []
     /// How a delivered answer ended.
-    private var deliveredEnd = AttemptEnd.cancelled
+    private(set) var deliveredEnd = AttemptEnd.cancelled
     private let makeHasher: @Sendable (Checksum) -> any ContentHasher
 
     init(
@@ -201,14 +201,7 @@ final class AttemptWriter: AttemptReceiver, HeldBytes, @unchecked Sendable {
             drainable = rest - Int64(bytes.count)
             return rest < bytes.count ? .stop : .consumed
         }
-        // More than its head promised, or than is small, is not held.
-        if untold != nil, !makeRoom(for: bytes.count) {
-            guard !plan.sharesConnection || hasLength else {
-                (untold, promise) = (nil, .long)
-                return stop(with: .needsOwnConnection)
-            }
-            tell()
-        }
+        if untold != nil, let end = goesOn(without: bytes.count) { return end }
         guard untold != nil || isWanted || adopt() else {
             // It was let through, and has no place yet: `Transport.proceed` follows.
             return isAwaited ? .pause : .stop
@@ -226,9 +219,19 @@ final class AttemptWriter: AttemptReceiver, HeldBytes, @unchecked Sendable {
         return take(bytes)
     }
 
-    private func makeRoom(for more: Int) -> Bool {
+    /// What is not held until it is whole: more than its head promised, or than is small, or than there is room for.
+    private func goesOn(without more: Int) -> BodyDisposition? {
         let count = gathered.count + more
-        return count <= min(responseEnd, SmallFilePolicy.mostHeld(of: plan)) && buffers.grow(&gathered, to: count)
+        let isTooLong = count > min(responseEnd, SmallFilePolicy.mostHeld(of: plan))
+        guard isTooLong || !buffers.grow(&gathered, to: count) else { return nil }
+        guard plan.sharesConnection, !isTooLong || !hasLength else {
+            tell()
+            return nil
+        }
+        // Nobody waits for a place there.
+        if isTooLong { promise = .long }
+        untold = nil
+        return stop(with: .needsOwnConnection)
     }
 
     /// Writes what came before there was a place for it.
@@ -323,6 +326,10 @@ final class AttemptWriter: AttemptReceiver, HeldBytes, @unchecked Sendable {
     }
 
     func bodyRests() -> Bool {
+        // What was held until there was a place has one.
+        if untold == nil, !gathered.isEmpty, isWanted || adopt() {
+            guard case .consumed = takeGathered() else { return false }
+        }
         do throws(TowlineError) {
             try flush()
             return true
@@ -354,28 +361,12 @@ final class AttemptWriter: AttemptReceiver, HeldBytes, @unchecked Sendable {
             deliveredEnd = end
             return report(.arrived(plan.id))
         }
-        report(.ended(plan.id, conclude(end)))
+        let result = conclude(end)
+        release()
+        report(.ended(plan.id, result))
     }
 
-    /// Whether all of a file is held in memory. Asked by whom `delivered` was reported to.
-    var holdsWhole: Bool {
-        guard framing != nil else { return false }
-        return Int64(gathered.count) == responseEnd || responseEnd == .max
-    }
-
-    /// What told the end of an answer that was delivered; `nil`: it broke off.
-    var framing: AttemptEnd.Framing? { if case .complete(let framing) = deliveredEnd { framing } else { nil } }
-
-    /// The bytes of an answer that was delivered. Asked by whom that was reported to; what it gets is let go of before
-    /// `release`.
-    var held: [UInt8] { gathered }
-
-    func release() { buffers.give(&gathered) }
-
-    func hold(_ bytes: [UInt8]) {
-        gathered = bytes
-        buffers.adopt(bytes)
-    }
+    deinit { release() }
 
     /// How an answer that was delivered, or has arrived, ended, once its bytes are where `attach` says; without a place they are dropped. Called
     /// once, by whom `delivered` was reported to: the transport is done with this attempt.

@@ -4,27 +4,37 @@ import Synchronization
 /// allocator's lock.
 final class BufferPool: Sendable {
     /// So many bytes are held at once. What comes beyond that has a part file from the beginning.
-    static let mostHeld = 24 << 20
+    static let mostHeld = 32 << 20
     /// So many wait to be used again.
     private static let mostIdle = 8 << 20
     /// Room for more than that is large: what is small does not take it.
     private static let small = 64 << 10
+    private static let first = 16 << 10
 
     private struct State {
         var small: [[UInt8]] = []
         var large: [[UInt8]] = []
         var idle = 0
+
+        /// One that is not much too large.
+        mutating func takeLarge(_ count: Int) -> [UInt8]? {
+            large.lastIndex { $0.capacity / 4 <= count }.map { large.remove(at: $0) }
+        }
     }
 
     private let state = Mutex(State())
     private let held = Atomic<Int>(0)
 
-    /// Makes an empty buffer one with room for `count` bytes; `false` if too many are held already.
+    /// Makes an empty buffer one with room for `count` bytes, or for some of them where many are held: from far away heads come
+    /// long before bodies.
+    ///
+    /// - Returns: `false` if too many are held already.
     func take(_ count: Int, into buffer: inout [UInt8]) -> Bool {
         guard count > 0 else { return true }
+        let count = hasRoom(for: count + Self.mostHeld / 2) ? count : min(count, Self.first)
         guard hasRoom(for: count) else { return false }
         state.withLock { state in
-            guard let idle = count > Self.small ? state.large.popLast() : state.small.popLast() else { return }
+            guard let idle = count > Self.small ? state.takeLarge(count) : state.small.popLast() else { return }
             state.idle -= idle.capacity
             buffer = idle
         }

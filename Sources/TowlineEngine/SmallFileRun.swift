@@ -77,20 +77,13 @@ struct SmallFileRun {
     private nonisolated(nonsending) func firstEvents() async -> [TransferMailbox.Event] {
         services.load.enter()
         defer { services.load.leave() }
-        let end = MonotonicClock.now + Self.patience
-        while true {
-            let ticker = Ticker { [mailbox] _ in mailbox.post(.look) }
-            services.tickers.startSoon(ticker)
-            var events = await mailbox.take()
-            services.tickers.end(ticker)
-            guard MonotonicClock.now < end else { return events }
-            // Of a file that comes from far away nobody needs to know more yet.
-            events.removeAll { if case .look = $0 { true } else { false } }
-            if !events.isEmpty { return events }
-        }
+        let ticker = Ticker { [mailbox] _ in mailbox.post(.look) }
+        services.tickers.startSoon(ticker, after: Self.patience)
+        defer { services.tickers.end(ticker) }
+        return await mailbox.take()
     }
 
-    /// Nothing has to be decided sooner.
+    /// Of a file that comes from far away nobody needs to know more sooner.
     private static let patience = Duration.milliseconds(500)
 
     // MARK: Asking
@@ -250,8 +243,11 @@ struct SmallFileRun {
         let writer = request.writer
         let origin = writer.plan.url.origin
         services.board.ended(origin, writer.plan.sharing)
-        let answer = SharingPolicy.Answer(
-            writer.conclude(), shared: writer.plan.sharesConnection, isStream: writer.isStream, promise: writer.promise)
+        let answer =
+            SharingPolicy.Answer(
+                writer.conclude(), shared: writer.plan.sharesConnection, isStream: writer.isStream,
+                promise: writer.promise)
+            ?? (writer.isLongStream ? .long : nil)
         if let answer { services.board.answered(answer, from: origin, after: writer.latency ?? .zero) }
     }
 }

@@ -60,8 +60,8 @@ final class Ticker: Sendable {
 /// A small file is done before: of ten thousand in a row none needs a task and a timer of its own.
 final class TickerBoard: Sendable {
     private struct State {
-        /// In the order in which they began.
-        var waiting: [(ticker: Ticker, since: Duration)] = []
+        /// In the order in which they are due.
+        var waiting: [(ticker: Ticker, due: Duration)] = []
         var isWatched = false
     }
 
@@ -71,10 +71,12 @@ final class TickerBoard: Sendable {
     /// - Parameter after: what it waits with.
     init(after: @escaping DelayedCall) { self.after = after }
 
-    /// Starts a ticker after `TickPolicy.grace`, or twice that, unless it ends before.
-    func startSoon(_ ticker: Ticker) {
+    /// Starts a ticker after that time, or up to `TickPolicy.grace` later, unless it ends before.
+    func startSoon(_ ticker: Ticker, after delay: Duration = TickPolicy.grace) {
+        let due = MonotonicClock.now + delay
         let needsWatch = state.withLock { state in
-            state.waiting.append((ticker, MonotonicClock.now))
+            let later = state.waiting.reversed().prefix { $0.due > due }.count
+            state.waiting.insert((ticker, due), at: state.waiting.count - later)
             defer { state.isWatched = true }
             return !state.isWatched
         }
@@ -95,7 +97,7 @@ final class TickerBoard: Sendable {
     private func look() {
         let now = MonotonicClock.now
         let (due, isOver) = state.withLock { state -> ([Ticker], Bool) in
-            let due = state.waiting.prefix { now - $0.since >= TickPolicy.grace }
+            let due = state.waiting.prefix { $0.due <= now }
             state.waiting.removeFirst(due.count)
             if state.waiting.isEmpty { state.isWatched = false }
             return (due.map(\.ticker), state.waiting.isEmpty)

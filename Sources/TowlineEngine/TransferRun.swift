@@ -150,10 +150,7 @@ final class TransferRun {
         switch event {
         case .attempt(.answered(let id, let verdict)):
             count(verdict, of: id)
-            // One that was given up for its length has said so.
-            if let writer = writer(id), writer.isStream, writer.promise == .long, !machine.needsOwnConnection {
-                services.board.answered(.long, from: writer.plan.url.origin)
-            }
+            tellLong(id)
             step(.answered(id, verdict), context(id, verdict))
             if machine.isLong { ticker.start() }
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
@@ -228,9 +225,16 @@ final class TransferRun {
     /// An answer came with all of its body: what it leads to is done before the body's bytes are written.
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
         count(verdict, of: id)
+        tellLong(id)
         self.delivered = id
         step(.answered(id, verdict), context(id, verdict))
         if proof == nil { concludeDelivered() }
+    }
+
+    /// The host gives something else than small files over HTTP/2. One that was given up for its length has said so.
+    private func tellLong(_ id: AttemptID) {
+        guard let writer = writer(id), writer.isLongStream, !machine.needsOwnConnection else { return }
+        services.board.answered(.long, from: writer.plan.url.origin)
     }
 
     /// The bytes of the answer that is dealt with are written, or dropped.

@@ -205,6 +205,24 @@ struct SmallFileTests {
         }
     }
 
+    /// What came at once of one that then falls silent is not fetched again.
+    @Test func silentAfterTheBeginning() async throws {
+        let (length, there): (Int64, Int64) = (900_000, 600_000)
+        let fault = Fault("silent") { context in
+            context.correct.body([.content(context.version.content, 0..<there), .stall])
+        }
+        try await Site.with(try await Site(Resource(length: length, behaviour: .first(1, fault)))) { site in
+            let outcome = try await get(site, CountingStorage()) {
+                $0.stallTimeout = .seconds(1)
+                $0.retryWait = .milliseconds(10)
+                $0.connections = 1
+            }
+            try site.expectFile(outcome)
+            // The bytes before the seam are compared.
+            #expect(site.requests.count == 2 && outcome.received <= length + (16 << 10), "\(outcome.received)")
+        }
+    }
+
     /// Who stops it while it waits for its answer leaves nothing; what has come of a body is kept as ever.
     @Test func stopped() async throws {
         let (asked, question) = AsyncStream<Void>.makeStream()

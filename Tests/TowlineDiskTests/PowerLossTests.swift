@@ -75,15 +75,12 @@ import TowlineEngine
         let atOnce = generator.chance(30)
         if atOnce {
             disk.note(.publishing(generation: 1))
-            let outcome = try await storage.publishAtOnce(
-                SmallFile(
-                    body: SomeBytes(Script.contents[1]), source: Script.record(generation: 1).source,
-                    modified: 1_700_000_000,
-                    durable: true), at: Script.place)
-            guard case .published = outcome else {
-                Issue.record("\(outcome)")
-                return
-            }
+            let small = SmallFile(
+                body: SomeBytes(Script.contents[1]), source: Script.record(generation: 1).source,
+                modified: 1_700_000_000, durable: true)
+            let file = PublishedFile(path: Script.place.path, length: Script.length)
+            let outcome = try await storage.publishAtOnce(small, at: Script.place)
+            #expect(outcome == .published(file))
             disk.note(.published(generation: 1))
         }
         for generation in 1...UInt32(generator.chance(50) ? 2 : 1) where !atOnce {

@@ -359,10 +359,51 @@ struct GatheringTests {
         #expect(try disposition(missing, over: .http2) == (.proceed, nil))
     }
 
+    @Test("what is held is given back, whatever becomes of it", arguments: 0..<5)
+    func givenBack(_ way: Int) throws {
+        let pool = BufferPool()
+        func run() throws {
+            let bench = try bench(sharing: way == 1 ? .one : .none, buffers: pool)
+            _ = bench.writer.receivedHead(way == 1 ? endless(.http2) : head(Self.length))
+            bench.body(ByteRange(0, 1000))
+            switch way {
+            case 0: bench.writer.ended(.complete(.delimited))
+            case 1:
+                #expect(bench.body(ByteRange(1000, SharingPolicy.smallLimit + 1)) == "stop")
+                bench.writer.ended(.stopped)
+            case 2:
+                bench.writer.ended(.complete(.delimited))
+                _ = bench.writer.conclude()
+            case 3:
+                bench.writer.endIsLate()
+                attach(bench)
+                bench.writer.ended(.cancelled)
+            default: break
+            }
+        }
+        try run()
+        // All of it is there to be had again.
+        var all: [UInt8] = []
+        #expect(pool.grow(&all, to: BufferPool.mostHeld))
+    }
+
+    @Test("what was told of is written as soon as it has a place, whether more comes or not")
+    func writtenAtOnce() throws {
+        let bench = try bench()
+        _ = bench.writer.receivedHead(head(Self.length))
+        bench.body(ByteRange(0, 2000))
+        #expect(bench.writer.bodyRests() && bench.writer.progress.position == nil)
+        bench.writer.endIsLate()
+        #expect(bench.writer.bodyRests() && bench.sink.bytes.isEmpty)
+        attach(bench)
+        #expect(bench.writer.bodyRests())
+        #expect(bench.holds(ByteRange(0, 2000)) && bench.writer.progress.position == 2000)
+    }
+
     @Test("where too much is held already it goes the usual way, and from a shared connection to one of its own")
     func noRoom() throws {
         let pool = BufferPool()
-        var others = [UInt8](repeating: 0, count: BufferPool.mostHeld - (20 << 10))
+        var others = [UInt8](repeating: 0, count: BufferPool.mostHeld - (10 << 10))
         pool.adopt(others)
         let first = try bench(buffers: pool)
         #expect(isBrief(first.writer.receivedHead(head(Self.length))))
@@ -374,10 +415,23 @@ struct GatheringTests {
         shared.writer.ended(.stopped)
         #expect(shared.ending == "alone" && shared.writer.promise == .small)
         // One that grows may find that there is none any more.
+        pool.give(&others)
+        others = [UInt8](repeating: 0, count: BufferPool.mostHeld - (30 << 10))
+        pool.adopt(others)
         let endless = try bench(buffers: pool)
         #expect(isBrief(endless.writer.receivedHead(self.endless(.http1_1))))
         #expect(endless.body(ByteRange(0, 16 << 10)) == "consumed")
         #expect(endless.body(ByteRange(16 << 10, 32 << 10)) == "pause" && endless.reports.count == 1)
+        pool.give(&others)
+        others = [UInt8](repeating: 0, count: BufferPool.mostHeld - (40 << 10))
+        pool.adopt(others)
+        // So may one whose head came before its body; on a shared connection nobody waits for a place.
+        let known = try bench(sharing: .one, buffers: pool)
+        #expect(isBrief(known.writer.receivedHead(head(100 << 10))))
+        #expect(known.body(ByteRange(0, 16 << 10)) == "consumed")
+        #expect(known.body(ByteRange(16 << 10, 100 << 10)) == "stop")
+        known.writer.ended(.stopped)
+        #expect(known.ending == "alone" && known.writer.promise == .small)
         pool.give(&others)
         #expect(isBrief(try bench(buffers: pool).writer.receivedHead(head(20 << 10))))
     }

@@ -135,7 +135,9 @@ extension TransferStateMachine {
             return start(slowest.remaining, isRace: true, from: other, context)
         }
         if slow != .primary, other != slow {
-            return dismiss(slowest.id) + start(slowest.remaining, from: other, context)
+            // What came of it and is not written does not count any more either.
+            let all = ledger.lease(of: slowest.id) ?? slowest.remaining
+            return dismiss(slowest.id) + start(all, from: other, context)
         }
         guard slow == .primary, free == .primary else { return [] }
         return start(slowest.remaining, isRace: true, context)

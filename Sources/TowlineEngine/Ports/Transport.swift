@@ -18,7 +18,7 @@ package protocol Transport: AnyObject, Sendable {
     func start(_ request: AttemptRequest, receiver: any AttemptReceiver)
     /// Ends an attempt soon, with `AttemptEnd.cancelled` unless it ended before. Unknown ids are no error.
     func cancel(_ id: AttemptID)
-    /// Goes on after `.pause`. Unknown ids and attempts that are not paused are no error.
+    /// Goes on after `.pause`; an attempt that is not paused may rest once more. Unknown ids are no error.
     func proceed(_ id: AttemptID)
     /// Cancels everything and returns when no callback will come any more.
     func shutdown() async
