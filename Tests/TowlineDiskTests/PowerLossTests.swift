@@ -79,8 +79,7 @@ import TowlineEngine
                 body: SomeBytes(Script.contents[1]), source: Script.record(generation: 1).source,
                 modified: 1_700_000_000, durable: true)
             let file = PublishedFile(path: Script.place.path, length: Script.length)
-            let outcome = try await storage.publishAtOnce(small, at: Script.place)
-            #expect(outcome == .published(file))
+            #expect(try await storage.publishAtOnce(small, at: Script.place) == .published(file))
             disk.note(.published(generation: 1))
         }
         for generation in 1...UInt32(generator.chance(50) ? 2 : 1) where !atOnce {
