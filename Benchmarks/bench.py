@@ -4,7 +4,8 @@
     Benchmarks/bench.py [--quick | --full] [--rows PATTERN] [--check] [--list]
 
 Prints a table for each row as it is done, and writes results.json and picture.svg. In a row the programs do the same
-work in turn (A B A B); medians and spread are told, and every file made is compared byte for byte with the server's. `make bench` and `make bench-full` build what is needed and call this.
+work in turn (A B A B); medians and spread are told, and every file made is compared byte for byte with the server's.
+`make bench-quick`, `make bench` and `make bench-full` build what is needed and call this.
 """
 
 import argparse
@@ -31,6 +32,8 @@ import servers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRODUCTS = ROOT / ".build/launcher/release"
+# Of each kind of work one row.
+QUICK = "large-http,checksum,start,throttled,one-crawls,small-http?,memory-1"
 ROWS = {**rows_large.ROWS, **rows_network.ROWS, **rows_files.ROWS, **rows_memory.ROWS}
 
 
@@ -60,7 +63,7 @@ class Bench:
         return self.wanted_rounds or self.pick(quick, full or quick)
 
     def quick_peers(self, *names):
-        """In the quick form these alone; in the full one all."""
+        """These alone, unless it is the full form."""
         return None if self.full else names
 
     def progress(self, result, entry, run):
@@ -75,10 +78,10 @@ class Bench:
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="about four minutes; the default")
+    parser.add_argument("--quick", action="store_true", help="a row of each kind, twice: under three minutes")
     parser.add_argument("--full", action="store_true", help="every row at its full size, all peers; hours")
-    parser.add_argument("--long", action="store_true", help="the rows of ten seconds in the quick form, too")
-    parser.add_argument("--rows", default="*", metavar="PATTERN", help="rows by name: 'delay*,small*'")
+    parser.add_argument("--long", action="store_true", help="the rows of ten seconds without --full, too")
+    parser.add_argument("--rows", metavar="PATTERN", help="rows by name: 'delay*,small*'")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often each program runs")
     parser.add_argument("--list", action="store_true", help="print the rows' names and end")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a must is missed")
@@ -90,7 +93,10 @@ def parse():
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / ".build/bench", metavar="DIR",
                         help="where results.json and picture.svg go (.build/bench)")
     parser.add_argument("--verbose", "-v", action="store_true", help="tell each run")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.rows = options.rows or (QUICK if options.quick else "*")
+    options.rounds = options.rounds or (2 if options.quick else None)
+    return options
 
 
 def main():
