@@ -66,7 +66,8 @@ extension FileStorage {
             return isGiven
         }
         let outcome = await queue.publish(file, naming, device: folder.identity.device, callerMayWait: true)
-        guard let isGiven = isNamed.withLock({ $0 }), isGiven else { return isNamed.withLock { $0 } }
+        let isGiven = isNamed.withLock { $0 }
+        guard isGiven == true else { return isGiven }
         guard outcome.folder >= 0 else {
             throw .naming(folder.path(of: name), because: .synchronizing(folder.path, -outcome.folder))
         }

@@ -3,7 +3,7 @@ internal import TowlineCore
 /// Answers that are told of once, when all of them has come.
 extension AttemptWriter {
     /// The room for an answer that is a whole small file, or may be, and may be held.
-    func gatherable(_ verdict: ResponseVerdict, _ head: ResponseHead) -> Int? {
+    func gatherable(_ verdict: ResponseVerdict, _ head: ResponseHead) -> Int64? {
         let length: Int64?
         switch verdict {
         case .partial(let range, let facts):
@@ -16,7 +16,7 @@ extension AttemptWriter {
         default: length = nil
         }
         guard mayGather, let length, length <= SmallFilePolicy.mostHeld(of: plan) else { return nil }
-        return Int(length)
+        return length
     }
 
     /// Room for what has no length.

@@ -165,12 +165,11 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             disposition = drainable == nil ? .stop : .proceed
         }
         let length = isDrainedRedirect(verdict) ? 0 : gatherable(verdict, head)
-        if let length, buffers.take(length, into: &gathered) {
+        if length != nil || disposition == .pause { promise = SharingPolicy.Answer(promisedLength: length) }
+        if let length, buffers.take(Int(length), into: &gathered) {
             untold = verdict
-            promise = length <= SharingPolicy.smallLimit ? .small : .long
             return .proceedBriefly(within: plan.sharesConnection ? Self.sharedGatherTime : Self.gatherTime)
         }
-        if disposition == .pause { promise = length == nil ? .long : .small }
         if plan.sharesConnection, disposition == .pause {
             result = .needsOwnConnection
             return .stop
@@ -201,7 +200,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             drainable = rest - Int64(bytes.count)
             return rest < bytes.count ? .stop : .consumed
         }
-        if untold != nil, let end = goesOn(without: bytes.count) { return end }
+        if untold != nil, let refusal = makeRoom(for: bytes.count) { return refusal }
         guard untold != nil || isWanted || adopt() else {
             // It was let through, and has no place yet: `Transport.proceed` follows.
             return isAwaited ? .pause : .stop
@@ -219,8 +218,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return take(bytes)
     }
 
-    /// What is not held until it is whole: more than its head promised, or than is small, or than there is room for.
-    private func goesOn(without more: Int) -> BodyDisposition? {
+    /// Makes room in memory. More than a head promised, or than is small, or than there is room for, is not held: such an answer is
+    /// like any other from here on, or is to end, as is returned.
+    private func makeRoom(for more: Int) -> BodyDisposition? {
         let count = gathered.count + more
         let isTooLong = count > min(responseEnd, SmallFilePolicy.mostHeld(of: plan))
         guard isTooLong || !buffers.grow(&gathered, to: count) else { return nil }

@@ -9,6 +9,7 @@ final class BufferPool: Sendable {
     private static let mostIdle = 8 << 20
     /// Room for more than that is large: what is small does not take it.
     private static let small = 64 << 10
+    /// So much is had at first where many are held.
     private static let first = 16 << 10
 
     private struct State {

@@ -78,13 +78,10 @@ struct SmallFileRun {
         services.load.enter()
         defer { services.load.leave() }
         let ticker = Ticker { [mailbox] _ in mailbox.post(.look) }
-        services.tickers.startSoon(ticker, after: Self.patience)
+        services.tickers.startSoon(ticker, after: TickPolicy.patience)
         defer { services.tickers.end(ticker) }
         return await mailbox.take()
     }
-
-    /// Of a file that comes from far away nobody needs to know more sooner.
-    private static let patience = Duration.milliseconds(500)
 
     // MARK: Asking
 

@@ -104,6 +104,19 @@ struct SharedConnectionTests {
         #expect(large.filter { $0.connection == shared }.count == 1, "\(large)")
     }
 
+    /// Nor are files shared between which others are that would have to be given up there.
+    @Test func amongLongerOnesNothingIsShared() async throws {
+        let small = try files(0..<8)
+        let medium = try (0..<8).map { number in
+            try Data(count: 300_000).write(to: URL(fileURLWithPath: "\(nginx.folder.path)/m\(number)"))
+            return nginx.url("m\(number)", certificate: "http2")
+        }
+        let result = try await get(zip(small, medium).flatMap { [$0, $1] }, ["-j", "1"])
+        #expect(result.status == 0, "\(result.stderr)")
+        try expectFiles(0..<8)
+        #expect(sharedCount == 0 && nginx.log.count == 16)
+    }
+
     /// Under a limit every stream would wait for every other; cookies of those that share and of others would be two jars;
     /// and over HTTP/1.1 there are no streams.
     @Test(arguments: [["--limit-rate-total", "2M"], ["--limit-rate", "1M"], ["--cookies", "jar"], ["--http1"]])

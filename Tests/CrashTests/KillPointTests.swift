@@ -95,12 +95,13 @@ import Testing
 
     /// Small files have no journal, and those that come at once no name before they are published: a kill leaves nothing
     /// of them.
-    @Test(arguments: [30_000, 700_000, 1_100_000]) func aSmallFile(_ length: Int64) async throws {
-        let run = try await VictimRun(Version(seed: 7, length: length), connections: 4)
-        let isUnnamed = length < 1 << 20 && run.place.keepsUnnamedFiles
+    @Test(arguments: [(30_000, false), (700_000, false), (700_000, true)])
+    func aSmallFile(_ length: Int64, _ isLate: Bool) async throws {
+        let run = try await VictimRun(Version(seed: 7, length: length), connections: isLate ? 1 : 4, isLate: isLate)
+        let isUnnamed = !isLate && run.place.keepsUnnamedFiles
         let calls = VictimRun.calls(try await run.victim("kill", 1_000_000))
         #expect(calls > 4)
-        var tally = Tally("a small file of \(length)")
+        var tally = Tally("a small file of \(length)\(isLate ? ", late" : "")")
         for number in 0..<calls + 2 {
             // On a machine with other things to do an answer may be late, and its file has a name then: not five times in a row.
             var isLeft = isUnnamed

@@ -359,6 +359,21 @@ struct GatheringTests {
         #expect(try disposition(missing, over: .http2) == (.proceed, nil))
     }
 
+    @Test("it promises no more small answers where one would be given up over a shared connection, held or not")
+    func promise() throws {
+        let limit = SharingPolicy.smallLimit
+        var full = [UInt8](repeating: 0, count: BufferPool.mostHeld)
+        let pool = BufferPool()
+        pool.adopt(full)
+        for (length, promise) in [(limit, SharingPolicy.Answer.small), (limit + 1, .long)] {
+            let held = try bench()
+            #expect(isBrief(held.writer.receivedHead(head(length))) && held.writer.promise == promise)
+            let other = try bench(buffers: pool)
+            #expect(other.writer.receivedHead(head(length)) == .pause && other.writer.promise == promise)
+        }
+        pool.give(&full)
+    }
+
     @Test("what is held is given back, whatever becomes of it", arguments: 0..<5)
     func givenBack(_ way: Int) throws {
         let pool = BufferPool()

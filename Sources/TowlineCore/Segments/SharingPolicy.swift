@@ -15,6 +15,13 @@ package struct SharingPolicy: Hashable, Sendable {
         /// Nothing came, or not all, or not as a stream.
         case broken
 
+        /// What a head promises of a body that is wanted.
+        ///
+        /// - Parameter length: `nil`: it does not say, or what comes is no whole file.
+        package init(promisedLength length: Int64?) {
+            self = (length ?? .max) <= SharingPolicy.smallLimit ? .small : .long
+        }
+
         /// What the end of an attempt says; `nil`: nothing.
         ///
         /// - Parameters:

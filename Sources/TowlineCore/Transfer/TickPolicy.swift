@@ -3,6 +3,9 @@ package enum TickPolicy {
     /// A transfer begins to look at itself after one to two of these: most small files are done before.
     package static let grace = Duration.milliseconds(50)
 
+    /// One that is a single request until then, from far away or late: nobody needs to know more of it sooner.
+    package static let patience = Duration.milliseconds(500)
+
     /// With so much to come it begins at once: how many connections pay off shows from the first bytes on.
     static let long: Int64 = 8 << 20
 

@@ -12,9 +12,16 @@ struct VictimRun: Sendable {
     /// The name of the file.
     let name = "file"
 
-    /// A download of that version, served as fast as it goes.
-    init(_ version: Version, connections: Int) async throws {
-        server = try await FaultServer.start(["/file": Resource(version)])
+    /// A download of that version, served as fast as it goes, or late to whoever asks for all of it: half, and the rest when
+    /// nobody holds an answer any more until it is whole.
+    init(_ version: Version, connections: Int, isLate: Bool = false) async throws {
+        let late = Behaviour { context in
+            let (content, length) = (context.version.content, context.version.length)
+            return context.correct.body([
+                .content(content, 0..<length / 2), .pause(.milliseconds(100)), .content(content, length / 2..<length),
+            ])
+        }
+        server = try await FaultServer.start(["/file": isLate ? Resource(version, behaviour: late) : Resource(version)])
         place = try Workplace()
         self.connections = connections
     }
