@@ -9,6 +9,7 @@ package final class BatchRunner: Sendable {
     /// Where its tasks run; `nil`: where the runtime sees fit.
     private let executor: (any TaskExecutor)?
     private let roster = BatchRoster()
+    private let slots: BatchSlots
     private let isStopped = Atomic<Bool>(false)
 
     /// Prepares a batch; nothing happens before `run`.
@@ -18,9 +19,13 @@ package final class BatchRunner: Sendable {
     ) {
         self.options = options
         self.observer = observer
+        let slots = BatchSlots(
+            BatchConcurrency(fixed: options.concurrency, affordable: options.affordable), publishing: options.publishing
+        )
         services = TransferServices(
             transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit),
-            transferLimit: options.concurrency ?? BatchConcurrency.mostOfShort, after: after)
+            transferLimit: { slots.ownConnections }, after: after)
+        self.slots = slots
         self.executor = executor
     }
 
@@ -45,9 +50,6 @@ package final class BatchRunner: Sendable {
     ) async {
         // Beside the reading of the list.
         let reserve = options.reservesTimers ? Task { await TimerReserve.fill() } : nil
-        let slots = BatchSlots(
-            BatchConcurrency(fixed: options.concurrency, affordable: options.affordable), publishing: options.publishing
-        )
         await withDiscardingTaskGroup { group in
             var number = 0
             while true {
@@ -136,5 +138,8 @@ final class BatchRelay: TransferObserver {
         observer.progressed(number, snapshot)
     }
 
-    func noticed(_ notice: TransferNotice) { observer.noticed(number, notice) }
+    func noticed(_ notice: TransferNotice) {
+        if notice.kind == .retrying || notice.kind == .limited { slot.failed() }
+        observer.noticed(number, notice)
+    }
 }

@@ -46,9 +46,13 @@ final class BatchSlots: Sendable {
             }
         }
 
+        /// An attempt failed and another follows.
+        func failed() { slots.state.withLock { $0.concurrency.failed(now: MonotonicClock.now) } }
+
         private func end(_ state: inout State, _ sharing: ConnectionSharing) {
             state.fetching -= 1
-            state.concurrency.fetched(after: MonotonicClock.now - began, sharing)
+            let now = MonotonicClock.now
+            state.concurrency.fetched(after: now - began, sharing, now: now)
         }
     }
 
@@ -74,6 +78,9 @@ final class BatchSlots: Sendable {
         }
         return Slot(self)
     }
+
+    /// So many downloads may have connections of their own to one host.
+    var ownConnections: Int { state.withLock(\.concurrency.ownConnections) }
 
     /// Whether somebody waits for a slot.
     var isWaitedFor: Bool { state.withLock { $0.waiter != nil } }

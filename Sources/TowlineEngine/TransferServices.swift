@@ -22,14 +22,15 @@ package final class TransferServices: Sendable {
     /// What makes those look at themselves that last for a moment.
     let tickers: TickerBoard
     /// So many of them may have connections of their own to one host.
-    let transferLimit: Int
+    var transferLimit: Int { limit() }
+    private let limit: @Sendable () -> Int
 
     /// Assembles them.
     package init(
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
-        transferLimit: Int = .max, after: DelayedCall? = nil
+        transferLimit: @escaping @Sendable () -> Int = { .max }, after: DelayedCall? = nil
     ) {
-        self.transferLimit = transferLimit
+        limit = transferLimit
         // Nobody cancels that task: it ends by itself.
         tickers = TickerBoard(
             after: after ?? { delay, body in

@@ -1,13 +1,12 @@
 /// How many downloads of a batch fetch at once.
 ///
 /// Unless the user says, five: each may take sixteen connections. While they are so short that most of their time goes
-/// for asking, sixteen, which is what one host gets anyway (DESIGN.md §5). Where they are streams of one connection, what a
+/// for asking, sixteen, which is what one host gets anyway (DESIGN.md §5), or as many as pay off where they come from far away
+/// (`ConnectionSearch`). Where they are streams of one connection, what a
 /// server is usually ready for at once: RFC 9113 §6.5.2 recommends that it be no less than a hundred. Where each has to
 /// come a long way, as many as several connections bear (`ConnectionSharing`).
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
-    /// As many as these are, each with a connection of its own.
-    package static let mostOfShort = 16
     /// As many streams as a connection bears.
     private static let streams = 100
     /// As many as these are unless the user says.
@@ -25,6 +24,7 @@ package struct BatchConcurrency: Sendable {
     private var shared = 0.0
     /// Whether the last one shared several.
     private var sharesSeveral = false
+    private var search = ConnectionSearch()
 
     /// - Parameters:
     ///   - fixed: what the user says; `nil`: whatever suits the downloads.
@@ -37,11 +37,14 @@ package struct BatchConcurrency: Sendable {
     /// So many at once now.
     package var limit: Int { min(wanted, affordable) }
 
+    /// So many of them may have connections of their own to one host.
+    package var ownConnections: Int { fixed ?? search.limit }
+
     private var wanted: Int {
         if let fixed { return fixed }
         // The second one tells whether the next share a connection (`SharingPolicy`): until then none is opened for them.
         guard let mean, count > 1, mean < Self.short else { return Self.usual }
-        guard shared > 0.9 else { return Self.mostOfShort }
+        guard shared > 0.9 else { return search.limit }
         return sharesSeveral ? Self.most : Self.streams
     }
 
@@ -57,7 +60,7 @@ package struct BatchConcurrency: Sendable {
     /// many as are tried, beside those that wait for the disk.
     package static func isScarce(descriptors: Int, concurrency: Int?, connections: Int?, publishing: Int) -> Bool {
         let each = 2 + (connections ?? ConnectionBudget.most)
-        return descriptors < 2 * (reserved + each * (concurrency ?? mostOfShort) + publishing)
+        return descriptors < 2 * (reserved + each * (concurrency ?? ConnectionSearch.usual) + publishing)
     }
 
     /// What the process itself needs: standard streams, event queues, directories, libraries.
@@ -66,11 +69,16 @@ package struct BatchConcurrency: Sendable {
     package static let mostPublishing = 256
 
     /// A download has its bytes, or is over without, so long after it began.
-    package mutating func fetched(after duration: Duration, _ sharing: ConnectionSharing = .none) {
+    package mutating func fetched(after duration: Duration, _ sharing: ConnectionSharing = .none, now: Duration) {
         count = min(count + 1, 2)
         shared += ((sharing != .none ? 1 : 0) - shared) / 4
         sharesSeveral = sharing == .several
         let seconds = duration.seconds
-        mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
+        let mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
+        self.mean = mean
+        if sharing == .none, mean < Self.short { search.fetched(after: duration, now: now) }
     }
+
+    /// An attempt of one failed and another follows.
+    package mutating func failed(now: Duration) { search.failed(now: now) }
 }

@@ -7,7 +7,7 @@ struct BatchConcurrencyTests {
     func fixed() {
         for wanted in [1, 3, 500] {
             var concurrency = BatchConcurrency(fixed: wanted)
-            for _ in 0..<20 { concurrency.fetched(after: .milliseconds(3)) }
+            for _ in 0..<20 { concurrency.fetched(after: .milliseconds(3), now: .zero) }
             #expect(concurrency.limit == wanted)
         }
         #expect(BatchConcurrency(fixed: 0).limit == 1)
@@ -17,39 +17,39 @@ struct BatchConcurrencyTests {
     func follows() {
         var concurrency = BatchConcurrency()
         #expect(concurrency.limit == 5)
-        concurrency.fetched(after: .milliseconds(20))
+        concurrency.fetched(after: .milliseconds(20), now: .zero)
         #expect(concurrency.limit == 5, "one says little")
-        concurrency.fetched(after: .milliseconds(20))
+        concurrency.fetched(after: .milliseconds(20), now: .zero)
         #expect(concurrency.limit == 16)
         // A long one among short ones weighs an eighth.
-        concurrency.fetched(after: .seconds(4))
+        concurrency.fetched(after: .seconds(4), now: .zero)
         #expect(concurrency.limit == 16)
-        concurrency.fetched(after: .seconds(30))
+        concurrency.fetched(after: .seconds(30), now: .zero)
         #expect(concurrency.limit == 5)
-        for _ in 0..<40 { concurrency.fetched(after: .milliseconds(20)) }
+        for _ in 0..<40 { concurrency.fetched(after: .milliseconds(20), now: .zero) }
         #expect(concurrency.limit == 16)
     }
 
     @Test("a hundred short ones where they share a connection, sixteen as soon as some do not")
     func shared() {
         var concurrency = BatchConcurrency()
-        for _ in 0..<8 { concurrency.fetched(after: .milliseconds(20), .one) }
+        for _ in 0..<8 { concurrency.fetched(after: .milliseconds(20), .one, now: .zero) }
         #expect(concurrency.limit == 16)
-        concurrency.fetched(after: .milliseconds(20), .one)
+        concurrency.fetched(after: .milliseconds(20), .one, now: .zero)
         #expect(concurrency.limit == 100)
         var far = BatchConcurrency()
-        for _ in 0..<10 { far.fetched(after: .milliseconds(70), .several) }
+        for _ in 0..<10 { far.fetched(after: .milliseconds(70), .several, now: .zero) }
         #expect(far.limit == 264)
-        far.fetched(after: .milliseconds(5), .one)
+        far.fetched(after: .milliseconds(5), .one, now: .zero)
         #expect(far.limit == 100)
         #expect(BatchConcurrency(affordable: 3).limit == 3)
-        concurrency.fetched(after: .milliseconds(20), .none)
+        concurrency.fetched(after: .milliseconds(20), .none, now: .zero)
         #expect(concurrency.limit == 16)
         var long = BatchConcurrency()
-        for _ in 0..<40 { long.fetched(after: .seconds(3), .one) }
+        for _ in 0..<40 { long.fetched(after: .seconds(3), .one, now: .zero) }
         #expect(long.limit == 5)
         var fixed = BatchConcurrency(fixed: 3)
-        for _ in 0..<40 { fixed.fetched(after: .milliseconds(1), .one) }
+        for _ in 0..<40 { fixed.fetched(after: .milliseconds(1), .one, now: .zero) }
         #expect(fixed.limit == 3)
     }
 
@@ -68,10 +68,33 @@ struct BatchConcurrencyTests {
         #expect(BatchConcurrency.affordablePublishing(descriptors: 16) == 0)
     }
 
+    @Test("where short ones have connections of their own and come from far away, as many as are found to pay off")
+    func search() {
+        var concurrency = BatchConcurrency()
+        var now = Duration.zero
+        func fetch(_ count: Int, _ duration: Duration, _ sharing: ConnectionSharing = .none) {
+            for _ in 0..<count {
+                now += duration / concurrency.limit
+                concurrency.fetched(after: duration, sharing, now: now)
+            }
+        }
+        fetch(40, .milliseconds(80))
+        #expect(concurrency.limit == 64 && concurrency.ownConnections == 64)
+        concurrency.failed(now: now)
+        #expect(concurrency.limit == 32 && concurrency.ownConnections == 32)
+        // Streams are not connections.
+        fetch(10, .milliseconds(80), .several)
+        #expect(concurrency.limit == 264 && concurrency.ownConnections == 32)
+        var long = BatchConcurrency()
+        for second in 0..<100 { long.fetched(after: .seconds(2), now: .seconds(second)) }
+        #expect(long.limit == 5 && long.ownConnections == 16)
+        #expect(BatchConcurrency(fixed: 7).ownConnections == 7)
+    }
+
     @Test("long ones stay five")
     func long() {
         var concurrency = BatchConcurrency()
-        for _ in 0..<20 { concurrency.fetched(after: .seconds(60)) }
+        for _ in 0..<20 { concurrency.fetched(after: .seconds(60), now: .zero) }
         #expect(concurrency.limit == 5)
     }
 }

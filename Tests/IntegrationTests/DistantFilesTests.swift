@@ -1,0 +1,90 @@
+import FaultServer
+import Foundation
+import Synchronization
+import Testing
+
+/// Small files over connections of their own from a host whose answers take long: as many at once as pay off.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct DistantFilesTests {
+    private static let length: Int64 = 3000
+
+    /// How many are asked for at once: of all, and of those whose answers have begun lately.
+    private final class Crowd: Sendable {
+        private let state = Mutex((most: 0, last: [Int]()))
+
+        func note(_ count: Int) {
+            state.withLock { state in
+                state.most = max(state.most, count)
+                state.last = state.last.suffix(99) + [count]
+            }
+        }
+
+        var most: Int { state.withLock(\.most) }
+        var lately: Int { state.withLock { $0.last.max() ?? 0 } }
+    }
+
+    /// Fetches files whose answers take so long, and a fault's where that has another one.
+    private func fetch(
+        _ count: Int, after wait: Duration, _ fault: Fault? = nil, _ options: [String] = []
+    ) async throws -> (crowd: Crowd, requests: Int) {
+        let crowd = Crowd()
+        let behaviour = Behaviour { context in
+            crowd.note(context.request.concurrent)
+            let reply = fault?.make(context) ?? context.correct
+            return Reply([.pause(wait)] + reply.steps)
+        }
+        return try await Site.with(try await Site(length: Self.length, behaviour)) { site in
+            let lines = (0..<count).map { "\(site.server.url(Site.path))?\($0)\n output=f\($0)\n" }
+            try site.scratch.write("list", lines.joined())
+            let result = try await ChildRun.run(
+                [ChildRun.tow, "get", "--retry-wait", "0.5", "--max-tries", "10", "--progress", "plain"] + options
+                    + ["-i", site.scratch.file("list")], directory: site.scratch.path)
+            #expect(result.status == 0, "\(result.stderr.suffix(2000))")
+            let content = Data(Version(length: Self.length).content.bytes(in: 0..<Self.length))
+            for number in 0..<count {
+                let file = FileManager.default.contents(atPath: site.scratch.file("f\(number)"))
+                #expect(file == content, "f\(number)")
+            }
+            return (crowd, site.requests.count)
+        }
+    }
+
+    @Test func manyAreUnderWay() async throws {
+        let (crowd, requests) = try await fetch(500, after: .milliseconds(100))
+        #expect((33...64).contains(crowd.most) && requests == 500, "\(crowd.most)")
+    }
+
+    @Test func whatTheUserSaysStays() async throws {
+        let (crowd, _) = try await fetch(150, after: .milliseconds(100), nil, ["-j", "12"])
+        #expect(crowd.most == 12)
+    }
+
+    @Test func nearbySixteenDo() async throws {
+        let (crowd, _) = try await fetch(500, after: .milliseconds(5))
+        #expect((6...16).contains(crowd.most), "\(crowd.most)")
+    }
+
+    /// A server that has only so many at once, and lets the others wait, is soon asked for no more.
+    @Test func moreThatBringNothingAreTakenBack() async throws {
+        let gates = Mutex([ContinuousClock.Instant](repeating: .now, count: 16))
+        let queue = Fault("queue") { context in
+            // Whoever of sixteen is free first has the next one.
+            let wait = gates.withLock { gates in
+                let next = gates.indices.min { gates[$0] < gates[$1] }!
+                gates[next] = max(gates[next], .now) + .milliseconds(60)
+                return gates[next] - .now
+            }
+            return Reply([.pause(wait)] + context.correct.steps)
+        }
+        let (crowd, _) = try await fetch(600, after: .zero, queue)
+        #expect(crowd.most > 33 && crowd.lately <= 32, "\(crowd.most), \(crowd.lately)")
+    }
+
+    /// Nor is a server that refuses more than some, by an answer or by a reset.
+    @Test(arguments: [Fault.connectionLimit(24), .connectionLimitByReset(24)])
+    func whoRefusesThemIsAskedForLess(_ fault: Fault) async throws {
+        let (crowd, requests) = try await fetch(500, after: .milliseconds(80), fault)
+        #expect(crowd.most > 24 && crowd.lately <= 24, "\(crowd.most), \(crowd.lately)")
+        #expect(requests < 800, "\(requests)")
+    }
+}
