@@ -98,6 +98,15 @@ def medium(bench):
     return [near, far]
 
 
+def far_http1(bench):
+    """Small files far away, without streams: each connection waits for most of its time."""
+    count = bench.pick(1500, 10_000)
+    with Network(bench.proxy, bench.origin.plain, delay_ms=50, slow_start="yes").between() as port:
+        base = f"http://127.0.0.1:{port}"
+        return [small(bench, f"{kind}-http1-50ms", "over HTTP/1.1, 50 ms round trip", base, count=count, size=size)
+                for kind, size in (("small", SIZE), ("medium", 100 << 10))]
+
+
 def many_hosts(bench):
     """A file each from many servers, whose authority is one of the system's."""
     hosts = servers.TLS_HOSTS
@@ -241,4 +250,4 @@ def fed(bench, result, base, count, content):
 
 
 ROWS = {"small-http1": small_http1, "small-http2": small_http2, "small-redirected": small_redirected, "medium": medium,
-        "many-hosts": many_hosts, "million": million}
+        "far-http1": far_http1, "many-hosts": many_hosts, "million": million}

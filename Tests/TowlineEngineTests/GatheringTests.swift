@@ -512,4 +512,31 @@ struct BatchSlotsTests {
         first.ended()
         _ = await second.value
     }
+
+    @Test("from far away there are more, and fewer when an attempt fails", .timeLimit(.minutes(1)))
+    func search() async {
+        let slots = BatchSlots(BatchConcurrency())
+        while slots.ownConnections == 16 {
+            var taken: [BatchSlots.Slot] = []
+            for _ in 0..<5 { taken.append(await slots.take()) }
+            try? await Task.sleep(for: .milliseconds(45))
+            for slot in taken {
+                slot.fetched(.none)
+                slot.ended()
+            }
+        }
+        #expect(slots.ownConnections == 64)
+        let relay = BatchRelay(number: 1, observer: SilentBatchObserver(), slot: await slots.take())
+        relay.noticed(TransferNotice(.info, .redirected, "elsewhere"))
+        #expect(slots.ownConnections == 64)
+        relay.noticed(TransferNotice(.info, .retrying, "503"))
+        #expect(slots.ownConnections == 32)
+    }
+}
+
+private final class SilentBatchObserver: BatchObserver {
+    func started(_ number: Int, _ options: DownloadOptions) {}
+    func progressed(_ number: Int, _ snapshot: TransferSnapshot) {}
+    func noticed(_ number: Int, _ notice: TransferNotice) {}
+    func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>) {}
 }

@@ -76,7 +76,7 @@ package struct BatchConcurrency: Sendable {
         let seconds = duration.seconds
         let mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
         self.mean = mean
-        if sharing == .none, mean < Self.short { search.fetched(after: duration, now: now) }
+        if count > 1, sharing == .none, mean < Self.short { search.fetched(after: duration, now: now) }
     }
 
     /// An attempt of one failed and another follows.

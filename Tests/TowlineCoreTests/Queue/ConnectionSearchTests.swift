@@ -45,10 +45,11 @@ struct ConnectionSearchTests {
         }
     }
 
-    @Test("from far away it is sixty-four, after two rounds")
+    @Test("from far away it is sixty-four, as soon as a few that began with sixteen tell how long one takes")
     func far() {
         var host = Host(roundTrip: 0.05)
-        host.fetch(31)
+        // Sixteen are under way when the first ends.
+        host.fetch(16 + 4)
         #expect(host.search.limit == 16)
         host.fetch(1)
         #expect(host.search.limit == 64)
@@ -59,7 +60,7 @@ struct ConnectionSearchTests {
     @Test("where the line is full with sixteen it is sixteen again, and that is not asked soon")
     func full() {
         var host = Host(roundTrip: 0.05, filesPerSecond: 200)
-        host.fetch(32)
+        host.fetch(21)
         #expect(host.search.limit == 64)
         host.fetch(256)
         #expect(host.search.limit == 16)
@@ -78,7 +79,7 @@ struct ConnectionSearchTests {
     func some() {
         // Sixteen bring 320 a second.
         var host = Host(roundTrip: 0.05, filesPerSecond: 640)
-        host.fetch(32 + 256)
+        host.fetch(21 + 256)
         #expect((33...44).contains(host.search.limit), "\(host.search.limit)")
         // And are tried again later, each time after twice as long.
         var tried: [Double] = []
@@ -93,7 +94,7 @@ struct ConnectionSearchTests {
     @Test("two doublings that bring less than a tenth each are taken back", arguments: [(1.15, 16), (1.3, 26)])
     func gain(_ gain: Double, _ limit: Int) {
         var host = Host(roundTrip: 0.05, filesPerSecond: 320 * gain)
-        host.fetch(32 + 256)
+        host.fetch(21 + 256)
         #expect((limit - 1...limit + 1).contains(host.search.limit), "\(host.search.limit)")
     }
 
