@@ -24,7 +24,7 @@ package final class BatchRunner: Sendable {
         )
         services = TransferServices(
             transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit),
-            transferLimit: { slots.ownConnections }, after: after)
+            slots: slots, after: after)
         self.slots = slots
         self.executor = executor
     }
@@ -58,6 +58,7 @@ package final class BatchRunner: Sendable {
                 let next = await next()
                 if number == 0 { await reserve?.value }
                 number += 1
+                slot.begin()
                 switch next {
                 case .end: return
                 case .failed(let error):
@@ -105,11 +106,14 @@ package final class BatchRunner: Sendable {
     private nonisolated(nonsending) func transfer(
         _ item: BatchRoster.Item, _ slot: BatchSlots.Slot, of entry: BatchRoster.Item
     ) async -> Result<CompletedTransfer, TowlineError> {
-        let run = SmallFileRun(item, services, BatchRelay(number: item.number, observer: observer, slot: slot))
+        let run = SmallFileRun(item, services, BatchRelay(item, observer: observer, slot: slot))
         roster.reach(entry, by: run.mailbox)
         if isStopped.load(ordering: .relaxed) { run.mailbox.post(.stop(.close)) }
         observer.started(item.number, item.options)
         let result = await run.result()
+        if case .failure(let error) = result, error.code == .refusedByServer || error.code == .transient {
+            slot.failed()
+        }
         observer.ended(item.number, result)
         return result
     }
@@ -123,18 +127,23 @@ package final class BatchRunner: Sendable {
 
 /// Puts a download's number to what its transfer tells.
 final class BatchRelay: TransferObserver {
-    private let number: Int
+    private let item: BatchRoster.Item
     private let observer: any BatchObserver
     private let slot: BatchSlots.Slot
+    private var number: Int { item.number }
 
-    init(number: Int, observer: any BatchObserver, slot: BatchSlots.Slot) {
-        self.number = number
+    init(_ item: BatchRoster.Item, observer: any BatchObserver, slot: BatchSlots.Slot) {
+        self.item = item
         self.observer = observer
         self.slot = slot
     }
 
     func progressed(_ snapshot: TransferSnapshot) {
-        if snapshot.state == .publishing { slot.fetched(snapshot.sharing) }
+        if snapshot.state == .publishing {
+            slot.fetched(snapshot.sharing, from: item.options.url.origin)
+        } else if let length = snapshot.completeLength, length > SmallFilePolicy.longest {
+            slot.isLong()
+        }
         observer.progressed(number, snapshot)
     }
 

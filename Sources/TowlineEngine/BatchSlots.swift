@@ -17,15 +17,21 @@ final class BatchSlots: Sendable {
     /// One download's slot. Let go of when its bytes are there, and once more, for good, when it has ended.
     final class Slot: Sendable {
         private let slots: BatchSlots
-        private let began = MonotonicClock.now
+        /// In nanoseconds.
+        private let began = Atomic<Int64>(0)
         private let isFetching = Atomic<Bool>(true)
+        private let isTakenByLong = Atomic<Bool>(false)
 
         fileprivate init(_ slots: BatchSlots) { self.slots = slots }
 
+        /// There is something to fetch.
+        func begin() { began.store(Int64(MonotonicClock.now / .nanoseconds(1)), ordering: .relaxed) }
+
         /// Its bytes are there.
-        func fetched(_ sharing: ConnectionSharing) {
-            guard isFetching.exchange(false, ordering: .relaxed) else { return }
-            slots.release { end(&$0, sharing) }
+        func fetched(_ sharing: ConnectionSharing, from origin: HTTPURL.Origin? = nil) {
+            end { state, duration, now in
+                state.concurrency.fetched(after: duration, sharing, from: origin, now: now)
+            }
         }
 
         /// There was nothing to fetch by itself: what it would have taken says nothing.
@@ -39,20 +45,31 @@ final class BatchSlots: Sendable {
 
         /// It is over.
         func ended() {
-            let wasFetching = isFetching.exchange(false, ordering: .relaxed)
-            slots.release { state in
-                state.running -= 1
-                if wasFetching { end(&state, .none) }
+            end { state, duration, _ in state.concurrency.ended(after: duration) }
+            slots.release { $0.running -= 1 }
+        }
+
+        /// An attempt failed.
+        func failed() { slots.state.withLock { $0.concurrency.failed(now: MonotonicClock.now) } }
+
+        /// What it is for is long.
+        func isLong() {
+            slots.state.withLock { state in
+                guard isFetching.load(ordering: .relaxed), !isTakenByLong.exchange(true, ordering: .relaxed) else {
+                    return
+                }
+                state.concurrency.tookUpLong(1)
             }
         }
 
-        /// An attempt failed and another follows.
-        func failed() { slots.state.withLock { $0.concurrency.failed(now: MonotonicClock.now) } }
-
-        private func end(_ state: inout State, _ sharing: ConnectionSharing) {
-            state.fetching -= 1
+        private func end(_ note: (inout State, Duration, Duration) -> Void) {
             let now = MonotonicClock.now
-            state.concurrency.fetched(after: now - began, sharing, now: now)
+            slots.release { state in
+                guard isFetching.exchange(false, ordering: .relaxed) else { return }
+                state.fetching -= 1
+                if isTakenByLong.load(ordering: .relaxed) { state.concurrency.tookUpLong(-1) }
+                note(&state, now - .nanoseconds(began.load(ordering: .relaxed)), now)
+            }
         }
     }
 
@@ -79,8 +96,13 @@ final class BatchSlots: Sendable {
         return Slot(self)
     }
 
-    /// So many downloads may have connections of their own to one host.
-    var ownConnections: Int { state.withLock(\.concurrency.ownConnections) }
+    /// So many downloads may have connections of their own to a host.
+    func connections(to origin: HTTPURL.Origin) -> Int { state.withLock { $0.concurrency.connections(to: origin) } }
+
+    /// A host says that it is asked for too much.
+    func refused(by origin: HTTPURL.Origin) {
+        state.withLock { $0.concurrency.refused(by: origin, now: MonotonicClock.now) }
+    }
 
     /// Whether somebody waits for a slot.
     var isWaitedFor: Bool { state.withLock { $0.waiter != nil } }

@@ -62,6 +62,8 @@ package final class HostBoard: Sendable {
                     entry.ceilingEnd = now + Self.ceilingLife
                 case .paysOff(let count): entry.usual = max(1, count)
                 case .sharingFailed: entry.sharing.answered(.broken)
+                // That is heeded by what decides how many run.
+                case .overloaded: break
                 }
             }
         }

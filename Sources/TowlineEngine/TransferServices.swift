@@ -21,16 +21,22 @@ package final class TransferServices: Sendable {
     let load = TransferLoad()
     /// What makes those look at themselves that last for a moment.
     let tickers: TickerBoard
-    /// So many of them may have connections of their own to one host.
-    var transferLimit: Int { limit() }
-    private let limit: @Sendable () -> Int
+    /// What decides how many of them run; `nil`: others do.
+    private let slots: BatchSlots?
 
     /// Assembles them.
-    package init(
+    package convenience init(
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
-        transferLimit: @escaping @Sendable () -> Int = { .max }, after: DelayedCall? = nil
+        after: DelayedCall? = nil
     ) {
-        limit = transferLimit
+        self.init(transport: transport, storage: storage, board: board, limiter: limiter, slots: nil, after: after)
+    }
+
+    init(
+        transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter, slots: BatchSlots?,
+        after: DelayedCall?
+    ) {
+        self.slots = slots
         // Nobody cancels that task: it ends by itself.
         tickers = TickerBoard(
             after: after ?? { delay, body in
@@ -43,6 +49,17 @@ package final class TransferServices: Sendable {
         self.storage = storage
         self.board = board
         self.limiter = limiter
+    }
+
+    /// Whether one more may have connections of its own to a host. If it may, `HostBoard.left` follows.
+    func admit(_ origin: HTTPURL.Origin) -> Bool {
+        board.admit(origin, limit: slots?.connections(to: origin) ?? .max)
+    }
+
+    /// Writes down what one found out of a host.
+    func record(_ report: HostReport, of origin: HTTPURL.Origin) {
+        if report == .overloaded { slots?.refused(by: origin) }
+        board.record(report, of: origin)
     }
 }
 

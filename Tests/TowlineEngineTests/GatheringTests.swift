@@ -514,23 +514,32 @@ struct BatchSlotsTests {
     }
 
     @Test("from far away there are more, and fewer when an attempt fails", .timeLimit(.minutes(1)))
-    func search() async {
+    func search() async throws {
         let slots = BatchSlots(BatchConcurrency())
-        while slots.ownConnections == 16 {
+        let url = try HTTPURL(parsing: "http://far.example/a")
+        let origin = url.origin
+        let item = BatchRoster.Item(
+            number: 1, options: DownloadOptions(url: url, target: .file(directory: ".", name: nil)))
+        while slots.connections(to: origin) == 16 {
             var taken: [BatchSlots.Slot] = []
-            for _ in 0..<5 { taken.append(await slots.take()) }
+            for _ in 0..<5 {
+                taken.append(await slots.take())
+                taken.last?.begin()
+            }
             try? await Task.sleep(for: .milliseconds(45))
             for slot in taken {
-                slot.fetched(.none)
+                slot.fetched(.none, from: origin)
                 slot.ended()
             }
         }
-        #expect(slots.ownConnections == 64)
-        let relay = BatchRelay(number: 1, observer: SilentBatchObserver(), slot: await slots.take())
+        #expect(slots.connections(to: origin) == 64)
+        let relay = BatchRelay(item, observer: SilentBatchObserver(), slot: await slots.take())
         relay.noticed(TransferNotice(.info, .redirected, "elsewhere"))
-        #expect(slots.ownConnections == 64)
+        #expect(slots.connections(to: origin) == 64)
         relay.noticed(TransferNotice(.info, .retrying, "503"))
-        #expect(slots.ownConnections == 32)
+        #expect(slots.connections(to: origin) == 32)
+        slots.refused(by: origin)
+        #expect(slots.connections(to: origin) == 16)
     }
 }
 

@@ -25,6 +25,9 @@ package struct BatchConcurrency: Sendable {
     /// Whether the last one shared several.
     private var sharesSeveral = false
     private var search = ConnectionSearch()
+    private var longCount = 0
+    /// How many there were beside each other, and how many of those may still come.
+    private var crowd = (size: ConnectionSearch.usual, left: ConnectionSearch.usual)
 
     /// - Parameters:
     ///   - fixed: what the user says; `nil`: whatever suits the downloads.
@@ -37,16 +40,27 @@ package struct BatchConcurrency: Sendable {
     /// So many at once now.
     package var limit: Int { min(wanted, affordable) }
 
-    /// So many of them may have connections of their own to one host.
-    package var ownConnections: Int { fixed ?? search.limit }
+    /// So many of them may have connections of their own to a host.
+    package func connections(to origin: HTTPURL.Origin) -> Int {
+        fixed ?? (search.origin == origin ? unshared : ConnectionSearch.usual)
+    }
 
     private var wanted: Int {
         if let fixed { return fixed }
         // The second one tells whether the next share a connection (`SharingPolicy`): until then none is opened for them.
-        guard let mean, count > 1, mean < Self.short else { return Self.usual }
-        guard shared > 0.9 else { return search.limit }
+        guard count > 1, isShort else { return Self.usual }
+        guard shared > 0.9 else { return unshared }
         return sharesSeveral ? Self.most : Self.streams
     }
+
+    private var isShort: Bool { mean.map { $0 < Self.short } ?? false }
+
+    /// What was found is of connections that nobody shares, and not of long files.
+    private var unshared: Int {
+        isUnshared && longCount < ConnectionSearch.usual ? search.limit : ConnectionSearch.usual
+    }
+
+    private var isUnshared: Bool { shared < 0.1 }
 
     /// For so many at once there are descriptors: a part file, its journal and a connection each, and some for the process.
     package static func affordable(descriptors: Int) -> Int { max(1, (descriptors - reserved) / 3) }
@@ -60,7 +74,7 @@ package struct BatchConcurrency: Sendable {
     /// many as are tried, beside those that wait for the disk.
     package static func isScarce(descriptors: Int, concurrency: Int?, connections: Int?, publishing: Int) -> Bool {
         let each = 2 + (connections ?? ConnectionBudget.most)
-        return descriptors < 2 * (reserved + each * (concurrency ?? ConnectionSearch.usual) + publishing)
+        return descriptors < 2 * (reserved + each * (concurrency ?? ConnectionSearch.most) + publishing)
     }
 
     /// What the process itself needs: standard streams, event queues, directories, libraries.
@@ -68,17 +82,39 @@ package struct BatchConcurrency: Sendable {
     /// Enough for one sync to be shared by many.
     package static let mostPublishing = 256
 
-    /// A download has its bytes, or is over without, so long after it began.
-    package mutating func fetched(after duration: Duration, _ sharing: ConnectionSharing = .none, now: Duration) {
+    /// A download has its bytes, so long after it began.
+    package mutating func fetched(
+        after duration: Duration, _ sharing: ConnectionSharing = .none, from origin: HTTPURL.Origin? = nil,
+        now: Duration
+    ) {
+        note(duration, sharing)
+        if count > 1, isUnshared, isShort { search.fetched(after: duration, from: origin, now: now) }
+    }
+
+    /// A download is over without, so long after it began.
+    package mutating func ended(after duration: Duration) { note(duration, .none) }
+
+    private mutating func note(_ duration: Duration, _ sharing: ConnectionSharing) {
         count = min(count + 1, 2)
         shared += ((sharing != .none ? 1 : 0) - shared) / 4
         sharesSeveral = sharing == .several
-        let seconds = duration.seconds
-        let mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
-        self.mean = mean
-        if count > 1, sharing == .none, mean < Self.short { search.fetched(after: duration, now: now) }
+        // Four times as many may take four times as long without being longer, the last of them when there are fewer again.
+        if search.limit >= crowd.size {
+            crowd = (search.limit, search.limit)
+        } else {
+            crowd.left -= 1
+            if crowd.left == 0 { crowd = (search.limit, search.limit) }
+        }
+        let seconds = duration.seconds * Double(ConnectionSearch.usual) / Double(crowd.size)
+        mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
     }
 
-    /// An attempt of one failed and another follows.
+    /// So many more are fetched that are long.
+    package mutating func tookUpLong(_ number: Int) { longCount += number }
+
+    /// An attempt of one failed.
     package mutating func failed(now: Duration) { search.failed(now: now) }
+
+    /// A host says that it is asked for too much.
+    package mutating func refused(by origin: HTTPURL.Origin, now: Duration) { search.refused(by: origin, now: now) }
 }

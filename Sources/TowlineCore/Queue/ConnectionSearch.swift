@@ -18,6 +18,8 @@ package struct ConnectionSearch: Sendable {
     static let far = Duration.milliseconds(40)
     /// So many tell how long one takes.
     static let enough = 5
+    /// Three times as many are more than chance.
+    static let plain = 3.0
     /// Two doublings paid off if each brought a tenth.
     static let worthwhile = 1.21
     /// Some of the connections are still young when they are measured.
@@ -29,19 +31,26 @@ package struct ConnectionSearch: Sendable {
 
     private enum Mode: Hashable {
         /// How long a download takes with the usual number.
-        case measuring
-        /// How many arrive with more, where the usual number brings so many a second.
+        case looking
+        /// How many arrive with more, where the usual number seems to bring so many a second.
         case trying(before: Double)
+        /// How many the usual number does bring, where more bring so many.
+        case comparing(with: Double)
         case resting(until: Duration)
     }
 
-    private var mode = Mode.measuring
+    private var mode = Mode.looking
     private var pause = Self.firstPause
+    /// The host that most of the last ones are of, for which the limit is; and how many of others came since.
+    private(set) var origin: HTTPURL.Origin?
+    private var strangers = 0
     private var steppedAt: Duration?
     /// Downloads that count since the last step, and what they took together.
     private var count = 0
     private var taken = Duration.zero
     private var least = Duration.zero
+    /// So many do not count after a step: those of connections that are young, whose windows are small, and of the number before.
+    private var unsteady = 0
     private var beganAt = Duration.zero
     private var failedAt: Duration?
 
@@ -49,25 +58,41 @@ package struct ConnectionSearch: Sendable {
     package init() {}
 
     /// A download has its bytes, so long after it began.
-    package mutating func fetched(after duration: Duration, now: Duration) {
+    package mutating func fetched(after duration: Duration, from origin: HTTPURL.Origin? = nil, now: Duration) {
+        guard isKnown(origin) else { return step(.looking, to: Self.usual, now) }
         switch mode {
         case .resting(let until):
-            if now >= until { step(.measuring, to: Self.usual, now) }
-        case .measuring: measure(duration, now)
+            if now >= until { step(.looking, to: Self.usual, now) }
+        case .looking: look(duration, now)
         case .trying(let before):
-            count += 1
-            // Those of connections that are young, whose windows are small, do not count. Those that run at once may well
-            // end at once: the time is that of whole rounds.
-            if count <= 2 * limit { beganAt = now }
-            guard count >= 4 * limit, now > beganAt else { return }
-            settle(Double(2 * limit) / (now - beganAt).seconds / before, now)
+            guard let rate = rate(now) else { return }
+            // What the first few took says too little of how long they take where some take much longer than others.
+            if rate >= before * Self.plain {
+                settle(rate / before, now)
+            } else {
+                step(.comparing(with: rate), to: Self.usual, now)
+            }
+        case .comparing(let most): if let rate = rate(now) { settle(most / rate, now) }
         }
     }
 
+    /// Whether it is of the host that this is about. From one that comes again and again instead it begins anew.
+    private mutating func isKnown(_ origin: HTTPURL.Origin?) -> Bool {
+        if origin == self.origin {
+            strangers = 0
+            return true
+        }
+        strangers += 1
+        guard strangers >= Self.usual || steppedAt == nil else { return true }
+        self.origin = origin
+        strangers = 0
+        return false
+    }
+
     /// So many at once bring so many in the time that one takes (Little 1961).
-    private mutating func measure(_ duration: Duration, _ now: Duration) {
+    private mutating func look(_ duration: Duration, _ now: Duration) {
         // Those that began before, with another number beside them, do not count.
-        guard let steppedAt else { return step(.measuring, to: limit, now) }
+        guard let steppedAt else { return step(.looking, to: limit, now) }
         guard now - duration >= steppedAt else { return }
         least = count == 0 ? duration : min(least, duration)
         count += 1
@@ -77,13 +102,28 @@ package struct ConnectionSearch: Sendable {
         step(.trying(before: Double(limit * count) / taken.seconds), to: Self.most, now)
     }
 
-    /// An attempt failed and another follows: it may have been one connection too many.
+    /// How many arrive in a second, once enough have. Those that run at once may well end at once: the time is that of two
+    /// whole rounds.
+    private mutating func rate(_ now: Duration) -> Double? {
+        count += 1
+        if count <= unsteady { beganAt = now }
+        guard count >= unsteady + 2 * limit, now > beganAt else { return nil }
+        return Double(count - unsteady) / (now - beganAt).seconds
+    }
+
+    /// An attempt failed and another follows, or none: it may have been one connection too many.
     package mutating func failed(now: Duration) {
         // Of several that fail within moments the first says it all.
         if let last = failedAt, now - last < Self.nearPause { return }
         failedAt = now
         if case .resting = mode, limit == Self.usual { return }
         rest(at: max(Self.usual, limit / 2), now)
+    }
+
+    /// The host says that it is asked for too much: for as long as such a word counts no more are tried.
+    package mutating func refused(by origin: HTTPURL.Origin?, now: Duration) {
+        guard origin == self.origin else { return }
+        step(.resting(until: now + Self.longestPause), to: Self.usual, now)
     }
 
     private mutating func settle(_ gain: Double, _ now: Duration) {
@@ -98,6 +138,7 @@ package struct ConnectionSearch: Sendable {
 
     private mutating func step(_ next: Mode, to limit: Int, _ now: Duration) {
         mode = next
+        unsteady = limit + max(limit, self.limit)
         self.limit = limit
         steppedAt = now
         count = 0

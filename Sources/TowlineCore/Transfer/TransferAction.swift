@@ -32,6 +32,8 @@ package enum TransferAction: Hashable, Sendable {
 package enum HostReport: Hashable, Sendable {
     /// It wants to be left alone for so long.
     case leaveAlone(Duration)
+    /// It is asked for too much.
+    case overloaded
     /// It allows no more connections than that.
     case connections(Int)
     /// More connections than that bring no more bytes.

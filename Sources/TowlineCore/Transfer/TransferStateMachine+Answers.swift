@@ -234,6 +234,7 @@ extension TransferStateMachine {
             }
             return actions
         }
+        if overloaded { actions.append(.report(.overloaded, of: origin)) }
         return actions + failedAttempt(reason, wait, .transient, context)
     }
 }

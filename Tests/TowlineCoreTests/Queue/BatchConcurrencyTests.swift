@@ -59,8 +59,8 @@ struct BatchConcurrencyTests {
         #expect(BatchConcurrency.affordable(descriptors: 112) == 16)
         #expect(BatchConcurrency.affordable(descriptors: 16) == 1)
         let scarce = { BatchConcurrency.isScarce(descriptors: $0, concurrency: $1, connections: $2, publishing: 128) }
-        // 16 with 16 connections each, twice over.
-        #expect(scarce(959, nil, nil) && !scarce(960, nil, nil))
+        // 64 with 16 connections each, twice over.
+        #expect(scarce(2687, nil, nil) && !scarce(2688, nil, nil))
         #expect(!scarce(512, 1, 4) && scarce(512, 1, 100) && scarce(20_000, 1000, 16))
         #expect(BatchConcurrency.affordablePublishing(descriptors: 1024) == 240)
         #expect(BatchConcurrency.affordablePublishing(descriptors: 20_000) == BatchConcurrency.mostPublishing)
@@ -68,27 +68,79 @@ struct BatchConcurrencyTests {
         #expect(BatchConcurrency.affordablePublishing(descriptors: 16) == 0)
     }
 
-    @Test("where short ones have connections of their own and come from far away, as many as are found to pay off")
-    func search() {
+    /// A batch of which each file takes so long.
+    private struct Far {
         var concurrency = BatchConcurrency()
         var now = Duration.zero
-        func fetch(_ count: Int, _ duration: Duration, _ sharing: ConnectionSharing = .none) {
+        let origin: HTTPURL.Origin
+
+        init() throws { origin = try HTTPURL(parsing: "http://far.example/a").origin }
+
+        mutating func fetch(_ count: Int, _ duration: Duration, _ sharing: ConnectionSharing = .none) {
             for _ in 0..<count {
                 now += duration / concurrency.limit
-                concurrency.fetched(after: duration, sharing, now: now)
+                concurrency.fetched(after: duration, sharing, from: origin, now: now)
             }
         }
-        fetch(40, .milliseconds(80))
-        #expect(concurrency.limit == 64 && concurrency.ownConnections == 64)
-        concurrency.failed(now: now)
-        #expect(concurrency.limit == 32 && concurrency.ownConnections == 32)
+
+        /// Downloads at once, and connections to that host.
+        var limits: [Int] { [concurrency.limit, concurrency.connections(to: origin)] }
+    }
+
+    @Test("where short ones have connections of their own and come from far away, as many as are found to pay off")
+    func search() throws {
+        var far = try Far()
+        far.fetch(40, .milliseconds(80))
+        #expect(far.limits == [64, 64])
+        let other = try HTTPURL(parsing: "http://other.example/a").origin
+        #expect(far.concurrency.connections(to: other) == 16)
+        far.concurrency.refused(by: other, now: far.now)
+        #expect(far.limits == [64, 64])
+        far.concurrency.failed(now: far.now)
+        #expect(far.limits == [32, 32])
         // Streams are not connections.
-        fetch(10, .milliseconds(80), .several)
-        #expect(concurrency.limit == 264 && concurrency.ownConnections == 32)
-        var long = BatchConcurrency()
-        for second in 0..<100 { long.fetched(after: .seconds(2), now: .seconds(second)) }
-        #expect(long.limit == 5 && long.ownConnections == 16)
-        #expect(BatchConcurrency(fixed: 7).ownConnections == 7)
+        far.fetch(10, .milliseconds(80), .several)
+        #expect(far.limits == [264, 16])
+        far.fetch(9, .milliseconds(80))
+        #expect(far.limits == [32, 32])
+        far.concurrency.refused(by: far.origin, now: far.now)
+        far.fetch(2000, .milliseconds(80))
+        #expect(far.limits == [16, 16])
+        #expect(BatchConcurrency(fixed: 7).connections(to: other) == 7)
+    }
+
+    @Test("what takes four times as long among four times as many is as short as before")
+    func slowLine() throws {
+        var far = try Far()
+        var limits: Set<Int> = []
+        // Thirty-two a second, however many are asked for.
+        for number in 0..<1000 {
+            far.fetch(1, .seconds(1) * max(5, far.concurrency.limit) / 32)
+            if number > 5 { limits.insert(far.concurrency.limit) }
+        }
+        #expect(limits == [16, 64], "\(limits)")
+    }
+
+    @Test("sixteen that are long leave no place for more")
+    func longAmongThem() throws {
+        var far = try Far()
+        far.fetch(40, .milliseconds(80))
+        far.concurrency.tookUpLong(15)
+        #expect(far.limits == [64, 64])
+        far.concurrency.tookUpLong(1)
+        #expect(far.limits == [16, 16])
+        far.concurrency.tookUpLong(-1)
+        #expect(far.limits == [64, 64])
+    }
+
+    @Test("what is over without bytes tells nothing of how far the host is")
+    func withoutBytes() throws {
+        var far = try Far()
+        far.fetch(8, .milliseconds(80))
+        for _ in 0..<100 { far.concurrency.ended(after: .milliseconds(1)) }
+        #expect(far.limits == [16, 16])
+        far.fetch(40, .milliseconds(80))
+        #expect(far.limits == [64, 64])
     }
 
     @Test("long ones stay five")

@@ -64,6 +64,8 @@ struct ConnectionSearchTests {
         #expect(host.search.limit == 64)
         host.fetch(256)
         #expect(host.search.limit == 16)
+        host.fetch(112)
+        #expect(host.search.limit == 16)
         let time = host.now
         while host.now < time + 14 {
             host.fetch(1)
@@ -79,13 +81,13 @@ struct ConnectionSearchTests {
     func some() {
         // Sixteen bring 320 a second.
         var host = Host(roundTrip: 0.05, filesPerSecond: 640)
-        host.fetch(21 + 256)
+        host.fetch(21 + 256 + 112)
         #expect((33...44).contains(host.search.limit), "\(host.search.limit)")
         // And are tried again later, each time after twice as long.
         var tried: [Double] = []
         while host.now < 120 {
             host.fetch(1)
-            if host.search.limit == 16, tried.last.map({ host.now > $0 + 1 }) ?? true { tried.append(host.now) }
+            if host.search.limit == 16, tried.last.map({ host.now > $0 + 5 }) ?? true { tried.append(host.now) }
         }
         #expect(tried.count == 3, "\(tried)")
         #expect((33...44).contains(host.search.limit), "\(host.search.limit)")
@@ -94,7 +96,7 @@ struct ConnectionSearchTests {
     @Test("two doublings that bring less than a tenth each are taken back", arguments: [(1.15, 16), (1.3, 26)])
     func gain(_ gain: Double, _ limit: Int) {
         var host = Host(roundTrip: 0.05, filesPerSecond: 320 * gain)
-        host.fetch(21 + 256)
+        host.fetch(21 + 256 + 112)
         #expect((limit - 1...limit + 1).contains(host.search.limit), "\(host.search.limit)")
     }
 
@@ -124,5 +126,53 @@ struct ConnectionSearchTests {
         host.search.failed(now: .seconds(host.now))
         host.fetch(1000)
         #expect(host.search.limit == 16)
+    }
+
+    @Test("what takes some of them much longer than others is no reason to believe the quickest")
+    func uneven() {
+        // A tenth takes 1.2 s: sixteen bring 97 a second, and the first five that end are none of that tenth.
+        var search = ConnectionSearch()
+        var now = 0.0
+        var running: [(began: Double, ends: Double)] = []
+        for number in 0..<1200 {
+            while running.count < search.limit {
+                running.append((now, now + ((number + running.count) % 10 == 9 ? 1.2 : 0.05)))
+            }
+            let next = running.indices.min { running[$0].ends < running[$1].ends }!
+            let file = running.remove(at: next)
+            now = file.ends
+            search.fetched(after: .seconds(file.ends - file.began), now: .seconds(now))
+        }
+        #expect(search.limit >= 40, "\(search.limit)")
+    }
+
+    @Test("it is about one host: from another that comes instead it begins anew")
+    func otherHost() throws {
+        let hosts = try ["a", "b"].map { try HTTPURL(parsing: "http://\($0).example/").origin }
+        var search = ConnectionSearch()
+        var now = Duration.zero
+        func fetch(_ count: Int, _ host: Int, _ duration: Duration) {
+            for _ in 0..<count {
+                now += duration / search.limit
+                search.fetched(after: duration, from: hosts[host], now: now)
+            }
+        }
+        fetch(600, 0, .milliseconds(80))
+        #expect(search.limit == 64 && search.origin == hosts[0])
+        for _ in 0..<100 {
+            fetch(1, 1, .milliseconds(5))
+            fetch(1, 0, .milliseconds(80))
+        }
+        #expect(search.limit == 64 && search.origin == hosts[0])
+        fetch(16, 1, .milliseconds(5))
+        #expect(search.limit == 16 && search.origin == hosts[1])
+        fetch(500, 1, .milliseconds(5))
+        #expect(search.limit == 16)
+        search.refused(by: hosts[1], now: now)
+        fetch(600, 0, .milliseconds(80))
+        #expect(search.limit == 64 && search.origin == hosts[0])
+        search.refused(by: hosts[0], now: now)
+        fetch(20_000, 0, .milliseconds(80))
+        #expect(search.limit == 16)
     }
 }
