@@ -105,7 +105,7 @@ struct SmallFileRun {
         let host = services.board.standing(origin)
         guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
         let sharing = mayShare ? host.nextSharing : .none
-        guard sharing != .none || services.admit(origin) else { return nil }
+        guard sharing != .none || services.admit(origin, from: origin) else { return nil }
         let plan = SmallFilePolicy.plan(
             terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.wantsDigest)
         let startedAt = MonotonicClock.now
@@ -152,7 +152,7 @@ struct SmallFileRun {
     /// - Returns: `false`: there is no room for it.
     private func changeAdmission(of request: inout Request, to origin: HTTPURL.Origin?) -> Bool {
         guard request.admission != origin else { return true }
-        if let origin, !services.admit(origin) { return false }
+        if let origin, !services.admit(origin, from: item.options.url.origin) { return false }
         if let old = request.admission { services.board.left(old) }
         request.admission = origin
         return true

@@ -39,7 +39,7 @@ extension TransferRun {
     /// From the moment that there is room for it until its bytes are there, as with its slot in a batch.
     private func isAdmitted(to origin: HTTPURL.Origin) -> Bool {
         guard machine.phase != .publishing else { return true }
-        if admission == nil, services.admit(origin) { admission = origin }
+        if admission == nil, services.admit(origin, from: options.url.origin) { admission = origin }
         return admission != nil
     }
 

@@ -51,9 +51,10 @@ package final class TransferServices: Sendable {
         self.limiter = limiter
     }
 
-    /// Whether one more may have connections of its own to a host. If it may, `HostBoard.left` follows.
-    func admit(_ origin: HTTPURL.Origin) -> Bool {
-        board.admit(origin, limit: slots?.connections(to: origin) ?? .max)
+    /// Whether one more may have connections of its own to a host, to which the one that it first asks may have led it. If it
+    /// may, `HostBoard.left` follows.
+    func admit(_ origin: HTTPURL.Origin, from first: HTTPURL.Origin) -> Bool {
+        board.admit(origin, limit: slots?.connections(to: first) ?? .max)
     }
 
     /// Writes down what one found out of a host.

@@ -23,9 +23,16 @@ struct DistantFilesTests {
         var lately: Int { state.withLock { $0.last.max() ?? 0 } }
     }
 
+    /// Where another site leads to.
+    private final class Target: Sendable {
+        let url = Mutex("")
+    }
+
+    private let target = Target()
+
     /// Fetches files whose answers take so long, and a fault's where that has another one.
     private func fetch(
-        _ count: Int, after wait: Duration, _ fault: Fault? = nil, _ options: [String] = []
+        _ count: Int, after wait: Duration, _ fault: Fault? = nil, _ options: [String] = [], from other: Site? = nil
     ) async throws -> (crowd: Crowd, requests: Int) {
         let crowd = Crowd()
         let behaviour = Behaviour { context in
@@ -34,7 +41,9 @@ struct DistantFilesTests {
             return Reply([.pause(wait)] + reply.steps)
         }
         return try await Site.with(try await Site(length: Self.length, behaviour)) { site in
-            let lines = (0..<count).map { "\(site.server.url(Site.path))?\($0)\n output=f\($0)\n" }
+            target.url.withLock { $0 = site.server.url(Site.path) }
+            let first = (other ?? site).server.url(Site.path)
+            let lines = (0..<count).map { "\(first)?\($0)\n output=f\($0)\n" }
             try site.scratch.write("list", lines.joined())
             let result = try await ChildRun.run(
                 [ChildRun.tow, "get", "--retry-wait", "0.5", "--max-tries", "10", "--progress", "plain"] + options
@@ -52,6 +61,18 @@ struct DistantFilesTests {
     @Test func manyAreUnderWay() async throws {
         let (crowd, requests) = try await fetch(500, after: .milliseconds(100))
         #expect((33...64).contains(crowd.most) && requests == 500, "\(crowd.most)")
+    }
+
+    @Test func manyAreLedElsewhere() async throws {
+        let leading = Behaviour { [target] context in
+            let location = "\(target.url.withLock { $0 })?\(context.request.query ?? "")"
+            return Reply([.pause(.milliseconds(50))] + Reply(302, [("Location", location)]).steps)
+        }
+        let other = try await Site(length: 1, leading)
+        let (crowd, requests) = try await Site.with(other) {
+            try await fetch(500, after: .milliseconds(100), from: $0)
+        }
+        #expect((33...64).contains(crowd.most) && requests == 500, "\(crowd.most), \(requests)")
     }
 
     @Test func whatTheUserSaysStays() async throws {
