@@ -21,7 +21,7 @@ extension TransferRun {
         case .setAside: storing { () throws(TowlineError) in badPath = try part?.sink.setAside() }
         case .publish(let length, let modified): publish(length, modified)
         case .notice(let notice): observer?.noticed(notice)
-        case .report(let report, let origin): services.record(report, of: origin)
+        case .report(let report, let origin): services.record(report, of: origin, from: options.url.origin)
         case .finish(let ending): self.ending = ending
         }
     }

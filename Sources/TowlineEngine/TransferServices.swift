@@ -57,9 +57,9 @@ package final class TransferServices: Sendable {
         board.admit(origin, limit: slots?.connections(to: first) ?? .max)
     }
 
-    /// Writes down what one found out of a host.
-    func record(_ report: HostReport, of origin: HTTPURL.Origin) {
-        if report == .overloaded { slots?.refused(by: origin) }
+    /// Writes down what one found out of a host, to which the one that it first asks may have led it.
+    func record(_ report: HostReport, of origin: HTTPURL.Origin, from first: HTTPURL.Origin) {
+        if report == .overloaded { slots?.refused(by: first) }
         board.record(report, of: origin)
     }
 }

@@ -2,9 +2,9 @@
 ///
 /// Unless the user says, five: each may take sixteen connections. While they are so short that most of their time goes
 /// for asking, sixteen, which is what one host gets anyway (DESIGN.md §5), or as many as pay off where they come from far away
-/// (`ConnectionSearch`). Where they are streams of one connection, what a
-/// server is usually ready for at once: RFC 9113 §6.5.2 recommends that it be no less than a hundred. Where each has to
-/// come a long way, as many as several connections bear (`ConnectionSharing`).
+/// (`ConnectionSearch`). Where they are streams of one connection, what a server is usually ready for at once: RFC 9113 §6.5.2
+/// recommends that it be no less than a hundred. Where each has to come a long way, as many as several connections bear
+/// (`ConnectionSharing`).
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
     /// As many streams as a connection bears.
@@ -25,6 +25,7 @@ package struct BatchConcurrency: Sendable {
     /// Whether the last one shared several.
     private var sharesSeveral = false
     private var search = ConnectionSearch()
+    /// How many of those that are fetched are long.
     private var longCount = 0
     /// How many there were beside each other, and how many of those may still come.
     private var crowd = (size: ConnectionSearch.usual, left: ConnectionSearch.usual)
