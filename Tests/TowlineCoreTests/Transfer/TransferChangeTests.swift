@@ -294,6 +294,17 @@ struct TransferElsewhereTests {
         #expect(script.plans.count == 2)
     }
 
+    @Test(
+        "429 and 503 say that the host is asked for too much, other failures do not", arguments: [429, 503, 500, 404])
+    func overloaded(_ status: Int) throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(status)
+        script.endCancelled()
+        let isOverloaded = script.actions.contains(.report(.overloaded, of: script.last.url.origin))
+        #expect(isOverloaded == [429, 503].contains(status))
+    }
+
     @Test("transient failures end with the user's limit, permanent ones at once")
     func limits() throws {
         var script = try TransferScript { $0.retry.maxTries = 3 }
