@@ -111,9 +111,7 @@ package final class BatchRunner: Sendable {
         if isStopped.load(ordering: .relaxed) { run.mailbox.post(.stop(.close)) }
         observer.started(item.number, item.options)
         let result = await run.result()
-        if case .failure(let error) = result, error.code == .refusedByServer || error.code == .transient {
-            slot.failed()
-        }
+        if case .failure(let error) = result, ConnectionSearch.isFailure(error.code) { slot.failed() }
         observer.ended(item.number, result)
         return result
     }
@@ -141,14 +139,14 @@ final class BatchRelay: TransferObserver {
     func progressed(_ snapshot: TransferSnapshot) {
         if snapshot.state == .publishing {
             slot.fetched(snapshot.sharing, from: item.options.url.origin)
-        } else if let length = snapshot.completeLength, length > SmallFilePolicy.longest {
+        } else if SmallFilePolicy.isLong(snapshot) {
             slot.isLong()
         }
         observer.progressed(number, snapshot)
     }
 
     func noticed(_ notice: TransferNotice) {
-        if notice.kind == .retrying || notice.kind == .limited { slot.failed() }
+        if ConnectionSearch.isFailure(notice.kind) { slot.failed() }
         observer.noticed(number, notice)
     }
 }

@@ -18,14 +18,16 @@ final class BatchSlots: Sendable {
     final class Slot: Sendable {
         private let slots: BatchSlots
         /// In nanoseconds.
-        private let began = Atomic<Int64>(0)
+        private let began = Atomic<Int64>(Slot.now)
         private let isFetching = Atomic<Bool>(true)
         private let isTakenByLong = Atomic<Bool>(false)
 
         fileprivate init(_ slots: BatchSlots) { self.slots = slots }
 
-        /// There is something to fetch.
-        func begin() { began.store(Int64(MonotonicClock.now / .nanoseconds(1)), ordering: .relaxed) }
+        private static var now: Int64 { Int64(MonotonicClock.now / .nanoseconds(1)) }
+
+        /// The list has brought what it is for: waiting for that is no part of a download.
+        func begin() { began.store(Slot.now, ordering: .relaxed) }
 
         /// Its bytes are there.
         func fetched(_ sharing: ConnectionSharing, from origin: HTTPURL.Origin? = nil) {

@@ -59,7 +59,7 @@ package final class TransferServices: Sendable {
 
     /// Writes down what one found out of a host, to which the one that it first asks may have led it.
     func record(_ report: HostReport, of origin: HTTPURL.Origin, from first: HTTPURL.Origin) {
-        if report == .overloaded { slots?.refused(by: first) }
+        if report.asksForLess { slots?.refused(by: first) }
         board.record(report, of: origin)
     }
 }

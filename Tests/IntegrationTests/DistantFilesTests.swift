@@ -84,7 +84,7 @@ struct DistantFilesTests {
         #expect(
             crowd.most > 24 && crowd.lately <= (fault.name == "connectionLimit" ? 16 : 24),
             "\(crowd.most), \(crowd.lately)")
-        #expect(requests < 800, "\(requests)")
+        #expect(requests < 650, "\(requests)")
     }
 
     /// Who says that it is too much is not asked for as much again, as long as the list may be.

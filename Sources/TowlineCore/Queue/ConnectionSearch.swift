@@ -59,7 +59,7 @@ package struct ConnectionSearch: Sendable {
 
     /// A download has its bytes, so long after it began.
     package mutating func fetched(after duration: Duration, from origin: HTTPURL.Origin? = nil, now: Duration) {
-        guard isKnown(origin) else { return step(.looking, to: Self.usual, now) }
+        if steppedAt == nil || isOther(origin) { return begin(origin, now) }
         switch mode {
         case .resting(let until):
             if now >= until { step(.looking, to: Self.usual, now) }
@@ -76,24 +76,25 @@ package struct ConnectionSearch: Sendable {
         }
     }
 
-    /// Whether it is of the host that this is about. From one that comes again and again instead it begins anew.
-    private mutating func isKnown(_ origin: HTTPURL.Origin?) -> Bool {
-        if origin == self.origin {
-            strangers = 0
-            return true
-        }
-        strangers += 1
-        guard strangers >= Self.usual || steppedAt == nil else { return true }
+    /// Whether a host other than the one that this is about comes again and again instead.
+    private mutating func isOther(_ origin: HTTPURL.Origin?) -> Bool {
+        strangers = origin == self.origin ? 0 : strangers + 1
+        return strangers >= Self.usual
+    }
+
+    /// From here on it is about that host, of which nothing is known.
+    private mutating func begin(_ origin: HTTPURL.Origin?, _ now: Duration) {
         self.origin = origin
         strangers = 0
-        return false
+        pause = Self.firstPause
+        failedAt = nil
+        step(.looking, to: Self.usual, now)
     }
 
     /// So many at once bring so many in the time that one takes (Little 1961).
     private mutating func look(_ duration: Duration, _ now: Duration) {
         // Those that began before, with another number beside them, do not count.
-        guard let steppedAt else { return step(.looking, to: limit, now) }
-        guard now - duration >= steppedAt else { return }
+        guard let steppedAt, now - duration >= steppedAt else { return }
         least = count == 0 ? duration : min(least, duration)
         count += 1
         taken += duration
@@ -111,6 +112,12 @@ package struct ConnectionSearch: Sendable {
         return Double(count - unsteady) / (now - beganAt).seconds
     }
 
+    /// Whether a notice tells of an attempt that failed.
+    package static func isFailure(_ kind: TransferNotice.Kind) -> Bool { kind == .retrying || kind == .limited }
+
+    /// Whether a download that ended so may have been one connection too many: some hosts say that with a 403.
+    package static func isFailure(_ code: TowlineError.Code) -> Bool { code == .refusedByServer || code == .transient }
+
     /// An attempt failed and another follows, or none: it may have been one connection too many.
     package mutating func failed(now: Duration) {
         // Of several that fail within moments the first says it all.
@@ -122,13 +129,14 @@ package struct ConnectionSearch: Sendable {
 
     /// The host says that it is asked for too much: for as long as such a word counts no more are tried.
     package mutating func refused(by origin: HTTPURL.Origin?, now: Duration) {
+        if steppedAt == nil { begin(origin, now) }
         guard origin == self.origin else { return }
         step(.resting(until: now + Self.longestPause), to: Self.usual, now)
     }
 
     private mutating func settle(_ gain: Double, _ now: Duration) {
-        let enough = (Double(Self.usual) * gain * Self.margin).rounded(.up)
-        rest(at: gain < Self.worthwhile ? Self.usual : Int(min(enough, Double(Self.most))), now)
+        let wanted = (Double(Self.usual) * gain * Self.margin).rounded(.up)
+        rest(at: gain < Self.worthwhile ? Self.usual : Int(min(wanted, Double(Self.most))), now)
     }
 
     private mutating func rest(at limit: Int, _ now: Duration) {

@@ -7,6 +7,11 @@ package enum SmallFilePolicy {
     /// A longer file is none: from there on a file has a journal, and does not start over (DESIGN.md §3).
     package static let longest: Int64 = (1 << 20) - 1
 
+    /// Whether what is known of a file tells that it is longer.
+    package static func isLong(_ snapshot: TransferSnapshot) -> Bool {
+        snapshot.completeLength.map { $0 > longest } ?? false
+    }
+
     /// So much of an answer is held in memory until all of it is there.
     package static func mostHeld(of plan: AttemptPlan) -> Int64 {
         plan.sharesConnection ? SharingPolicy.smallLimit : longest

@@ -40,6 +40,14 @@ package enum HostReport: Hashable, Sendable {
     case paysOff(Int)
     /// A stream of a connection that several share stood still, or the host wants fewer of them.
     case sharingFailed
+
+    /// Whether it is no host of which more connections are tried.
+    package var asksForLess: Bool {
+        switch self {
+        case .overloaded, .connections: true
+        case .leaveAlone, .paysOff, .sharingFailed: false
+        }
+    }
 }
 
 /// How a transfer ended.

@@ -175,4 +175,50 @@ struct ConnectionSearchTests {
         fetch(20_000, 0, .milliseconds(80))
         #expect(search.limit == 16)
     }
+
+    @Test("who refuses before anything came is not asked for more either")
+    func refusedAtOnce() throws {
+        let origin = try HTTPURL(parsing: "http://a.example/").origin
+        var search = ConnectionSearch()
+        search.refused(by: origin, now: .seconds(1))
+        for number in 0..<1000 {
+            search.fetched(after: .milliseconds(80), from: origin, now: .seconds(1) + .milliseconds(5) * number)
+        }
+        #expect(search.limit == 16)
+    }
+
+    @Test("what was found of one host says nothing of how long to believe it of another")
+    func pauses() throws {
+        let hosts = try ["a", "b"].map { try HTTPURL(parsing: "http://\($0).example/").origin }
+        var search = ConnectionSearch()
+        var now = Duration.zero
+        func fetch(_ host: Int, forMilliseconds time: Int) {
+            let end = now + .milliseconds(time)
+            while now < end {
+                now += .milliseconds(80) / search.limit
+                search.fetched(after: .milliseconds(80), from: hosts[host], now: now)
+            }
+        }
+        // After 15, 30 and 60 s the next is believed for two minutes.
+        fetch(0, forMilliseconds: 110_000)
+        fetch(1, forMilliseconds: 2000)
+        #expect(search.limit == 64)
+        // It is looked for anew after 15 s, with sixteen for a moment.
+        var limits: Set<Int> = []
+        for _ in 0..<2000 {
+            fetch(1, forMilliseconds: 10)
+            limits.insert(search.limit)
+        }
+        #expect(limits.contains(16))
+    }
+
+    @Test("a failed attempt, a file that is refused and one that could not be had count; what is not there does not")
+    func whatCounts() {
+        #expect(ConnectionSearch.isFailure(TransferNotice.Kind.retrying) && ConnectionSearch.isFailure(.limited))
+        #expect(!ConnectionSearch.isFailure(TransferNotice.Kind.resumed) && !ConnectionSearch.isFailure(.redirected))
+        #expect(ConnectionSearch.isFailure(TowlineError.Code.refusedByServer) && ConnectionSearch.isFailure(.transient))
+        #expect(!ConnectionSearch.isFailure(TowlineError.Code.notFound) && !ConnectionSearch.isFailure(.diskFull))
+        #expect(HostReport.overloaded.asksForLess && HostReport.connections(3).asksForLess)
+        #expect(!HostReport.paysOff(3).asksForLess && !HostReport.sharingFailed.asksForLess)
+    }
 }
