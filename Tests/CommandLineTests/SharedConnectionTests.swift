@@ -70,6 +70,7 @@ struct SharedConnectionTests {
     /// How many requests were streams of connections that are shared.
     private var sharedCount: Int { nginx.log.count { $0.range == "bytes=0-262143" } }
 
+    // This one and the next run by themselves (`scripts/run-tests`).
     @Test func theyShareFewConnections() async throws {
         let result = try await get(try files(0..<400))
         #expect(result.status == 0, "\(result.stderr)")

@@ -3,7 +3,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Small files over connections of their own from a host whose answers take long: as many at once as pay off.
+/// Small files over connections of their own from a host whose answers take long: as many at once as pay off. These run
+/// by themselves (`scripts/run-tests`).
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct DistantFilesTests {
     private static let length: Int64 = 3000
@@ -75,6 +76,27 @@ struct DistantFilesTests {
     @Test func whatTheUserSaysStays() async throws {
         let (crowd, _) = try await fetch(150, after: .milliseconds(100), nil, ["-j", "12"])
         #expect(crowd.most == 12)
+    }
+
+    @Test func nearbySixteenDo() async throws {
+        let (crowd, requests) = try await fetch(300, after: .milliseconds(5))
+        #expect((6...16).contains(crowd.most) && requests == 300, "\(crowd.most)")
+    }
+
+    /// A server that has only so many at once, and lets the others wait, is soon asked for no more.
+    @Test func moreThatBringNothingAreTakenBack() async throws {
+        let gates = Mutex([ContinuousClock.Instant](repeating: .now, count: 16))
+        let queue = Fault("queue") { context in
+            // Whoever of sixteen is free first has the next one.
+            let wait = gates.withLock { gates in
+                let next = gates.indices.min { gates[$0] < gates[$1] }!
+                gates[next] = max(gates[next], .now) + .milliseconds(100)
+                return gates[next] - .now
+            }
+            return Reply([.pause(wait)] + context.correct.steps)
+        }
+        let (crowd, _) = try await fetch(600, after: .zero, queue)
+        #expect(crowd.most > 33 && crowd.lately <= 32, "\(crowd.most), \(crowd.lately)")
     }
 
     /// A server that refuses more than some, by an answer or by a reset, is soon asked for no more.

@@ -2,7 +2,8 @@ import FaultServer
 import Testing
 
 /// `--limit-rate` with the built command: the user's limit decides how fast bytes come, so nothing else needs more than
-/// one connection. What a server has sent and nobody took is lost with each of them.
+/// one connection. What a server has sent and nobody took is lost with each of them. These run by themselves
+/// (`scripts/run-tests`).
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct RateLimitTests {
     @Test("no connections are opened that a limit would hold back, and no byte comes twice")
