@@ -11,6 +11,8 @@ extension FileStorage {
         var part: Descriptor?
         var journal: Descriptor?
         var notices: [String] = []
+        /// Whose download is looked for.
+        var source: String?
 
         /// Lets go of what is locked.
         func close() {
@@ -19,9 +21,10 @@ extension FileStorage {
         }
     }
 
-    package func survey(_ place: Place) throws(TowlineError) -> Survey {
+    package func survey(_ place: Place, for source: String?) throws(TowlineError) -> Survey {
         let (folder, names) = try enter(place)
         var scene = try lock(folder, names)
+        scene.source = source
         do {
             return try judge(&scene)
         } catch {
@@ -95,26 +98,29 @@ extension FileStorage {
             }
         }
         scene.close()
-        return try judgeFinal(scene.folder, scene.names, scene.notices)
+        return try judgeFinal(scene.folder, scene.names, scene.notices, scene.source)
     }
 
-    package func survey(named place: Place) throws(TowlineError) -> Survey {
+    package func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey {
         let (folder, names) = try enter(place)
-        return try judgeFinal(folder, names, [])
+        return try judgeFinal(folder, names, [], source)
     }
 
     private func judgeFinal(
-        _ folder: Folder, _ names: PlaceNames, _ notices: [String]
+        _ folder: Folder, _ names: PlaceNames, _ notices: [String], _ wanted: String?
     ) throws(TowlineError) -> Survey {
         guard let status = try folder.status(of: names.final) else { return .nothing(notices: notices) }
         guard status.kind == .regular, let file = try? folder.open(names.final, readOnly: true),
             let mark = FinishedMark(of: file, boot: folder.boot(boot))
         else { return .occupied(length: status.kind == .regular ? status.size : nil) }
-        try makeDurable(file, mark)
-        // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell. Of
-        // one that had none before, the file itself may not know of it yet.
-        if status.size <= CreateTerms.mostAtHand { try file.synchronizeAll() }
-        try synchronize(folder, naming: names.final)
+        // Nobody relies on another download's. Where many want one name, each would sync all before it.
+        if wanted.map({ mark.isOf($0) }) ?? true {
+            try makeDurable(file, mark)
+            // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell.
+            // Of one that had none before, the file itself may not know of it yet.
+            if status.size <= CreateTerms.mostAtHand { try file.synchronizeAll() }
+            try synchronize(folder, naming: names.final)
+        }
         return .finished(
             PublishedFile(path: file.path, length: status.size, modified: mark.modified),
             source: PublishedSource { mark.isOf($0) })

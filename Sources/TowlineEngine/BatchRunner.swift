@@ -111,7 +111,9 @@ package final class BatchRunner: Sendable {
         if isStopped.load(ordering: .relaxed) { run.mailbox.post(.stop(.close)) }
         observer.started(item.number, item.options)
         let result = await run.result()
-        if case .failure(let error) = result, ConnectionSearch.isFailure(error.code) { slot.failed() }
+        if case .failure(let error) = result, ConnectionSearch.isFailure(error.code) {
+            slot.failed(at: item.options.url.origin)
+        }
         observer.ended(item.number, result)
         return result
     }
@@ -127,7 +129,7 @@ package final class BatchRunner: Sendable {
 final class BatchRelay: TransferObserver {
     private let item: BatchRoster.Item
     private let observer: any BatchObserver
-    private let slot: BatchSlots.Slot
+    let slot: BatchSlots.Slot
     private var number: Int { item.number }
 
     init(_ item: BatchRoster.Item, observer: any BatchObserver, slot: BatchSlots.Slot) {
@@ -146,7 +148,7 @@ final class BatchRelay: TransferObserver {
     }
 
     func noticed(_ notice: TransferNotice) {
-        if ConnectionSearch.isFailure(notice.kind) { slot.failed() }
+        if ConnectionSearch.isFailure(notice.kind) { slot.failed(at: item.options.url.origin) }
         observer.noticed(number, notice)
     }
 }

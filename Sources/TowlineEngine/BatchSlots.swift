@@ -1,25 +1,41 @@
 internal import TowlineCore
 import Synchronization
 
-/// How many downloads of a batch may begin: so many that fetch, and some more that only wait for the disk.
+/// How many downloads of a batch may begin: so many that fetch, and some more that only wait, for the disk or for their next
+/// attempt.
 ///
 /// A file that is all there needs no connection. Those that are synced together are synced at the price of one: while the
-/// disk is at it the next ones come.
+/// disk is at it the next ones come. Nor does one need a connection whose last attempt failed and whose next one is to come:
+/// its place is another's meanwhile, and when its time has come the next one that is free is its again.
 final class BatchSlots: Sendable {
     private struct State {
         var concurrency: BatchConcurrency
         var fetching = 0
         var running = 0
+        /// Those that wait for their next attempt, and how many of these want their places back.
+        var resting = 0
+        var returning = 0
         /// Resumed once by whoever takes it from here.
         var waiter: UnsafeContinuation<Void, Never>?
     }
 
     /// One download's slot. Let go of when its bytes are there, and once more, for good, when it has ended.
     final class Slot: Sendable {
+        /// What it is for. Changes under the lock of `state` alone.
+        private enum Phase: UInt8, AtomicRepresentable {
+            case fetching
+            /// Until the time of the next attempt.
+            case resting
+            /// That has come, and it was not free.
+            case returning
+            /// Nothing more is to be fetched.
+            case fetched
+        }
+
         private let slots: BatchSlots
         /// In nanoseconds.
         private let began = Atomic<Int64>(Slot.now)
-        private let isFetching = Atomic<Bool>(true)
+        private let phase = Atomic<Phase>(.fetching)
         private let isTakenByLong = Atomic<Bool>(false)
 
         fileprivate init(_ slots: BatchSlots) { self.slots = slots }
@@ -38,8 +54,8 @@ final class BatchSlots: Sendable {
 
         /// There was nothing to fetch by itself: what it would have taken says nothing.
         func unused() {
-            guard isFetching.exchange(false, ordering: .relaxed) else { return }
             slots.release { state in
+                guard phase.exchange(.fetched, ordering: .relaxed) == .fetching else { return }
                 state.fetching -= 1
                 state.running -= 1
             }
@@ -52,22 +68,72 @@ final class BatchSlots: Sendable {
         }
 
         /// An attempt failed.
-        func failed() { slots.state.withLock { $0.concurrency.failed(now: MonotonicClock.now) } }
+        func failed(at origin: HTTPURL.Origin) {
+            slots.state.withLock { $0.concurrency.failed(at: origin, now: MonotonicClock.now) }
+        }
 
         /// What it is for is long.
         func isLong() {
             slots.state.withLock { state in
-                guard isFetching.load(ordering: .relaxed), !isTakenByLong.exchange(true, ordering: .relaxed) else {
-                    return
-                }
+                guard phase.load(ordering: .relaxed) == .fetching, !isTakenByLong.exchange(true, ordering: .relaxed)
+                else { return }
                 state.concurrency.tookUpLong(1)
             }
+        }
+
+        /// Leaves it to others for as long as the next attempt is to be waited for, if that is worth it.
+        ///
+        /// - Returns: whether it did. Before the attempt `isBack` is asked.
+        func rest(for wait: Duration) -> Bool {
+            var rests = false
+            slots.release { state in
+                let isLong = isTakenByLong.load(ordering: .relaxed)
+                guard phase.load(ordering: .relaxed) == .fetching,
+                    state.concurrency.leavesPlace(for: wait, isLong: isLong)
+                else { return }
+                phase.store(.resting, ordering: .relaxed)
+                state.fetching -= 1
+                state.resting += 1
+                rests = true
+            }
+            return rests
+        }
+
+        /// Takes it back for the next attempt.
+        ///
+        /// - Parameter needsNone: the attempt has begun.
+        /// - Returns: `false`: no place is free, but one of the next will be.
+        func isBack(_ needsNone: Bool = false) -> Bool {
+            slots.state.withLock { state in
+                let now = phase.load(ordering: .relaxed)
+                guard now == .resting || now == .returning else { return true }
+                guard needsNone || state.fetching < state.concurrency.limit else {
+                    if now == .resting { state.returning += 1 }
+                    phase.store(.returning, ordering: .relaxed)
+                    return false
+                }
+                wake(&state)
+                phase.store(.fetching, ordering: .relaxed)
+                state.fetching += 1
+                // What came before says nothing of how long a download takes.
+                begin()
+                return true
+            }
+        }
+
+        /// It rests no longer.
+        private func wake(_ state: inout State) {
+            let now = phase.load(ordering: .relaxed)
+            guard now == .resting || now == .returning else { return }
+            state.resting -= 1
+            if now == .returning { state.returning -= 1 }
         }
 
         private func end(_ note: (inout State, Duration, Duration) -> Void) {
             let now = MonotonicClock.now
             slots.release { state in
-                guard isFetching.exchange(false, ordering: .relaxed) else { return }
+                wake(&state)
+                guard phase.exchange(.fetched, ordering: .relaxed) == .fetching else { return }
                 state.fetching -= 1
                 if isTakenByLong.load(ordering: .relaxed) { state.concurrency.tookUpLong(-1) }
                 note(&state, now - .nanoseconds(began.load(ordering: .relaxed)), now)
@@ -76,7 +142,7 @@ final class BatchSlots: Sendable {
     }
 
     private let state: Mutex<State>
-    /// So many more may wait for the disk.
+    /// So many more may wait.
     private let publishing: Int
 
     init(_ concurrency: BatchConcurrency, publishing: Int = BatchConcurrency.mostPublishing) {
@@ -120,8 +186,10 @@ final class BatchSlots: Sendable {
 
     private func isFull(_ state: State) -> Bool {
         let limit = state.concurrency.limit
-        // Who wants one at a time wants one after the other.
-        return state.fetching >= limit || state.running >= (limit > 1 ? limit + publishing : 1)
+        // Those that are back are next.
+        guard state.fetching + state.returning < limit else { return true }
+        // Who wants one at a time wants one after the other. One that rests keeps a journal besides.
+        return state.running + state.resting >= (limit > 1 ? limit + publishing : 1)
     }
 
     private func release(_ change: (inout State) -> Void) {

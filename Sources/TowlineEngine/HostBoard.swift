@@ -17,13 +17,15 @@ package final class HostBoard: Sendable {
         var connections: Int { requests + min(streams, ConnectionSharing.connections) }
         /// Transfers that may have connections of their own.
         var transfers = 0
+        /// Those that get bytes.
+        var working = 0
         var sharing = SharingPolicy()
         /// Files in a row that it gave without a checksum.
         var digestless = 0
 
         /// Whether it says nothing.
         func isEmpty(unlessKeeping keepsHistory: Bool) -> Bool {
-            connections == 0 && transfers == 0 && notBefore == nil && ceiling == nil && usual == nil
+            connections == 0 && transfers == 0 && working == 0 && notBefore == nil && ceiling == nil && usual == nil
                 && !(keepsHistory && (sharing.isWorthKeeping || digestless > 0))
         }
     }
@@ -114,6 +116,16 @@ package final class HostBoard: Sendable {
     /// A transfer is over that was admitted.
     func left(_ origin: HTTPURL.Origin) { change(origin) { $0.transfers -= 1 } }
 
+    /// A transfer gets bytes from one host (`to`), and no more from another.
+    func works(from old: HTTPURL.Origin?, to new: HTTPURL.Origin?) {
+        if let old { change(old) { $0.working -= 1 } }
+        guard let new else { return }
+        entries.withLock { $0.change(new, adding: Entry()) { $0.working += 1 } }
+    }
+
+    /// How many transfers get bytes from it.
+    func working(at origin: HTTPURL.Origin) -> Int { entries.withLock { $0.value(of: origin)?.working ?? 0 } }
+
     private func change(_ origin: HTTPURL.Origin, _ body: @Sendable (inout Entry) -> Void) {
         entries.withLock { entries in
             // A list of a million hosts leaves nothing behind of those that said nothing.
@@ -128,6 +140,9 @@ package final class HostBoard: Sendable {
 
     /// Of so many hosts at most it is known how their answers were while nobody asks them.
     private static let mostKept = 10_000
+
+    /// Of how many something is known.
+    var count: Int { entries.withLock { $0.count } }
 
     /// Until when the host wants to be left alone.
     func notBefore(_ origin: HTTPURL.Origin) -> Duration? { standing(origin).notBefore }
@@ -161,7 +176,10 @@ package final class HostBoard: Sendable {
 
     /// How an answer over HTTP/2 looked, and what it took to begin.
     func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin, after latency: Duration = .zero) {
-        entries.withLock { $0.change(origin, adding: Entry()) { $0.sharing.answered(answer, after: latency) } }
+        entries.withLock { entries in
+            let added = entries.count < Self.mostKept ? Entry() : nil
+            entries.change(origin, adding: added) { $0.sharing.answered(answer, after: latency) }
+        }
     }
 
     /// What an answer was, with a checksum or without.

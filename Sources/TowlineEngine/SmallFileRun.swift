@@ -70,7 +70,8 @@ struct SmallFileRun {
 
     private func transfer(_ headStart: HeadStart?) -> TransferRun {
         TransferRun(
-            options: item.options, services: services, observer: observer, mailbox: mailbox, headStart: headStart)
+            options: item.options, services: services, observer: observer, mailbox: mailbox, headStart: headStart,
+            slot: observer.slot)
     }
 
     /// What happens first; that its time is over, if nothing else does.

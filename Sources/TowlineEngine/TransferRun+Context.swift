@@ -8,14 +8,16 @@ extension TransferRun {
         let host = services.board.standing(origin)
         let sharing = mayShareConnections ? host.sharing : .none
         let now = MonotonicClock.now
+        let hasSlot = self.hasSlot()
         var context = TransferContext(
             now: now, progress: writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,
             hostCeiling: host.ceiling,
             // Those that share one are not counted, but are among this transfer's own.
             hostConnections: host.connections + shared,
-            sharing: sharing, mayConnect: mayConnect(to: origin, shares: sharing != .none),
+            sharing: sharing, mayConnect: hasSlot && mayConnect(to: origin, shares: sharing != .none),
             jitter: Backoff.jitter(at: now))
         context.isLimited = isLimited
+        context.hasSlot = hasSlot
         if !options.mirrors.isEmpty {
             context.mirrors = machine.mirrorOrigins.map { origin in
                 let host = services.board.standing(origin)
@@ -28,14 +30,21 @@ extension TransferRun {
         return context
     }
 
-    /// The same with what is to be known of the host that an answer leads to. As everywhere, who asks whether there is room has
+    /// The same about an attempt that has ended.
+    func context(_ id: AttemptID) -> TransferContext {
+        var context = context()
+        context.othersWork = othersWork(at: id)
+        return context
+    }
+
+    /// The same about an answer, with what is to be known of the host that it leads to. As everywhere, who asks whether there is room has
     /// taken it.
     func context(_ id: AttemptID, _ verdict: ResponseVerdict) -> TransferContext {
-        var context = context()
+        var context = context(id)
         guard let origin = machine.leads(id, verdict) else { return context }
-        if mayShareConnections, machine.mayShare {
-            context.elsewhere.sharing = services.board.standing(origin).nextSharing
-        }
+        let host = services.board.standing(origin)
+        context.elsewhere.notBefore = host.notBefore
+        if mayShareConnections, machine.mayShare { context.elsewhere.sharing = host.nextSharing }
         if context.elsewhere.sharing == .none {
             context.elsewhere.mayConnect = moveAdmission(to: origin)
         } else {

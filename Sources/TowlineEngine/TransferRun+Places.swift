@@ -81,7 +81,7 @@ extension TransferRun {
     /// A survey that tells a download of this process from one of another.
     private func look(at place: Place) throws(TowlineError) -> Survey {
         do throws(TowlineError) {
-            return try services.storage.survey(place)
+            return try services.storage.survey(place, for: source)
         } catch {
             guard error.code == .destinationBusy, services.places.user(of: place) != nil else { throw error }
             throw Self.askedForTwice(place)
@@ -154,7 +154,7 @@ extension TransferRun {
                 return plan == nil
             }
             guard options.existing == .fail || options.existing == .skip else { return false }
-            switch try services.storage.survey(named: place) {
+            switch try services.storage.survey(named: place, for: source) {
             case .nothing, .unfinished: return false
             case .finished(let file, let origin):
                 // Where it may be another's, the first answer tells.
@@ -224,9 +224,9 @@ extension TransferRun {
     ) throws(TowlineError) -> (PublishedFile, Place)? {
         // Where it may be another's, the first answer tells.
         guard plan != nil || !options.url.isAmbiguousWithoutSecrets else { return nil }
-        for number in 1..<1000 {
+        for number in 1..<Self.mostNumbered {
             let other = Place(directory: place.directory, name: SafeFileName.numbered(place.name, number))
-            switch try services.storage.survey(named: other) {
+            switch try services.storage.survey(named: other, for: source) {
             case .nothing: return nil
             case .finished(let file, let origin):
                 let isIt = origin == source && plan.map { isThis(file, $0.representation) } ?? true
@@ -263,9 +263,12 @@ extension TransferRun {
         }
     }
 
+    /// So many files of one name, each after the first with a number.
+    private static let mostNumbered = 10_000
+
     /// The server chose the name: where another download has it, the next free number is taken.
     private func openNumbered(_ directory: String, _ plan: PreparePlan) throws(TowlineError) {
-        for number in 0..<1000 {
+        for number in 0..<Self.mostNumbered {
             let name = number == 0 ? plan.fileName : SafeFileName.numbered(plan.fileName, number)
             let place = Place(directory: directory, name: name)
             // Another transfer of this process may be at it: two URLs, one name, two files.
@@ -279,7 +282,10 @@ extension TransferRun {
                 }
             }
         }
-        throw TowlineError(.destinationExists, "\(directory)/\(plan.fileName) and 999 numbered names are taken")
+        throw TowlineError(
+            .unusableDestination,
+            "\(directory)/\(plan.fileName) and \(Self.mostNumbered - 1) numbered names are taken: name the file (output)"
+        )
     }
 
     /// - Returns: `false` if the place belongs to another download and `mayYield` allows to leave it.

@@ -32,7 +32,9 @@ extension TransferRun {
 
     /// Begins if it has just become one that needs a connection of its own, or was led to another host, and there is room for it.
     func takeTurn() {
-        guard machine.waitsForTurn, isAdmitted(to: machine.nextOrigin) || context().sharing != .none else { return }
+        guard machine.waitsForTurn, hasSlot(), isAdmitted(to: machine.nextOrigin) || context().sharing != .none else {
+            return
+        }
         perform(machine.handle(.tick, context()))
     }
 
@@ -41,6 +43,39 @@ extension TransferRun {
         guard machine.phase != .publishing else { return true }
         if admission == nil, services.admit(origin, from: options.url.origin) { admission = origin }
         return admission != nil
+    }
+
+    /// While it waits for its next attempt others have its place in the batch and its connections to the host.
+    func rest() {
+        guard let batchSlot else { return }
+        if isResting, !writers.isEmpty {
+            // Another source was asked.
+            isResting = !batchSlot.isBack(true)
+        } else if !isResting, writers.isEmpty, let wait = machine.wait(now: MonotonicClock.now) {
+            isResting = batchSlot.rest(for: wait)
+            if isResting { giveUpAdmission() }
+        }
+    }
+
+    /// Whether it has its place in the batch, if it is in one; or, as soon as it may try again, has it back.
+    func hasSlot() -> Bool {
+        guard isResting, let batchSlot else { return true }
+        if let wait = machine.wait(now: MonotonicClock.now), wait > .zero { return false }
+        isResting = !batchSlot.isBack()
+        return !isResting
+    }
+
+    /// Says where it gets bytes: others that its server has no room for meanwhile wait for it.
+    func tellWork(_ origin: HTTPURL.Origin?) {
+        guard origin != worksAt else { return }
+        services.board.works(from: worksAt, to: origin)
+        worksAt = origin
+    }
+
+    /// Whether others get bytes from the host that an attempt asked.
+    func othersWork(at id: AttemptID) -> Bool {
+        guard let origin = writer(id)?.plan.url.origin else { return false }
+        return services.board.working(at: origin) > (worksAt == origin ? 1 : 0)
     }
 
     /// It needs no connection any more.

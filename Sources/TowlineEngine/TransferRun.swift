@@ -57,6 +57,11 @@ final class TransferRun {
     let mailbox: TransferMailbox
     /// The request that was sent before there was this, until it is taken over.
     var headStart: HeadStart?
+    /// Its place in a batch, and whether others have it until the next attempt.
+    let batchSlot: BatchSlots.Slot?
+    var isResting = false
+    /// The host that gives it bytes, as all know.
+    var worksAt: HTTPURL.Origin?
     /// Makes it look at itself, once it has lasted for a moment.
     private let ticker: Ticker
     private static let nextBlock = Atomic<UInt64>(1)
@@ -69,10 +74,12 @@ final class TransferRun {
     /// - Parameters:
     ///   - mailbox: where it is reached.
     ///   - headStart: its first request, if that is under way.
+    ///   - slot: its place in a batch.
     init(
         options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?,
-        mailbox: TransferMailbox = TransferMailbox(), headStart: HeadStart? = nil
+        mailbox: TransferMailbox = TransferMailbox(), headStart: HeadStart? = nil, slot: BatchSlots.Slot? = nil
     ) {
+        batchSlot = slot
         self.mailbox = mailbox
         self.headStart = headStart
         admission = headStart?.admission
@@ -121,6 +128,7 @@ final class TransferRun {
             services.tickers.end(ticker)
             services.load.leave()
             giveUpAdmission()
+            tellWork(nil)
         }
         if proof != nil { await goOn() }
         while ending == nil {
@@ -187,6 +195,8 @@ final class TransferRun {
             stopPurpose = purpose
             step(.stop)
         }
+        rest()
+        tellWork(machine.worksAt(now: MonotonicClock.now))
         tellProgress()
         readers.wake()
     }
@@ -256,7 +266,7 @@ final class TransferRun {
                 services.board.answered(answer, from: writer.plan.url.origin, after: writer.latency ?? .zero)
             }
         }
-        step(.ended(id, result))
+        step(.ended(id, result), context(id))
         writers.removeAll { $0.plan.id == id }
     }
 

@@ -71,6 +71,18 @@ struct BatchListTests {
         #expect(entries("outputs.example/a\n").map(\.url) == ["outputs.example/a"])
     }
 
+    /// Its text may hold a password, and the one above is fetched as it stands.
+    @Test(arguments: ["  http://u:p@b/2", "\thttps://b/2?a=b"]) func aURLThatIsIndentedIsAProblemOfItsOwn(
+        _ line: String
+    ) {
+        let found = entries("http://a/1\n\(line)\nhttp://a/3\n")
+        #expect(found.map(\.problem) == [nil, .indentedURL, nil])
+        #expect(found.map(\.url) == ["http://a/1", "", "http://a/3"] && found[0].options.isEmpty)
+        #expect(entries("\(line)\n\(line)\n").map(\.number) == [1, 2])
+        // Those that belong to options are.
+        #expect(entries("http://a/1\n  mirror http://b/1\n  mirror=http://b/2\n").map(\.options.count) == [2])
+    }
+
     @Test func aLineThatIsTooLongIsAProblemOfItsOwn() {
         let long = String(repeating: "a", count: BatchLineSplitter.maximumLength + 1)
         #expect(

@@ -83,6 +83,27 @@ struct LogTests {
                 """)
     }
 
+    @Test func whatWasThereIsCountedByItself() {
+        var summary = RunSummary()
+        let file = PublishedFile(path: "a", length: 3)
+        for outcome in [
+            CompletedTransfer.Outcome.published(file), .alreadyThere(file), .alreadyThere(file), .skipped(path: "b"),
+        ] { summary.count(.success(CompletedTransfer(outcome: outcome, receivedBytes: 0)), nil) }
+        #expect(
+            summary.lines(wasInterrupted: false, elapsed: .seconds(2)) == [
+                "1 done, 2 already there, 1 left as they are; 0 B in 2 s"
+            ])
+    }
+
+    /// Of lines that nobody takes the oldest are left out, and that is said.
+    @Test func linesThatNobodyTakesAreBounded() {
+        var log = PlainLog(detail: .everything)
+        for number in 0...10_000 { log.noticed(number, TransferNotice(.info, .redirected, "line \(number)")) }
+        let lines = log.take().split(separator: "\n")
+        #expect(lines.count == 5002 && lines[0] == "(lines that nobody took are left out here)")
+        #expect(lines[1] == "line 5000" && lines[5001] == "line 10000")
+    }
+
     // MARK: JSON
 
     private func objects(_ text: String) throws -> [[String: Any]] {

@@ -235,7 +235,7 @@ struct MessageTests {
     }
 
     /// In a long list, what failed is told once more where it is seen.
-    @Test(arguments: [3, 14]) func whatFailedOfManyIsNamedAtTheEnd(_ failing: Int) async throws {
+    @Test(arguments: [3, 104]) func whatFailedOfManyIsNamedAtTheEnd(_ failing: Int) async throws {
         let server = try await FaultServer.start(["/good/*": Resource(length: 100)])
         let place = try TestDirectory()
         let urls = (1...failing).map { server.url("/none\($0)") } + (1...40).map { server.url("/good/\($0)") }
@@ -243,15 +243,43 @@ struct MessageTests {
             ["get", "--max-tries", "1", "-j", "2", "-i", "-"], input: urls.joined(separator: "\n"), directory: place.url
         )
         #expect(result.status == 8)
-        let last = result.stderr.split(separator: "\n").suffix(1 + min(failing, 11))
-        let named = last.filter { $0.hasPrefix("failed: http://") && $0.contains("/none") && $0.contains("404") }
-        #expect(named.count == min(failing, 10), "\(last)")
+        let last = result.stderr.split(separator: "\n").suffix(1 + min(failing, 101))
+        let named = last.filter {
+            $0.hasPrefix("failed: standard input, line ") && $0.contains("/none") && $0.contains("404")
+        }
+        #expect(named.count == min(failing, 100), "\(last)")
         let others: Substring = "failed: 4 more, told of above; -q tells of failures alone"
-        #expect(last.contains(others) == (failing == 14), "\(last)")
+        #expect(last.contains(others) == (failing == 104), "\(last)")
         #expect(last.last?.hasPrefix("40 done, \(failing) failed; ") == true, "\(last)")
         let quiet = try await CommandRun.run(
             ["get", "--max-tries", "1", "-q", "-i", "-"], input: urls.joined(separator: "\n"), directory: place.url)
         #expect(quiet.stderr.split(separator: "\n").count == failing, "\(quiet.stderr)")
+        await server.stop()
+    }
+
+    /// Of each failure it is told where it stands, for people and for programs.
+    @Test func whatFailedIsFoundInItsList() async throws {
+        let server = try await FaultServer.start(["/a": Resource(length: 100), "/b": Resource(length: 100)])
+        let place = try TestDirectory()
+        try Data("mine".utf8).write(to: place.file("b"))
+        try Data("# first\n\(server.url("/a"))\n\n\(server.url("/none?token=x"))\n".utf8).write(to: place.file("l1"))
+        try Data("  \(server.url("/a"))\n\(server.url("/b"))\n".utf8).write(to: place.file("l2"))
+        try Data("# nothing\n".utf8).write(to: place.file("l3"))
+        let arguments = ["get", "--max-tries", "1", "-i", "l1", "-i", "l2", "-i", "l3"]
+        let result = try await CommandRun.run(arguments, directory: place.url)
+        #expect(result.status == 1)
+        let lines = result.stderr.split(separator: "\n").map(String.init)
+        #expect(lines.contains { $0.hasPrefix("tow: l1, line 4: http://") && $0.contains("404") }, "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("tow: l2, line 1: this URL is indented") }, "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("tow: l2, line 2: ") && $0.contains("b exists") }, "\(lines)")
+        #expect(lines.last == "tow: l3 names no URL", "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("1 done, 3 failed; ") }, "\(lines)")
+        let again = try await CommandRun.run(arguments + ["--json"], directory: place.url)
+        #expect(again.text.contains(#""event":"failed""#) && again.text.contains(#""list":"l1","line":4"#))
+        #expect(again.stderr == "tow: l3 names no URL\n", "\(again.stderr)")
+        let missing = try await CommandRun.run(["get", "-i", "l1", "-i", "l4"], directory: place.url)
+        #expect(missing.status == 2 && missing.stderr.contains("'l4'"), "\(missing.stderr)")
+        #expect(server.log.requests("/a").count == 1)
         await server.stop()
     }
 

@@ -62,6 +62,22 @@ struct TerminalBoardTests {
         #expect(screen.text[7] == "50 running (43 not shown) - 0 done - 0 B/s")
     }
 
+    /// Where there is no room for all, those that run are to be seen.
+    @Test func thoseThatWaitAreLeftOutFirst() throws {
+        var board = TerminalBoard(style: ProgressBarTests.ascii)
+        var waiting = TransferSnapshot()
+        waiting.state = .waiting(.retry)
+        waiting.wait = TransferSnapshot.Wait(remaining: .seconds(9), reason: "503")
+        for number in 1...50 {
+            board.started(number, try options("f\(number)"), now: .zero)
+            board.progressed(number, number < 48 ? waiting : snapshot(500), now: .zero)
+        }
+        var screen = ScreenModel(width: 80)
+        screen.write(board.frame(width: 80, height: 10, now: .zero, isLast: false))
+        #expect(screen.text.map { $0.prefix(3) }.prefix(4) == ["f48", "f49", "f50", "f1 "])
+        #expect(screen.text[7] == "3 running - 47 waiting (43 not shown) - 0 done - 0 B/s")
+    }
+
     @Test func aNarrowerWindowLeavesNothingBehind() throws {
         var board = TerminalBoard(style: ProgressBarTests.ascii)
         board.started(1, try options("one"), now: .zero)

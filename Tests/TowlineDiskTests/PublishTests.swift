@@ -47,6 +47,21 @@ import TowlineEngine
         }
     }
 
+    /// Who looks for its own is given no promise of another's, and waits for no disk because of it.
+    @Test func anothersIsNotSynced() async throws {
+        _ = try await whole(journaled: false).sink.publish(
+            PublishTerms(existing: .fail, durable: true, length: 5000, modified: nil))
+        let counted = FaultySyscall()
+        let looking = FileStorage(syscall: counted, boot: BootIdentity(high: 1, low: 1))
+        for (source, isSynced) in [("http://example.test/other", false), ("http://example.test/file?a=1", true)] {
+            guard case .finished = try looking.survey(directory.place(), for: source) else {
+                Issue.record("not known as finished")
+                return
+            }
+            #expect(counted.calls.contains(.fsync) == isSynced)
+        }
+    }
+
     /// Without a sync it is finished for as long as the machine runs, and for good once somebody was told so.
     @Test(arguments: [false, true]) func whatIsNotSyncedIsFinishedForThisRunAlone(_ isAskedBefore: Bool) async throws {
         _ = try await whole().sink.publish(

@@ -24,6 +24,34 @@ struct BoardTests {
         #expect(board.notBefore(host) == first + .seconds(20))
     }
 
+    @Test("hosts that only lead elsewhere leave nothing behind, however many they are")
+    func led() throws {
+        let board = HostBoard(clock: clock.read)
+        for number in 0..<12_000 {
+            let host = try origin("https://h\(number).example/")
+            #expect(board.admit(host, limit: 16))
+            board.began(host)
+            board.left(host)
+            board.ended(host)
+            board.answered(.small, from: host)
+        }
+        #expect(board.count <= 10_000)
+    }
+
+    @Test("what others get of a host is known as long as they get it")
+    func work() throws {
+        let board = HostBoard(clock: clock.read)
+        let (host, other) = (try origin("https://a.example/"), try origin("https://b.example/"))
+        board.works(from: nil, to: host)
+        board.works(from: nil, to: host)
+        #expect(board.working(at: host) == 2 && board.working(at: other) == 0)
+        board.works(from: host, to: other)
+        #expect(board.working(at: host) == 1 && board.working(at: other) == 1)
+        board.works(from: host, to: nil)
+        board.works(from: other, to: nil)
+        #expect(board.count == 0)
+    }
+
     @Test("a host that gave many small files without a checksum is asked for none, until it gives one")
     func digests() throws {
         let board = HostBoard(clock: clock.read)

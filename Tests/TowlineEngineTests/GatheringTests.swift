@@ -513,6 +513,51 @@ struct BatchSlotsTests {
         _ = await second.value
     }
 
+    @Test(
+        "one that waits for its next attempt makes room, and is the next when its time has come",
+        .timeLimit(.minutes(1)))
+    func rests() async {
+        let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 5)
+        let first = await slots.take()
+        let second = await slots.take()
+        #expect(first.rest(for: .seconds(1)) && !first.rest(for: .seconds(1)))
+        let third = await slots.take()
+        #expect(!first.isBack() && !first.isBack())
+        let fourth = Task { await slots.take() }
+        while !slots.isWaitedFor { await Task.yield() }
+        second.ended()
+        // The place is the first one's.
+        #expect(slots.isWaitedFor && first.isBack() && slots.isWaitedFor)
+        third.ended()
+        let last = await fourth.value
+        // One that is over wants none any more, whatever it waited for.
+        #expect(last.rest(for: .seconds(1)) && first.rest(for: .seconds(1)))
+        let fifth = await slots.take()
+        let sixth = await slots.take()
+        #expect(!first.isBack())
+        first.ended()
+        last.ended()
+        fifth.ended()
+        _ = await slots.take()
+        // Attempts that began elsewhere need none.
+        #expect(sixth.rest(for: .seconds(1)) && sixth.isBack(true) && sixth.isBack())
+    }
+
+    @Test("those that wait for their next attempt are not more than there are descriptors for", .timeLimit(.minutes(1)))
+    func restsBound() async {
+        let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 6)
+        var resting: [BatchSlots.Slot] = []
+        for _ in 0..<4 {
+            resting.append(await slots.take())
+            #expect(resting[resting.count - 1].rest(for: .seconds(1)))
+        }
+        let next = Task { await slots.take() }
+        try? await Task.sleep(for: .milliseconds(50))
+        #expect(slots.isWaitedFor)
+        resting[0].ended()
+        _ = await next.value
+    }
+
     @Test("from far away there are more, and fewer when an attempt fails", .timeLimit(.minutes(1)))
     func search() async throws {
         let slots = BatchSlots(BatchConcurrency())

@@ -30,6 +30,11 @@ package struct BatchConcurrency: Sendable {
     /// How many there were beside each other, and how many of those may still come.
     private var crowd = (size: ConnectionSearch.usual, left: ConnectionSearch.usual)
 
+    /// A wait for the next attempt that is worth leaving a place for, and how many may do so in a row.
+    private static let restful = Duration.milliseconds(500), mostInVain = 64
+    /// So many left their places since one had its bytes.
+    private var leftInVain = 0
+
     /// - Parameters:
     ///   - fixed: what the user says; `nil`: whatever suits the downloads.
     ///   - affordable: there are descriptors for so many.
@@ -88,6 +93,7 @@ package struct BatchConcurrency: Sendable {
         after duration: Duration, _ sharing: ConnectionSharing = .none, from origin: HTTPURL.Origin? = nil,
         now: Duration
     ) {
+        leftInVain = 0
         note(duration, sharing)
         if count > 1, isUnshared, isShort { search.fetched(after: duration, from: origin, now: now) }
     }
@@ -110,11 +116,23 @@ package struct BatchConcurrency: Sendable {
         mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
     }
 
+    /// Whether a download leaves its place to others while it waits so long for its next attempt. If so it does.
+    ///
+    /// One of a file that is long would get it back late, and who wants one at a time wants one after the other. Where none
+    /// gets its bytes any more the others are not better off, as when the network is gone.
+    package mutating func leavesPlace(for wait: Duration, isLong: Bool) -> Bool {
+        guard wait >= Self.restful, !isLong, fixed != 1, leftInVain < Self.mostInVain else { return false }
+        leftInVain += 1
+        return true
+    }
+
     /// So many more are fetched that are long.
     package mutating func tookUpLong(_ number: Int) { longCount += number }
 
     /// An attempt of one failed.
-    package mutating func failed(now: Duration) { search.failed(now: now) }
+    package mutating func failed(at origin: HTTPURL.Origin, now: Duration) {
+        search.failed(at: origin, now: now)
+    }
 
     /// A host says that it is asked for too much.
     package mutating func refused(by origin: HTTPURL.Origin, now: Duration) { search.refused(by: origin, now: now) }

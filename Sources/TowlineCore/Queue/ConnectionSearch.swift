@@ -53,6 +53,9 @@ package struct ConnectionSearch: Sendable {
     private var unsteady = 0
     private var beganAt = Duration.zero
     private var failedAt: Duration?
+    /// The last hosts that said that it is too much, until when that counts.
+    private var refusals: [HTTPURL.Origin: Duration] = [:]
+    private static let mostRefusals = 100
 
     /// Nothing is known.
     package init() {}
@@ -88,7 +91,8 @@ package struct ConnectionSearch: Sendable {
         strangers = 0
         pause = Self.firstPause
         failedAt = nil
-        step(.looking, to: Self.usual, now)
+        let until = origin.flatMap { refusals[$0] } ?? .zero
+        step(until > now ? .resting(until: until) : .looking, to: Self.usual, now)
     }
 
     /// So many at once bring so many in the time that one takes (Little 1961).
@@ -119,7 +123,8 @@ package struct ConnectionSearch: Sendable {
     package static func isFailure(_ code: TowlineError.Code) -> Bool { code == .refusedByServer || code == .transient }
 
     /// An attempt failed and another follows, or none: it may have been one connection too many.
-    package mutating func failed(now: Duration) {
+    package mutating func failed(at origin: HTTPURL.Origin? = nil, now: Duration) {
+        guard origin == self.origin else { return }
         // Of several that fail within moments the first says it all.
         if let last = failedAt, now - last < Self.nearPause { return }
         failedAt = now
@@ -129,7 +134,12 @@ package struct ConnectionSearch: Sendable {
 
     /// The host says that it is asked for too much: for as long as such a word counts no more are tried.
     package mutating func refused(by origin: HTTPURL.Origin?, now: Duration) {
-        if steppedAt == nil { begin(origin, now) }
+        if let origin {
+            refusals[origin] = now + Self.longestPause
+            let oldest = refusals.min { $0.value < $1.value }
+            if refusals.count > Self.mostRefusals, let oldest { refusals[oldest.key] = nil }
+        }
+        if steppedAt == nil { return begin(origin, now) }
         guard origin == self.origin else { return }
         step(.resting(until: now + Self.longestPause), to: Self.usual, now)
     }

@@ -22,6 +22,11 @@ package struct RetryPolicy: Hashable, Sendable {
         self.backoff = backoff
     }
 
+    /// Whether it is how a server refuses one connection too many.
+    static func mayBeTooMany(_ kind: TransportFailure.Kind) -> Bool {
+        [.closedBeforeHead, .connectFailed, .streamRefused, .connectTimedOut].contains(kind)
+    }
+
     /// The row for a failure.
     package static func classify(_ kind: TransportFailure.Kind) -> FailureClass {
         switch kind {

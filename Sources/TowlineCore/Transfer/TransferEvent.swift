@@ -83,10 +83,14 @@ package struct TransferContext: Sendable {
     package var hostCeiling: Int?
     /// Connections that this process has to the host, those of this transfer among them.
     package var hostConnections: Int
+    /// Whether other transfers of this process get bytes from the host of the answer or the attempt that this is about.
+    package var othersWork = false
     /// How small files of the host share connections.
     package var sharing: ConnectionSharing
     /// Whether this transfer is one of those that may have connections of their own to the host.
     package var mayConnect: Bool
+    /// Whether this transfer is one of those of its batch that fetch.
+    package var hasSlot = true
     /// A random number in 0 ..< 1.
     package var jitter: Double
     /// The user set a limit to the rate, of this transfer or of all.
@@ -102,6 +106,8 @@ package struct TransferContext: Sendable {
         package var sharing = ConnectionSharing.none
         /// Whether this transfer is one of those that may have connections of their own there.
         package var mayConnect = true
+        /// It asked to be left alone until then.
+        package var notBefore: Duration?
 
         /// Nothing is known.
         package init() {}

@@ -234,7 +234,10 @@ extension TransferStateMachine {
             }
             return actions
         }
-        if overloaded { actions.append(.report(.overloaded, of: origin)) }
+        if overloaded {
+            actions.append(.report(.overloaded, of: origin))
+            if isCrowdedOut(context) { return actions + crowdedOut(reason, wait, context) }
+        }
         return actions + failedAttempt(reason, wait, .transient, context)
     }
 }

@@ -78,7 +78,14 @@ extension TransferStateMachine {
         return attempts.count { isWorking($0, context) && $0.id != other && $0.plan.source == .primary }
     }
 
-    private func isWorking(_ attempt: Attempt, _ context: TransferContext) -> Bool {
-        !attempt.isDismissed && attempt.isAccepted && context.now - attempt.lastProgressAt < .seconds(3)
+    private func isWorking(_ attempt: Attempt, _ context: TransferContext) -> Bool { isWorking(attempt, context.now) }
+
+    private func isWorking(_ attempt: Attempt, _ now: Duration) -> Bool {
+        !attempt.isDismissed && attempt.isAccepted && now - attempt.lastProgressAt < .seconds(3)
+    }
+
+    /// The host of the primary's that gives it bytes, if one does.
+    package func worksAt(now: Duration) -> HTTPURL.Origin? {
+        attempts.first { isWorking($0, now) && $0.plan.source == .primary }?.plan.url.origin
     }
 }

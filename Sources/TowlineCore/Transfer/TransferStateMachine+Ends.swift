@@ -63,7 +63,7 @@ extension TransferStateMachine {
         let reason = TerminalSafeText.make(failure.message, width: 200)
         if attempt.isAccepted, attempt.position > attempt.plan.lease.lowerBound {
             // It brought something: the next one starts where this one stopped, at once.
-            tally.failures = 0
+            (tally.failures, tally.crowdedOut) = (0, 0)
             primary.tries = 0
             notBefore = nil
             guard liveCount == 0 else { return [] }
@@ -75,18 +75,35 @@ extension TransferStateMachine {
         }
         let working = workingAtPrimary(context)
         if working > 0 {
-            if [.closedBeforeHead, .connectFailed, .streamRefused, .connectTimedOut].contains(failure.kind) {
+            if RetryPolicy.mayBeTooMany(failure.kind) {
                 limitConnections(to: working, context)
             }
             notBefore = context.now + terms.retry.backoff.delay(failures: 1, jitter: context.jitter)
             waitsForServer = false
             return []
         }
+        if RetryPolicy.mayBeTooMany(failure.kind), isCrowdedOut(context) { return crowdedOut(reason, nil, context) }
         switch RetryPolicy.classify(failure.kind) {
         case .permanent(let code): return primaryFailed(TowlineError(code, "\(attempt.plan.url): \(reason)"))
         case .transient(let limit):
             return failedAttempt(reason, nil, RetryPolicy.exhausted(failure.kind), limit: limit, context)
         }
+    }
+
+    /// Whether a server that is asked for too much may have as many connections as it allows with other downloads of this process.
+    func isCrowdedOut(_ context: TransferContext) -> Bool { context.othersWork && mirrors.isEmpty }
+
+    /// Waits for those others, as long as they take. No attempt of its own has failed: to give up after so many tries would be to
+    /// give up because the others are long.
+    mutating func crowdedOut(_ reason: String, _ wait: Duration?, _ context: TransferContext) -> [TransferAction] {
+        tally.crowdedOut += 1
+        let delay = max(
+            terms.retry.backoff.delay(failures: tally.crowdedOut, jitter: context.jitter), wait ?? .zero)
+        notBefore = context.now + delay
+        waitReason = "\(reason), while others of this server go on"
+        waitsForServer = wait != nil
+        let text = "\(waitReason); next attempt in \(DurationText.format(delay))"
+        return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
     /// What was asked for over a connection that others share is asked for over its own.

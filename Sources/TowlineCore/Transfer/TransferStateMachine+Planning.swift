@@ -43,7 +43,8 @@ extension TransferStateMachine {
             // One that is given up may still write to a stream.
             if terms.isStream, !attempts.isEmpty { return [] }
             // Many more may begin that share a connection than that have their own; and these may turn out to need one.
-            waitsForTurn = lead?.isNew ?? false || !context.mayConnect && sharing(context) == .none
+            let lacksConnection = !context.mayConnect && sharing(context) == .none
+            waitsForTurn = lead?.isNew ?? false || !context.hasSlot || lacksConnection
             if asksPrimary { notBefore = nil }
             guard !waitsForTurn else { return [] }
             return startSole(context)

@@ -1,6 +1,7 @@
 /// Where redirects lead.
 extension TransferStateMachine {
-    /// Where a redirect led that is not asked yet: its host has no room, or it was asked over a connection that others share.
+    /// Where a redirect led that is not asked yet: its host has no room or is to be left alone, or it was asked over a connection
+    /// that others share.
     struct Lead: Sendable {
         let url: HTTPURL
         /// The URLs that led there.
@@ -38,7 +39,8 @@ extension TransferStateMachine {
         }
         let chain = plan.chain + [plan.url]
         let sharing = isFirst && mayShare ? context.elsewhere.sharing : .none
-        if isFirst, sharing == .none, !context.elsewhere.mayConnect {
+        let isLeftAlone = context.elsewhere.notBefore ?? .zero > context.now
+        if isFirst, isLeftAlone || sharing == .none && !context.elsewhere.mayConnect {
             lead = Lead(url: target, chain: chain, since: context.now)
             return actions
         }

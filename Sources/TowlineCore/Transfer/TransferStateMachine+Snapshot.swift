@@ -19,11 +19,16 @@ extension TransferStateMachine {
                 snapshot.remaining = remainingTime.estimate(missing: missing, rate: estimator.rate, now: now)
             }
         }
-        if case .waiting = snapshot.state {
-            let until = nextTry ?? now
-            snapshot.wait = TransferSnapshot.Wait(remaining: max(.zero, until - now), reason: waitReason)
+        if let remaining = wait(now: now) {
+            snapshot.wait = TransferSnapshot.Wait(remaining: remaining, reason: waitReason)
         }
         return snapshot
+    }
+
+    /// How long until the next attempt, if nothing is under way.
+    package func wait(now: Duration) -> Duration? {
+        guard case .waiting = state else { return nil }
+        return max(.zero, (nextTry ?? now) - now)
     }
 
     private var state: DownloadState {

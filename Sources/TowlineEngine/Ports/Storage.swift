@@ -7,11 +7,12 @@ package protocol Storage: AnyObject, Sendable {
     ///
     /// Picks up a crash between the steps of publishing. Throws `destinationBusy` if another process has it,
     /// `unsupportedJournal` for a newer format (left untouched), `unusableDestination` for a directory that does not
-    /// exist, a part file that is a link, a FIFO or a directory. A damaged journal is set aside with a notice.
-    func survey(_ place: Place) throws(TowlineError) -> Survey
+    /// exist, a part file that is a link, a FIFO or a directory. A damaged journal is set aside with a notice. What is finished is
+    /// made durable, if it is of `source`; `nil`: whosever it is.
+    func survey(_ place: Place, for source: String?) throws(TowlineError) -> Survey
 
     /// What is under the final name, whatever unfinished is beside it: `.nothing`, `.finished` or `.occupied`. Locks nothing.
-    func survey(named place: Place) throws(TowlineError) -> Survey
+    func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey
 
     /// An unfinished download in `directory` whose journal names `source`, when its name is not known beforehand.
     func find(source: String, inDirectory directory: String) -> Place?
@@ -55,6 +56,10 @@ package protocol Storage: AnyObject, Sendable {
 
     /// Something that hashes passing bytes and compares with `checksum`.
     func hasher(for checksum: Checksum) -> any ContentHasher
+}
+
+extension Storage {
+    package func survey(_ place: Place) throws(TowlineError) -> Survey { try survey(place, for: nil) }
 }
 
 extension Storage {

@@ -25,6 +25,8 @@ struct BatchEntry: Hashable {
         case optionWithoutURL
         /// An option that begins at the line's beginning.
         case optionNotIndented(Line)
+        /// A URL where only options can be.
+        case indentedURL
         /// A line that is longer than `BatchLineSplitter.maximumLength`.
         case lineTooLong(number: Int)
         /// The list cannot be read from here on: `errno`.

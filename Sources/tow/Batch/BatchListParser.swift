@@ -20,6 +20,9 @@ struct BatchListParser {
         let visible = (number == 1 && text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).trimmed
         guard let first = visible.utf8.first, first != 0x23 else { return nil }
         let isIndented = text.utf8.first == 0x20 || text.utf8.first == 0x09
+        if isIndented, Self.isURL(visible) {
+            return begin(BatchEntry(url: "", number: number, problem: .indentedURL))
+        }
         guard isIndented || Self.isOption(visible) else {
             return begin(BatchEntry(url: String(visible), number: number))
         }
@@ -69,6 +72,12 @@ struct BatchListParser {
         let end = text.utf8.firstIndex { [0x3A, 0x3D, 0x20, 0x09].contains($0) } ?? text.endIndex
         guard end == text.endIndex || text.utf8[end] != 0x3A else { return false }
         return text.hasPrefix("--") || Setting(rawValue: String(text[..<end])) != nil
+    }
+
+    /// Whether an indented line is none but a URL: no option has that in its name.
+    private static func isURL(_ text: Substring) -> Bool {
+        let name = text.prefix { $0 != "=" && $0 != " " && $0 != "\t" }
+        return name.contains("://")
     }
 
     private static func option(_ text: Substring, number: Int) -> BatchEntry.Line {

@@ -54,6 +54,9 @@ final class BatchListReader: Sendable {
         }
     }
 
+    /// Whether it was stopped before its end.
+    var isStopped: Bool { state.withLock { $0.isStopped } }
+
     /// Makes the call that waits, and each later one, give `nil`.
     func stop() {
         let waiter = state.withLock { state in

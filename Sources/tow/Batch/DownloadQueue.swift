@@ -3,86 +3,143 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// What `tow get` was asked for, one download after the other: the URLs of the command line, then the list.
+/// What `tow get` was asked for, one download after the other: the URLs of the command line, then the lists.
 final class DownloadQueue: Sendable {
-    private let urls: Mutex<ArraySlice<HTTPURL>>
-    private let settings: DownloadSettings
-    private let list: BatchListReader?
-    /// The last one of the list: the next mostly has the same origin.
-    private let last = Mutex<HTTPURL?>(nil)
-    private let listName: String
-
-    /// - Parameter listPath: the list of `-i`, `-` for standard input.
-    init(urls: [HTTPURL], settings: DownloadSettings, listPath: String?) throws(TowlineError) {
-        self.urls = Mutex(urls[...])
-        self.settings = settings
-        listName = listPath == "-" ? "standard input" : listPath.map { TerminalSafeText.make($0) } ?? ""
-        list = if let listPath { try BatchListReader(path: listPath) } else { nil }
+    private struct List: Sendable {
+        /// Fit for a terminal.
+        let name: String
+        let reader: BatchListReader
     }
 
-    /// The next download, or what is wrong with it. One call at a time.
+    private struct State {
+        var urls: ArraySlice<HTTPURL>
+        /// So many downloads were given.
+        var number = 0
+        /// The list that is read, and whether it has named anything.
+        var list = 0
+        var isEmpty = true
+        /// The last URL of a list: the next mostly has the same origin.
+        var last: HTTPURL?
+        var emptyLists: [String] = []
+    }
+
+    private let state: Mutex<State>
+    private let settings: DownloadSettings
+    private let lists: [List]
+    /// Where those stand that run.
+    let places = ListPlaces()
+
+    /// - Parameter listPaths: the lists of `-i`, `-` for standard input.
+    init(urls: [HTTPURL], settings: DownloadSettings, listPaths: [String]) throws(TowlineError) {
+        state = Mutex(State(urls: urls[...]))
+        self.settings = settings
+        // All of them, before anything is fetched.
+        lists = try listPaths.map { path throws(TowlineError) in
+            let name = path == "-" ? "standard input" : TerminalSafeText.make(path)
+            return List(name: name, reader: try BatchListReader(path: path))
+        }
+    }
+
+    /// The next download, or what is wrong with it; each has the next number in the batch. One call at a time.
     nonisolated(nonsending) func next() async -> BatchRunner.NextDownload {
+        let url = state.withLock { state in
+            state.number += 1
+            return state.urls.popFirst()
+        }
         do throws(TowlineError) {
-            if let url = urls.withLock({ $0.popFirst() }) { return .download(try settings.options(for: url)) }
-            guard let entry = await list?.next() else { return .end }
-            return .download(try options(for: entry))
+            if let url { return .download(try settings.options(for: url)) }
+            while let list = state.withLock({ $0.list < lists.count ? lists[$0.list] : nil }) {
+                if let entry = await list.reader.next() { return .download(try options(for: entry, of: list.name)) }
+                goOn(after: list)
+            }
+            return .end
         } catch {
             return .failed(error)
         }
     }
 
-    /// No further download begins.
-    func stop() { list?.stop() }
-
-    private func options(for entry: BatchEntry) throws(TowlineError) -> DownloadOptions {
-        switch entry.problem {
-        case .optionWithoutURL: throw problem(entry.number, "an option before any URL")
-        case .optionNotIndented(let line):
-            let name = TerminalSafeText.make(line.name, width: 40)
-            throw problem(
-                line.number, "'\(name)' is an option of the URL above and must be indented; the download is left out")
-        case .lineTooLong(let number):
-            throw problem(number, "longer than \(BatchLineSplitter.maximumLength) bytes; the download is left out")
-        case .unreadable(let number):
-            let place = entry.number > 0 ? " after line \(entry.number)" : ""
-            throw TowlineError(
-                .unusableOption, "cannot read \(listName)\(place): \(String(cString: strerror(number)))")
-        case nil: break
+    private func goOn(after list: List) {
+        state.withLock { state in
+            if state.isEmpty, !list.reader.isStopped { state.emptyLists.append(list.name) }
+            state.list += 1
+            state.isEmpty = true
         }
+    }
+
+    /// Lists that were read to their ends and name nothing.
+    var emptyLists: [String] { state.withLock { $0.emptyLists } }
+
+    /// No further download begins.
+    func stop() { for list in lists { list.reader.stop() } }
+
+    private func options(for entry: BatchEntry, of list: String) throws(TowlineError) -> DownloadOptions {
+        let last = state.withLock { state in
+            state.isEmpty = false
+            places.note(state.number, ListPlaces.Place(list: list, line: entry.number))
+            return state.last
+        }
+        try refuse(entry, of: list)
         var settings = settings
-        for line in entry.options { try apply(line, to: &settings) }
+        for line in entry.options { try apply(line, of: list, to: &settings) }
         do throws(TowlineError) {
-            let url = try HTTPURL(parsing: entry.url, after: last.withLock { $0 })
-            last.withLock { $0 = url }
+            let url = try HTTPURL(parsing: entry.url, after: last)
+            state.withLock { $0.last = url }
             let options = try settings.options(for: url)
             guard options.target == .standardOutput else { return options }
             throw TowlineError(.unusableOption, "a download of a list cannot go to standard output")
         } catch {
-            throw problem(entry.number, error.message, error.code)
+            throw problem(list, entry.number, error.message, error.code)
         }
     }
 
-    private func apply(_ line: BatchEntry.Line, to settings: inout DownloadSettings) throws(TowlineError) {
+    /// What is wrong with the entry as text, if anything.
+    private func refuse(_ entry: BatchEntry, of list: String) throws(TowlineError) {
+        switch entry.problem {
+        case .optionWithoutURL: throw problem(list, entry.number, "an option before any URL")
+        case .optionNotIndented(let line):
+            let name = TerminalSafeText.make(line.name, width: 40)
+            throw problem(
+                list, line.number,
+                "'\(name)' is an option of the URL above and must be indented; the download is left out")
+        case .indentedURL:
+            throw problem(
+                list, entry.number,
+                "this URL is indented, which makes it an option of the one above; begin it at the line's start")
+        case .lineTooLong(let number):
+            throw problem(
+                list, number, "longer than \(BatchLineSplitter.maximumLength) bytes; the download is left out")
+        case .unreadable(let number):
+            let place = entry.number > 0 ? " after line \(entry.number)" : ""
+            throw TowlineError(
+                .unusableOption, "cannot read \(list)\(place): \(String(cString: strerror(number)))")
+        case nil: break
+        }
+    }
+
+    private func apply(
+        _ line: BatchEntry.Line, of list: String, to settings: inout DownloadSettings
+    ) throws(TowlineError) {
         guard let setting = Setting(rawValue: line.name) else {
             let name = TerminalSafeText.make(line.name, width: 40)
             let here = Habit.setting(line.name).map { ": that is \($0.rawValue)" } ?? ""
-            throw problem(line.number, "there is no option '\(name)' for a single URL\(here)")
+            throw problem(list, line.number, "there is no option '\(name)' for a single URL\(here)")
         }
         guard setting.isFlag == line.value.isEmpty else {
             throw problem(
-                line.number, setting.isFlag ? "\(setting.rawValue) takes no value" : "\(setting.rawValue) needs a value"
+                list, line.number,
+                setting.isFlag ? "\(setting.rawValue) takes no value" : "\(setting.rawValue) needs a value"
             )
         }
         do {
             try settings.apply(setting, line.value)
         } catch {
-            throw problem(line.number, "\(setting.rawValue): \(error.message)", error.code)
+            throw problem(list, line.number, "\(setting.rawValue): \(error.message)", error.code)
         }
     }
 
     private func problem(
-        _ line: Int, _ message: String, _ code: TowlineError.Code = .unusableOption
+        _ list: String, _ line: Int, _ message: String, _ code: TowlineError.Code = .unusableOption
     ) -> TowlineError {
-        TowlineError(code, "\(listName), line \(line): \(message)")
+        TowlineError(code, ListPlaces.Place(list: list, line: line).text + message)
     }
 }

@@ -22,12 +22,14 @@ final class BatchTally: Sendable {
     }
 }
 
-/// Hands everything on and counts the ends.
+/// Hands everything on, counts the ends, and says of what fails where in a list it stands.
 final class TallyingObserver: BatchObserver {
     let tally = BatchTally()
     private let next: any BatchObserver
 
-    init(next: any BatchObserver) { self.next = next }
+    private let places: ListPlaces
+
+    init(next: any BatchObserver, places: ListPlaces) { (self.next, self.places) = (next, places) }
 
     func started(_ number: Int, _ options: DownloadOptions) { next.started(number, options) }
 
@@ -37,6 +39,19 @@ final class TallyingObserver: BatchObserver {
 
     func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>) {
         tally.count(result)
-        next.ended(number, result)
+        next.ended(number, placed(result, places.place(of: number)))
+        places.forget(number)
+    }
+
+    /// A failure with its line's number before it; one of the list as text has that already.
+    private func placed(
+        _ result: Result<CompletedTransfer, TowlineError>, _ place: ListPlaces.Place?
+    ) -> Result<CompletedTransfer, TowlineError> {
+        guard let place, case .failure(let error) = result, error.code != .cancelled,
+            !error.message.hasPrefix("\(place.list), line ")
+        else { return result }
+        return .failure(
+            TowlineError(
+                error.code, place.text + error.message, status: error.status, systemError: error.systemError))
     }
 }

@@ -82,7 +82,7 @@ struct GetCommand: AsyncParsableCommand {
         let groups: [any SettingOptions] = [destination, speed, proof, request, connection, failures]
         return try GetPlan(
             GetArguments(
-                urls: urls, given: groups.flatMap(\.given), inputFile: list.inputFile, concurrency: list.concurrency,
+                urls: urls, given: groups.flatMap(\.given), inputFiles: list.inputFiles, concurrency: list.concurrency,
                 limitRateTotal: speed.limitRateTotal,
                 report: Reporting(isQuiet: report.quiet, isJSON: report.json, progress: report.progress)))
     }

@@ -65,11 +65,11 @@ struct SpeedOptions: SettingOptions {
 /// Many downloads.
 struct ListOptions: ParsableArguments {
     @Option(
-        name: .shortAndLong,
+        name: [.customShort("i"), .customLong("input-file")],
         help: ArgumentHelp(
             "Download the URLs in a file, one a line; - for standard input. Indented lines below a URL are options for it, such as 'output=name' or 'checksum=sha256:…'.",
             valueName: "file"), completion: .file())
-    var inputFile: String?
+    var inputFiles: [String] = []
 
     @Option(
         name: [.customShort("j", allowingJoined: true), .customLong("concurrency")],

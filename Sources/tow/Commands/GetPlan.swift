@@ -7,8 +7,8 @@ struct GetArguments {
     var urls: [String] = []
     /// Settings in the order in which they apply.
     var given: [(Setting, String)] = []
-    /// The list of `-i`.
-    var inputFile: String?
+    /// The lists of `-i`.
+    var inputFiles: [String] = []
     var concurrency: String?
     var limitRateTotal: String?
     var report = Reporting()
@@ -25,8 +25,8 @@ struct Reporting: Equatable {
 struct GetPlan {
     let urls: [HTTPURL]
     let settings: DownloadSettings
-    /// The list of `-i`, if there is one.
-    let listPath: String?
+    /// The lists of `-i`.
+    let listPaths: [String]
     let batch: BatchOptions
     let report: Reporting
 
@@ -37,7 +37,7 @@ struct GetPlan {
         var settings = DownloadSettings()
         try settings.apply(arguments.given)
         self.settings = settings
-        listPath = arguments.inputFile
+        listPaths = arguments.inputFiles
         report = arguments.report
         try Self.checkCombinations(arguments, settings)
         var batch = BatchOptions()
@@ -63,10 +63,10 @@ struct GetPlan {
     }
 
     private static func checkCombinations(_ arguments: GetArguments, _ settings: DownloadSettings) throws {
-        guard !arguments.urls.isEmpty || arguments.inputFile != nil else {
+        guard !arguments.urls.isEmpty || !arguments.inputFiles.isEmpty else {
             throw ValidationError("Nothing to download: give a URL, or a list of them with -i.")
         }
-        let isSingle = arguments.urls.count == 1 && arguments.inputFile == nil
+        let isSingle = arguments.urls.count == 1 && arguments.inputFiles.isEmpty
         if settings.output != nil && !isSingle {
             throw ValidationError("-o names one file, so it needs exactly one URL; -d takes a directory for many.")
         }

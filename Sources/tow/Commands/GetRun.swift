@@ -9,16 +9,16 @@ struct GetRun {
     /// Returns the exit status when everything has ended, or soon after a signal.
     func perform() async throws(TowlineError) -> Int32 {
         // Each download of a long list would say it.
-        if plan.listPath != nil, !DownloadSettings.isDirectory(plan.settings.directory) {
+        if !plan.listPaths.isEmpty, !DownloadSettings.isDirectory(plan.settings.directory) {
             throw TowlineError(
                 .unusableDestination,
                 "\(plan.settings.directory) is no directory that is there; create it before the list is fetched into it"
             )
         }
         let batch = affordable(descriptors: ProcessSetup.raiseDescriptorLimit())
-        let queue = try DownloadQueue(urls: plan.urls, settings: plan.settings, listPath: plan.listPath)
-        let reporter = makeReporter()
-        let observer = TallyingObserver(next: reporter)
+        let queue = try DownloadQueue(urls: plan.urls, settings: plan.settings, listPaths: plan.listPaths)
+        let reporter = makeReporter(queue.places)
+        let observer = TallyingObserver(next: reporter, places: queue.places)
         let runner = Assembly.batchRunner(batch, observer: observer)
         let signals = SignalWatcher()
         signals.watch(grace: 2) {
@@ -29,7 +29,13 @@ struct GetRun {
         let signal = signals.received
         let status = observer.tally.exitStatus(signal: signal)
         reporter.close(exitStatus: status, interrupted: signal != nil)
+        if !plan.report.isQuiet { for list in queue.emptyLists { say("\(list) names no URL") } }
         return status
+    }
+
+    private func say(_ text: String) {
+        var output = OutputDescriptor(STDERR_FILENO)
+        output.write("tow: \(text)\n")
     }
 
     /// As many downloads at once as there are descriptors for: a part file, its journal and a connection each.
@@ -43,14 +49,13 @@ struct GetRun {
             publishing: batch.publishing)
         batch.affordable = most
         if let wanted, wanted > most, !plan.report.isQuiet {
-            var output = OutputDescriptor(STDERR_FILENO)
-            output.write("tow: \(descriptors) open files are allowed here (ulimit -n): \(most) downloads at once\n")
+            say("\(descriptors) open files are allowed here (ulimit -n): \(most) downloads at once")
         }
         return batch
     }
 
-    private func makeReporter() -> any ClosableObserver {
-        if plan.report.isJSON { return Reporter(JSONLog(), descriptor: STDOUT_FILENO, interval: nil) }
+    private func makeReporter(_ places: ListPlaces) -> any ClosableObserver {
+        if plan.report.isJSON { return Reporter(JSONLog(places), descriptor: STDOUT_FILENO, interval: nil) }
         if plan.report.isQuiet { return plain(.failures) }
         let style = TerminalStyle(
             environment: Environment.variables(["LC_ALL", "LC_CTYPE", "LANG", "TERM", "NO_COLOR"]))

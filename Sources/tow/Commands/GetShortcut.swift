@@ -40,7 +40,7 @@ enum GetShortcut {
             case "json": arguments.report.isJSON = true
             case "input-file", "concurrency":
                 guard let value = rest.popFirst(), isPlain(value) else { return nil }
-                if name == "concurrency" { arguments.concurrency = value } else { arguments.inputFile = value }
+                if name == "concurrency" { arguments.concurrency = value } else { arguments.inputFiles = [value] }
             default:
                 // Not `init(rawValue:)`, which makes a table of so many.
                 guard let setting = Setting.allCases.first(where: { $0.rawValue == name }), isPlain(setting) else {

@@ -9,10 +9,14 @@ struct JSONLog: Sendable {
         var said: Duration?
     }
 
+    private let places: ListPlaces
     private var running: [Int: Running] = [:]
     private var text = ""
     private var finished = 0
     private var failed = 0
+
+    /// - Parameter places: where those stand that come from a list.
+    init(_ places: ListPlaces = ListPlaces()) { self.places = places }
 
     mutating func started(_ number: Int, _ options: DownloadOptions, now: Duration) {
         running[number] = Running(began: now)
@@ -22,6 +26,7 @@ struct JSONLog: Sendable {
             object.add("directory", directory)
             object.add("name", name)
         }
+        addPlace(of: number, to: &object)
         append(object)
     }
 
@@ -82,8 +87,15 @@ struct JSONLog: Sendable {
             object.add("httpStatus", error.status)
             object.add("systemError", error.systemError)
             object.add("heldBytes", entry?.snapshot.heldBytes)
+            addPlace(of: number, to: &object)
             append(object)
         }
+    }
+
+    private func addPlace(of number: Int, to object: inout JSONObject) {
+        guard let place = places.place(of: number) else { return }
+        object.add("list", place.list)
+        object.add("line", place.line)
     }
 
     /// The last line of all.

@@ -84,10 +84,7 @@ struct PlainLog: Sendable {
         return lines.isEmpty ? "" : lines.joined(separator: "\n") + "\n"
     }
 
-    private mutating func append(_ line: String) {
-        if lines.count >= 10_000 { lines.removeFirst(5_000) }
-        lines.append(line)
-    }
+    private mutating func append(_ line: String) { lines.appendKeepingMost(line) }
 
     private static func tenth(_ snapshot: TransferSnapshot) -> Int { Int((snapshot.fractionCompleted ?? 0) * 10) }
 
@@ -106,5 +103,16 @@ struct PlainLog: Sendable {
             facts.append("\(Phrases.time(.seconds(remaining.components.seconds))) left")
         }
         return facts.joined(separator: ", ")
+    }
+}
+
+extension [String] {
+    /// Appends a line that nobody may ever take: of very many the oldest go, and that is said.
+    mutating func appendKeepingMost(_ line: String) {
+        if count >= 10_000 {
+            removeFirst(5_000)
+            insert("(lines that nobody took are left out here)", at: 0)
+        }
+        append(line)
     }
 }

@@ -30,6 +30,9 @@ struct ProgressRow {
         self.snapshot = snapshot
     }
 
+    /// Whether nothing of it is on its way.
+    var isIdle: Bool { snapshot.wait != nil || snapshot.state == .queued }
+
     /// Whose certificates are trusted instead of the system's.
     var authorityFile: String? { options?.connection.certificateAuthorityFile }
 

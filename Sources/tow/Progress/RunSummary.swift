@@ -4,6 +4,9 @@ import TowlineEngine
 /// How the downloads of one run ended, for its last words.
 struct RunSummary {
     private(set) var finished = 0
+    /// Of those, what was there.
+    private var found = 0
+    private var skipped = 0
     private(set) var failed = 0
     private var interrupted = 0
     private var received: Int64 = 0
@@ -15,7 +18,7 @@ struct RunSummary {
     /// Of so many downloads, what was said of a failed one is no longer to be seen at the end.
     private static let longList = 20
     /// So many failures are told once more.
-    private static let mostFailures = 10
+    private static let mostFailures = 100
 
     /// Takes an end into account.
     mutating func count(_ result: Result<CompletedTransfer, TowlineError>, _ row: ProgressRow?) {
@@ -23,6 +26,11 @@ struct RunSummary {
         case .success(let completed):
             finished += 1
             received += completed.receivedBytes
+            switch completed.outcome {
+            case .alreadyThere: found += 1
+            case .skipped: skipped += 1
+            case .published, .streamed: break
+            }
             keepsBytes = true
         case .failure(let error):
             received += row?.snapshot.receivedBytes ?? 0
@@ -48,7 +56,9 @@ struct RunSummary {
             if others > 0 { lines.append("failed: \(others) more, told of above; -q tells of failures alone") }
         }
         if count > 1 {
-            var counts = ["\(finished) done"]
+            var counts = ["\(finished - found - skipped) done"]
+            if found > 0 { counts.append("\(found) already there") }
+            if skipped > 0 { counts.append("\(skipped) left as they are") }
             if failed > 0 { counts.append("\(failed) failed") }
             if interrupted > 0 { counts.append("\(interrupted) interrupted") }
             lines.append(

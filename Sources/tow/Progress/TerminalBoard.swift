@@ -52,11 +52,7 @@ struct TerminalBoard: Sendable {
         for line in summary.lines(wasInterrupted: interrupted, elapsed: now) { append(line) }
     }
 
-    /// A terminal that stands still (Ctrl-S) must not make this grow without end.
-    private mutating func append(_ line: String) {
-        if lines.count >= 10_000 { lines.removeFirst(5_000) }
-        lines.append(line)
-    }
+    private mutating func append(_ line: String) { lines.appendKeepingMost(line) }
 
     // MARK: Drawing
 
@@ -89,7 +85,7 @@ struct TerminalBoard: Sendable {
         // One row for the cursor, one for what is above to be seen.
         let room = max(1, height - 2)
         let needsTotal = rows.count > 1 || summary.finished + summary.failed > 0
-        let shown = rows.prefix(max(1, needsTotal ? room - 1 : room))
+        let shown = visibleRows(max(1, needsTotal ? room - 1 : room))
         let longest = shown.map { TerminalSafeText.displayWidth(TerminalSafeText.make($0.name)) }.max() ?? 0
         let nameWidth = min(longest, max(12, width / 3), width)
         var result = shown.map {
@@ -99,10 +95,19 @@ struct TerminalBoard: Sendable {
         return result
     }
 
+    /// Where there is no room for all, those that wait are left out first.
+    private func visibleRows(_ room: Int) -> [ProgressRow] {
+        guard rows.count > room else { return rows }
+        let idle = rows.filter(\.isIdle)
+        return Array((rows.filter { !$0.isIdle } + idle).prefix(room))
+    }
+
     private func total(hidden: Int, width: Int) -> String {
+        let waiting = rows.count { $0.snapshot.wait != nil }
         let rate = rows.reduce(0) { $0 + ($1.snapshot.rate ?? 0) }
         var facts = [
-            "\(rows.count) running" + (hidden > 0 ? " (\(hidden) not shown)" : ""), "\(summary.finished) done",
+            "\(rows.count - waiting) running" + (waiting > 0 ? style.separator + "\(waiting) waiting" : "")
+                + (hidden > 0 ? " (\(hidden) not shown)" : ""), "\(summary.finished) done",
         ]
         if summary.failed > 0 { facts.append("\(summary.failed) failed") }
         facts.append(Phrases.rate(rate))

@@ -26,9 +26,10 @@ struct AddCommand: AsyncParsableCommand {
     var urls: [String] = []
 
     @Option(
-        name: .shortAndLong, help: ArgumentHelp("URLs from a file, a line each; '-': stdin.", valueName: "file"),
+        name: [.customShort("i"), .customLong("input-file")],
+        help: ArgumentHelp("URLs from a file, a line each; '-': stdin.", valueName: "file"),
         completion: .file())
-    var inputFile: String?
+    var inputFiles: [String] = []
 
     @Option(
         name: .shortAndLong,
@@ -119,7 +120,7 @@ struct AddCommand: AsyncParsableCommand {
 
     private func newDownloads() throws -> [Wire.NewDownload] {
         var urls = urls
-        if let inputFile { urls += try Self.lines(inputFile) }
+        for file in inputFiles { urls += try Self.lines(file) }
         guard !urls.isEmpty else { throw UsageProblem("Nothing to add: give a URL, or a list of them.", in: Self.self) }
         if urls.count != 1, output != nil || checksum != nil || !mirrors.isEmpty {
             throw UsageProblem(

@@ -42,8 +42,8 @@ final class SlowStorage: StorageRelay, @unchecked Sendable {
             isDoubtful: part.isDoubtful, notices: part.notices)
     }
 
-    override func survey(_ place: Place) throws(TowlineError) -> Survey {
-        let survey = try real.survey(place)
+    override func survey(_ place: Place, for source: String?) throws(TowlineError) -> Survey {
+        let survey = try real.survey(place, for: source)
         guard case .unfinished(let part) = survey else { return survey }
         return .unfinished(slow(part))
     }

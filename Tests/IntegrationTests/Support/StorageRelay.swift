@@ -6,9 +6,13 @@ import TowlineEngine
 class StorageRelay: Storage, @unchecked Sendable {
     let real = FileStorage()
 
-    func survey(_ place: Place) throws(TowlineError) -> Survey { try real.survey(place) }
+    func survey(_ place: Place, for source: String?) throws(TowlineError) -> Survey {
+        try real.survey(place, for: source)
+    }
 
-    func survey(named place: Place) throws(TowlineError) -> Survey { try real.survey(named: place) }
+    func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey {
+        try real.survey(named: place, for: source)
+    }
 
     func find(source: String, inDirectory directory: String) -> Place? {
         real.find(source: source, inDirectory: directory)

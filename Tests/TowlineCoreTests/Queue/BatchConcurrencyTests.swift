@@ -96,7 +96,9 @@ struct BatchConcurrencyTests {
         #expect(far.concurrency.connections(to: other) == 16)
         far.concurrency.refused(by: other, now: far.now)
         #expect(far.limits == [64, 64])
-        far.concurrency.failed(now: far.now)
+        far.concurrency.failed(at: other, now: far.now)
+        #expect(far.limits == [64, 64])
+        far.concurrency.failed(at: far.origin, now: far.now)
         #expect(far.limits == [32, 32])
         // Streams are not connections.
         far.fetch(10, .milliseconds(80), .several)
@@ -148,5 +150,21 @@ struct BatchConcurrencyTests {
         var concurrency = BatchConcurrency()
         for _ in 0..<20 { concurrency.fetched(after: .seconds(60), now: .zero) }
         #expect(concurrency.limit == 5)
+    }
+
+    @Test("who waits for its next attempt leaves its place, unless that is no use")
+    func places() {
+        var concurrency = BatchConcurrency()
+        func leaves(_ wait: Duration = .seconds(1), isLong: Bool = false) -> Bool {
+            concurrency.leavesPlace(for: wait, isLong: isLong)
+        }
+        #expect(leaves() && !leaves(.milliseconds(100)) && !leaves(.seconds(100), isLong: true))
+        // Where nothing comes any more it is not the one that fails.
+        let count = (0..<100).count { _ in leaves() }
+        #expect(count == 63)
+        concurrency.fetched(after: .seconds(1), now: .seconds(1))
+        #expect(leaves())
+        concurrency = BatchConcurrency(fixed: 1)
+        #expect(!leaves(.seconds(100)))
     }
 }

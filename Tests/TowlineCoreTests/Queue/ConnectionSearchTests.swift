@@ -174,6 +174,32 @@ struct ConnectionSearchTests {
         search.refused(by: hosts[0], now: now)
         fetch(20_000, 0, .milliseconds(80))
         #expect(search.limit == 16)
+        // Nor after another host was asked in between; and what that one refused was not forgotten.
+        fetch(16, 1, .milliseconds(80))
+        #expect(search.origin == hosts[1])
+        fetch(1000, 1, .milliseconds(80))
+        #expect(search.limit == 16)
+        fetch(1000, 0, .milliseconds(80))
+        #expect(search.limit == 16 && search.origin == hosts[0])
+        now += .seconds(3600)
+        fetch(600, 1, .milliseconds(80))
+        #expect(search.limit == 64 && search.origin == hosts[1])
+    }
+
+    @Test("an attempt that failed at another host says nothing")
+    func failedElsewhere() throws {
+        let hosts = try ["a", "b"].map { try HTTPURL(parsing: "http://\($0).example/").origin }
+        var search = ConnectionSearch()
+        var now = Duration.zero
+        for _ in 0..<600 {
+            now += .milliseconds(80) / search.limit
+            search.fetched(after: .milliseconds(80), from: hosts[0], now: now)
+        }
+        #expect(search.limit == 64)
+        search.failed(at: hosts[1], now: now)
+        #expect(search.limit == 64)
+        search.failed(at: hosts[0], now: now)
+        #expect(search.limit == 32)
     }
 
     @Test("who refuses before anything came is not asked for more either")

@@ -80,6 +80,66 @@ struct TransferFailureTests {
         #expect(script.actions.contains(.report(.leaveAlone(.seconds(60)), of: mirror)))
     }
 
+    @Test(
+        "a server that has no room beside others of its downloads is asked until it has, and then so many times",
+        arguments: [0, 503])
+    func crowdedOut(_ status: Int) throws {
+        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 3) }
+        script.feed(.begin(nil))
+        func refuse() {
+            let plan = script.last
+            if status > 0 {
+                script.answer(status)
+                script.end(plan, .cancelled)
+            } else {
+                script.end(plan, .failed(TransportFailure(.closedBeforeHead, "closed")))
+            }
+            script.now += script.machine.wait(now: script.now) ?? .zero
+            script.feed(.tick)
+        }
+        script.othersWork = true
+        for _ in 0..<50 { refuse() }
+        #expect(script.plans.count == 51 && script.ending == nil)
+        // As long as with failures, and no longer.
+        #expect(script.now > .seconds(40 * 45) && script.now < .seconds(50 * 75))
+        script.othersWork = false
+        for _ in 0..<3 { refuse() }
+        #expect(script.plans.count == 53 && script.ending != nil)
+    }
+
+    @Test("other failures are counted, whatever others get", arguments: [500, 0])
+    func notCrowdedOut(_ status: Int) throws {
+        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 3) }
+        script.othersWork = true
+        script.feed(.begin(nil))
+        for _ in 0..<3 {
+            let plan = script.last
+            if status > 0 {
+                script.answer(status)
+                script.end(plan, .cancelled)
+            } else {
+                script.end(plan, .failed(TransportFailure(.headTimedOut, "silent")))
+            }
+            script.now += .seconds(60)
+            script.feed(.tick)
+        }
+        #expect(script.plans.count == 3 && script.ending != nil)
+    }
+
+    @Test("without its place in a batch nothing is asked for")
+    func withoutPlace() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.end(.failed(TransportFailure(.closedBeforeHead, "closed")))
+        script.hasSlot = false
+        script.now = .seconds(60)
+        script.feed(.tick)
+        #expect(script.plans.count == 1 && script.machine.waitsForTurn && script.machine.wait(now: script.now) == nil)
+        script.hasSlot = true
+        script.feed(.tick)
+        #expect(script.plans.count == 2)
+    }
+
     @Test("a part file that was lost is lost once, however long its successor takes to begin")
     func lostOnce() throws {
         var script = try TransferScript()

@@ -64,6 +64,27 @@ import Testing
         #expect(script.last.lease.lowerBound == 1 << 20)
     }
 
+    /// A host that asked to be left alone is not asked before, whoever leads to it, and that costs no try.
+    @Test(arguments: [ConnectionSharing.one, .none]) func whoIsLeftAloneIsNotLedTo(_ sharing: ConnectionSharing) throws
+    {
+        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 1) }
+        (script.elsewhere.sharing, script.elsewhere.notBefore) = (sharing, .seconds(5))
+        script.feed(.begin(nil))
+        script.answer(302, [("Location", "https://cdn.example.net/x")])
+        // From here on what is known is of that host.
+        (script.hostNotBefore, script.sharing) = (.seconds(5), sharing)
+        script.endCancelled()
+        #expect(script.plans.count == 1)
+        for second in 1...4 {
+            script.now = .seconds(second)
+            script.feed(.tick)
+        }
+        #expect(script.plans.count == 1 && script.machine.wait(now: .seconds(4)) == .seconds(1))
+        script.now = .seconds(5)
+        script.feed(.tick)
+        #expect(script.plans.count == 2 && script.last.url.host == "cdn.example.net" && script.ending == nil)
+    }
+
     /// A host that has no room for it is asked when it is its turn there; after a while the link is asked for anew.
     @Test(arguments: [ConnectionSharing.one, .none], [false, true])
     func whoHasNoRoomThereWaits(_ sharing: ConnectionSharing, _ isLong: Bool) throws {

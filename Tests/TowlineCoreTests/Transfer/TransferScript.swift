@@ -19,6 +19,12 @@ struct TransferScript {
     var hostCeiling: Int?
     /// Whether it may have a connection of its own.
     var mayConnect = true
+    /// Whether others get bytes from the host.
+    var othersWork = false
+    /// Whether it has its place in a batch.
+    var hasSlot = true
+    /// Until when the host wants to be left alone.
+    var hostNotBefore: Duration?
     /// What is known of the host that a redirect leads to.
     var elsewhere = TransferContext.Elsewhere()
     /// What is known of the mirrors' hosts.
@@ -57,11 +63,13 @@ struct TransferScript {
     @discardableResult
     mutating func feed(_ event: TransferEvent) -> [TransferAction] {
         var context = TransferContext(
-            now: now, progress: progress.map { ($0.key, $0.value) }, hostCeiling: hostCeiling,
+            now: now, progress: progress.map { ($0.key, $0.value) }, hostNotBefore: hostNotBefore,
+            hostCeiling: hostCeiling,
             hostConnections: progress.count + otherConnections,
             sharing: sharing, mayConnect: mayConnect)
         context.mirrors = mirrorHosts
         context.elsewhere = elsewhere
+        (context.othersWork, context.hasSlot) = (othersWork, hasSlot)
         fresh = machine.handle(event, context)
         actions += fresh
         for case .start(let plan) in fresh {

@@ -1,0 +1,118 @@
+import FaultServer
+import Foundation
+import Synchronization
+import Testing
+
+/// Lists in which some downloads wait, for their next attempt or for their servers: the others go on meanwhile.
+@Suite(.timeLimit(.minutes(2)))
+struct WaitingListTests {
+    private static let length: Int64 = 3000
+
+    /// What was asked for, and how much at once.
+    private final class Counter: Sendable {
+        private let state = Mutex((most: 0, seen: Set<String>()))
+
+        func note(_ count: Int) { state.withLock { $0.most = max($0.most, count) } }
+
+        func isFirst(_ query: String) -> Bool { state.withLock { $0.seen.insert(query).inserted } }
+
+        var most: Int { state.withLock { $0.most } }
+    }
+
+    /// Runs the list and expects its exit status.
+    private func run(
+        _ site: Site, _ urls: [String], _ options: [String] = [], status: Int32 = 0
+    ) async throws -> ChildRun.Result {
+        let lines = urls.enumerated().map { "\($1)\n  output=f\($0)\n" }
+        try site.scratch.write("list", lines.joined())
+        let result = try await ChildRun.run(
+            [ChildRun.tow, "get", "--progress", "plain"] + options + ["-i", site.scratch.file("list")],
+            directory: site.scratch.path)
+        #expect(result.status == status, "\(result.stderr.suffix(2000))")
+        return result
+    }
+
+    private func expectFiles(_ site: Site, _ numbers: Range<Int>, length: Int64 = Self.length) throws {
+        let content = Version(length: length).content
+        for number in numbers {
+            #expect(try content.firstMismatch(inFile: site.scratch.file("f\(number)"), length: length) == nil)
+        }
+    }
+
+    /// More than run at once fail, and wait: all the others are asked for before any of them is once more.
+    @Test(arguments: [[], ["-j", "2"]]) func othersGoOnMeanwhile(_ options: [String]) async throws {
+        let bad = Resource(length: Self.length, behaviour: .always(.status(500)))
+        try await Site.with(try await Site(length: Self.length, more: ["/bad": bad])) { site in
+            let urls =
+                (0..<8).map { site.server.url("/bad?\($0)") } + (8..<40).map { site.server.url(Site.path) + "?\($0)" }
+            let result = try await run(
+                site, urls, options + ["--max-tries", "2", "--retry-wait", "5"], status: 3)
+            try expectFiles(site, 8..<40)
+            let all = site.server.log.requests
+            let last = try #require(all.lastIndex { $0.path == Site.path })
+            #expect(all[...last].count { $0.path == "/bad" } == 8, "\(all.map(\.path))")
+            #expect(all.count == 8 * 2 + 32)
+            #expect(result.stderr.contains("32 done, 8 failed"), "\(result.stderr.suffix(2000))")
+        }
+    }
+
+    /// Those that come back are not more at once than the user says.
+    @Test func whoComesBackHasItsTurn() async throws {
+        let most = Counter()
+        let behaviour = Behaviour { context in
+            most.note(context.request.concurrent)
+            let isFirst = most.isFirst(context.request.query ?? "")
+            return isFirst ? Reply(500) : Reply([.pause(.milliseconds(100))] + context.correct.steps)
+        }
+        try await Site.with(try await Site(length: Self.length, behaviour)) { site in
+            let urls = (0..<40).map { site.server.url(Site.path) + "?\($0)" }
+            _ = try await run(site, urls, ["-j", "4", "--retry-wait", "0.6"])
+            try expectFiles(site, 0..<40)
+            #expect(most.most == 4 && site.requests.count == 80)
+        }
+    }
+
+    /// One after the other is one after the other.
+    @Test func oneAtATimeWaits() async throws {
+        let bad = Resource(length: Self.length, behaviour: .first(1, .status(500)))
+        try await Site.with(try await Site(length: Self.length, more: ["/bad": bad])) { site in
+            let urls = [site.server.url("/bad"), site.server.url(Site.path)]
+            _ = try await run(site, urls, ["-j", "1", "--retry-wait", "1"])
+            #expect(site.server.log.requests.map(\.path) == ["/bad", "/bad", Site.path])
+        }
+    }
+
+    /// A server that has no room for the next file while another comes has some when that is there. So many tries are not
+    /// what it takes.
+    @Test(arguments: [Fault.connectionLimit(1), .connectionLimitByReset(1)])
+    func whoHasRoomForOneGetsOneAtATime(_ fault: Fault) async throws {
+        let length: Int64 = 6_000_000
+        let resource = Resource(length: length, rate: 2_000_000, behaviour: .always(fault))
+        try await Site.with(try await Site(resource)) { site in
+            let urls = (0..<3).map { site.server.url(Site.path) + "?\($0)" }
+            _ = try await run(site, urls, ["-x", "1", "--max-tries", "3", "--retry-wait", "0.1"])
+            try expectFiles(site, 0..<3, length: length)
+        }
+    }
+
+    /// A host that asked to be left alone is, whoever else leads to it.
+    @Test func whoIsLeftAloneIsNotLedTo() async throws {
+        let target = Resource(length: Self.length, behaviour: .first(1, .retryAfter("2", status: 429)))
+        try await Site.with(try await Site(target)) { site in
+            let url = site.server.url(Site.path)
+            let leading = Behaviour { context in
+                let query = context.request.query ?? ""
+                let reply = Reply(302, [("Location", "\(url)?\(query)")])
+                // The others hear where it leads to when the first has been told to wait.
+                return query == "0" ? reply : Reply([.pause(.milliseconds(500))] + reply.steps)
+            }
+            try await Site.with(try await Site(length: 1, leading)) { other in
+                _ = try await run(site, (0..<6).map { other.server.url(Site.path) + "?\($0)" })
+            }
+            try expectFiles(site, 0..<6)
+            let times = site.requests.map(\.time)
+            #expect(site.requests.count == 7)
+            #expect(times[1] - times[0] >= .milliseconds(1900), "\(times)")
+        }
+    }
+}
