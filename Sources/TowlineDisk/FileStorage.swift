@@ -95,8 +95,16 @@ package final class FileStorage: Storage {
         switch try folder.status(of: names.final)?.kind {
         case .other: throw .unusable(folder.path(of: names.final))
         case .directory: throw .opening(folder.path(of: names.final), EISDIR)
+        case .link where Self.leadsToDevice(folder.path(of: names.final)):
+            throw .unusable(folder.path(of: names.final))
         default: break
         }
+    }
+
+    /// As `/dev/stdout` does, of which there is one for all.
+    private static func leadsToDevice(_ link: String) -> Bool {
+        var found = stat()
+        return stat(link, &found) == 0 && ![S_IFREG, S_IFDIR].contains(found.st_mode & S_IFMT)
     }
 
     private func listing(of folder: Folder) -> JournalIndex.Listing? {

@@ -33,8 +33,8 @@ final class BatchSlots: Sendable {
         }
 
         private let slots: BatchSlots
-        /// In nanoseconds.
-        private let began = Atomic<Int64>(Slot.now)
+        /// In nanoseconds; `begin` sets it.
+        private let began = Atomic<Int64>(0)
         private let phase = Atomic<Phase>(.fetching)
         private let isTakenByLong = Atomic<Bool>(false)
 

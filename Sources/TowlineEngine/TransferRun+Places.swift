@@ -70,6 +70,8 @@ extension TransferRun {
                 if !options.url.isAmbiguousWithoutSecrets { try settle(file, at: candidate, nil) }
             } else if known != nil {
                 try decideOccupied(candidate, length: file.length, offered: nil)
+            } else if let (file, numbered) = try finishedBefore(besides: candidate, nil) {
+                try settle(file, at: numbered, nil)
             }
             return nil
         case .occupied(let length):

@@ -35,7 +35,9 @@ struct DownloadSettingsTests {
                 == .file(directory: inDirectory, name: name))
     }
 
-    @Test func aHyphenIsStandardOutput() throws { #expect(try options([.output: "-"]).target == .standardOutput) }
+    @Test(arguments: ["-", "/dev/stdout"]) func aHyphenIsStandardOutput(_ output: String) throws {
+        #expect(try options([.output: output]).target == .standardOutput)
+    }
 
     @Test(arguments: ["", "d/", "/", ".", "..", "a/.."])
     func whatNamesNoFileIsRefused(_ output: String) {

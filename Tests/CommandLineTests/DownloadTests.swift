@@ -71,6 +71,22 @@ struct DownloadTests {
         await server.stop()
     }
 
+    /// As `/dev/stdout` is a link to what all write to.
+    @Test(arguments: [("fail", 6), ("overwrite", 6), ("skip", 0)] as [(String, Int32)])
+    func aLinkToAPipeStaysALink(_ policy: String, _ status: Int32) async throws {
+        let server = try await FaultServer.start(["/data.bin": file()])
+        let place = try TestDirectory()
+        #expect(mkfifo(place.path("pipe"), 0o600) == 0)
+        #expect(symlink("pipe", place.path("out")) == 0)
+        let result = try await CommandRun.run(
+            ["get", "--if-exists", policy, "-o", "out", server.url("/data.bin")], directory: place.url)
+        #expect(result.status == status, "\(result.stderr)")
+        #expect(result.stderr.contains("out is a pipe or a device") == (status == 6), "\(result.stderr)")
+        #expect(place.names == ["out", "pipe"] && isPipe(place.path("pipe")) && server.log.requests.isEmpty)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: place.path("out")) == "pipe")
+        await server.stop()
+    }
+
     private func isPipe(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO

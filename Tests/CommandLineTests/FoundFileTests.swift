@@ -254,4 +254,22 @@ struct FoundFileTests {
         #expect(result.stderr.contains("data.bin  interrupted before anything came"), "\(result.stderr)")
         await server.stop()
     }
+
+    /// Files of one name, of which all but the first got a number: each is found under its own.
+    @Test func thoseWithNumbersAreNotAskedForAgain() async throws {
+        let server = try await FaultServer.start(["/*": Resource(length: 3000)])
+        let place = try TestDirectory()
+        let urls = (0..<4).map { server.url("/\($0)/data.bin") }
+        let first = try await CommandRun.run(["get", "-j", "1"] + urls, directory: place.url)
+        #expect(first.status == 0 && server.log.requests.count == 4, "\(first.stderr)")
+        #expect(place.names == ["data (1).bin", "data (2).bin", "data (3).bin", "data.bin"])
+        for order in [urls, urls.reversed()] {
+            let again = try await CommandRun.run(["get"] + order, directory: place.url)
+            #expect(again.status == 0 && again.stderr.contains("0 done, 4 already there; "), "\(again.stderr)")
+        }
+        #expect(server.log.requests.count == 4)
+        // One of another URL gets the next.
+        let other = try await CommandRun.run(["get", server.url("/4/data.bin")], directory: place.url)
+        #expect(other.status == 0 && place.names.contains("data (4).bin"), "\(other.stderr)")
+    }
 }

@@ -27,17 +27,19 @@ final class DownloadQueue: Sendable {
     private let settings: DownloadSettings
     private let lists: [List]
     /// Where those stand that run.
-    let places = ListPlaces()
+    let places: ListPlaces
 
     /// - Parameter listPaths: the lists of `-i`, `-` for standard input.
     init(urls: [HTTPURL], settings: DownloadSettings, listPaths: [String]) throws(TowlineError) {
         state = Mutex(State(urls: urls[...]))
         self.settings = settings
         // All of them, before anything is fetched.
-        lists = try listPaths.map { path throws(TowlineError) in
+        let lists = try listPaths.map { path throws(TowlineError) in
             let name = path == "-" ? "standard input" : TerminalSafeText.make(path)
             return List(name: name, reader: try BatchListReader(path: path))
         }
+        self.lists = lists
+        places = ListPlaces(names: lists.map(\.name))
     }
 
     /// The next download, or what is wrong with it; each has the next number in the batch. One call at a time.
@@ -75,7 +77,7 @@ final class DownloadQueue: Sendable {
     private func options(for entry: BatchEntry, of list: String) throws(TowlineError) -> DownloadOptions {
         let last = state.withLock { state in
             state.isEmpty = false
-            places.note(state.number, ListPlaces.Place(list: list, line: entry.number))
+            places.note(state.number, list: state.list, line: entry.number)
             return state.last
         }
         try refuse(entry, of: list)

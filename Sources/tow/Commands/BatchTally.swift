@@ -39,15 +39,15 @@ final class TallyingObserver: BatchObserver {
 
     func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>) {
         tally.count(result)
-        next.ended(number, placed(result, places.place(of: number)))
+        next.ended(number, placed(result, number))
         places.forget(number)
     }
 
     /// A failure with its line's number before it; one of the list as text has that already.
     private func placed(
-        _ result: Result<CompletedTransfer, TowlineError>, _ place: ListPlaces.Place?
+        _ result: Result<CompletedTransfer, TowlineError>, _ number: Int
     ) -> Result<CompletedTransfer, TowlineError> {
-        guard let place, case .failure(let error) = result, error.code != .cancelled,
+        guard case .failure(let error) = result, error.code != .cancelled, let place = places.place(of: number),
             !error.message.hasPrefix("\(place.list), line ")
         else { return result }
         return .failure(

@@ -57,7 +57,10 @@ enum Phrases {
             let before = resumed > 0 ? " (\(ByteCountText.format(resumed)) was already there)" : ""
             return "\(path(file.path))  \(fetched)\(before)"
         case .alreadyThere(let file):
-            return "\(path(file.path))  \(ByteCountText.format(file.length)), already whole; not fetched again"
+            let received = completed.receivedBytes
+            let end =
+                received > 0 ? "\(ByteCountText.format(received)) came before that was known" : "not fetched again"
+            return "\(path(file.path))  \(ByteCountText.format(file.length)), already whole; \(end)"
         case .skipped(let occupied):
             return "\(path(occupied))  exists and is left as it is"
         case .streamed(let length):
