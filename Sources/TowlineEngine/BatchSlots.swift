@@ -83,13 +83,14 @@ final class BatchSlots: Sendable {
 
         /// Leaves it to others for as long as the next attempt is to be waited for, if that is worth it.
         ///
+        /// - Parameter isAsked: the server asked for the wait.
         /// - Returns: whether it did. Before the attempt `isBack` is asked.
-        func rest(for wait: Duration) -> Bool {
+        func rest(for wait: Duration, isAsked: Bool) -> Bool {
             var rests = false
             slots.release { state in
                 let isLong = isTakenByLong.load(ordering: .relaxed)
                 guard phase.load(ordering: .relaxed) == .fetching,
-                    state.concurrency.leavesPlace(for: wait, isLong: isLong)
+                    state.concurrency.leavesPlace(for: wait, isAsked: isAsked, isLong: isLong)
                 else { return }
                 phase.store(.resting, ordering: .relaxed)
                 state.fetching -= 1
@@ -99,26 +100,37 @@ final class BatchSlots: Sendable {
             return rests
         }
 
+        /// What wanted it back has to wait once more.
+        func restAgain() {
+            slots.release { state in
+                guard phase.load(ordering: .relaxed) == .returning else { return }
+                phase.store(.resting, ordering: .relaxed)
+                state.returning -= 1
+            }
+        }
+
         /// Takes it back for the next attempt.
         ///
         /// - Parameter needsNone: the attempt has begun.
         /// - Returns: `false`: no place is free, but one of the next will be.
         func isBack(_ needsNone: Bool = false) -> Bool {
-            slots.state.withLock { state in
+            var isBack = true
+            slots.release { state in
                 let now = phase.load(ordering: .relaxed)
-                guard now == .resting || now == .returning else { return true }
+                guard now == .resting || now == .returning else { return }
                 guard needsNone || state.fetching < state.concurrency.limit else {
                     if now == .resting { state.returning += 1 }
                     phase.store(.returning, ordering: .relaxed)
-                    return false
+                    isBack = false
+                    return
                 }
                 wake(&state)
                 phase.store(.fetching, ordering: .relaxed)
                 state.fetching += 1
                 // What came before says nothing of how long a download takes.
                 begin()
-                return true
             }
+            return isBack
         }
 
         /// It rests no longer.

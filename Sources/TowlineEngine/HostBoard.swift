@@ -22,11 +22,13 @@ package final class HostBoard: Sendable {
         var sharing = SharingPolicy()
         /// Files in a row that it gave without a checksum.
         var digestless = 0
+        /// The host that it led to last and that wanted to be left alone.
+        var ledTo: HTTPURL.Origin?
 
         /// Whether it says nothing.
         func isEmpty(unlessKeeping keepsHistory: Bool) -> Bool {
             connections == 0 && transfers == 0 && working == 0 && notBefore == nil && ceiling == nil && usual == nil
-                && !(keepsHistory && (sharing.isWorthKeeping || digestless > 0))
+                && !(keepsHistory && (sharing.isWorthKeeping || digestless > 0 || ledTo != nil))
         }
     }
 
@@ -147,8 +149,22 @@ package final class HostBoard: Sendable {
     /// Until when the host wants to be left alone.
     func notBefore(_ origin: HTTPURL.Origin) -> Duration? { standing(origin).notBefore }
 
-    /// Somebody wants it asked now: what it said of later counts no more.
-    package func overrule(_ origin: HTTPURL.Origin) { entries.withLock { $0.change(origin) { $0.notBefore = nil } } }
+    /// A host led to one that wants to be left alone.
+    func led(from first: HTTPURL.Origin, to origin: HTTPURL.Origin) {
+        guard first != origin else { return }
+        entries.withLock { entries in
+            let added = entries.count < Self.mostKept ? Entry() : nil
+            entries.change(first, adding: added) { $0.ledTo = origin }
+        }
+    }
+
+    /// Somebody wants it asked now: what it said of later counts no more, nor what the host said that it leads to.
+    package func overrule(_ origin: HTTPURL.Origin) {
+        entries.withLock { entries in
+            let other = entries.value(of: origin)?.ledTo
+            for origin in [origin, other].compactMap(\.self) { entries.change(origin) { $0.notBefore = nil } }
+        }
+    }
 
     /// What decides at a host, looked up together.
     func standing(_ origin: HTTPURL.Origin) -> Standing {

@@ -44,6 +44,7 @@ extension TransferRun {
         guard let origin = machine.leads(id, verdict) else { return context }
         let host = services.board.standing(origin)
         context.elsewhere.notBefore = host.notBefore
+        if host.notBefore ?? .zero > context.now { services.board.led(from: options.url.origin, to: origin) }
         if mayShareConnections, machine.mayShare { context.elsewhere.sharing = host.nextSharing }
         if context.elsewhere.sharing == .none {
             context.elsewhere.mayConnect = moveAdmission(to: origin)

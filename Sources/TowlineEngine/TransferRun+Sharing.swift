@@ -52,7 +52,7 @@ extension TransferRun {
             // Another source was asked.
             isResting = !batchSlot.isBack(true)
         } else if !isResting, writers.isEmpty, let wait = machine.wait(now: MonotonicClock.now) {
-            isResting = batchSlot.rest(for: wait)
+            isResting = batchSlot.rest(for: wait, isAsked: machine.waitsForServer)
             if isResting { giveUpAdmission() }
         }
     }
@@ -60,7 +60,10 @@ extension TransferRun {
     /// Whether it has its place in the batch, if it is in one; or, as soon as it may try again, has it back.
     func hasSlot() -> Bool {
         guard isResting, let batchSlot else { return true }
-        if let wait = machine.wait(now: MonotonicClock.now), wait > .zero { return false }
+        if let wait = machine.wait(now: MonotonicClock.now), wait > .zero {
+            batchSlot.restAgain()
+            return false
+        }
         isResting = !batchSlot.isBack()
         return !isResting
     }

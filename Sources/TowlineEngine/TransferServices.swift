@@ -60,6 +60,7 @@ package final class TransferServices: Sendable {
     /// Writes down what one found out of a host, to which the one that it first asks may have led it.
     func record(_ report: HostReport, of origin: HTTPURL.Origin, from first: HTTPURL.Origin) {
         if report.asksForLess { slots?.refused(by: first) }
+        if case .leaveAlone = report { board.led(from: first, to: origin) }
         board.record(report, of: origin)
     }
 }

@@ -91,8 +91,8 @@ struct UsageTests {
         (["get", "-o", "a/", "http://a.test/"], "names no file"),
         (["get", "-o", "-", "--json", "http://a.test/"], "standard output"),
         (["get", "-i", "/nonexistent"], "/nonexistent"),
-        (["get", "-i", "/usr"], "cannot read /usr: Is a directory"),
-        (["get", "-i", "/proc/self/mem"], "cannot read /proc/self/mem: Input/output error"),
+        (["get", "-i", "/usr"], "tow: cannot read /usr: Is a directory"),
+        (["get", "-i", "/proc/self/mem"], "tow: cannot read /proc/self/mem: Input/output error"),
         (
             ["get", "--checksum", "crc32c:00000000", "--checksum", "crc32c:00000001", "http://a.test/"],
             "two were given"

@@ -115,4 +115,27 @@ struct WaitingListTests {
             #expect(times[1] - times[0] >= .milliseconds(1900), "\(times)")
         }
     }
+
+    /// One that wants its place back and then hears that its host is to be left alone holds up no other either.
+    @Test func whoIsToWaitOnceMoreKeepsNoPlace() async throws {
+        let late = Fault("late") { _ in Reply([.pause(.milliseconds(1500))] + Reply(429, [("Retry-After", "6")]).steps)
+        }
+        let bad = Resource(length: Self.length, behaviour: .first(1, .status(500)))
+        let resource = Resource(length: 6_000_000, rate: 700_000, behaviour: .on([1], late))
+        let slow = Behaviour { Reply([.pause(.seconds(3))] + $0.correct.steps) }
+        let others = ["/slow": Resource(length: Self.length, behaviour: slow)]
+        try await Site.with(try await Site(resource, more: ["/bad": bad])) { site in
+            try await Site.with(try await Site(length: Self.length, more: others)) { other in
+                let urls =
+                    [site.server.url(Site.path), site.server.url("/bad"), other.server.url("/slow")]
+                    + (0..<5).map { other.server.url(Site.path) + "?\($0)" }
+                let start = ContinuousClock.now
+                async let run = run(site, urls, ["-j", "2", "-x", "2"])
+                await other.server.log.wait { !$0.requests(Site.path).isEmpty }
+                #expect(ContinuousClock.now - start < .seconds(6))
+                _ = try await run
+                #expect(site.requests.count > 1 && site.server.log.requests("/bad").count == 2)
+            }
+        }
+    }
 }

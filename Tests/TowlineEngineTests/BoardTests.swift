@@ -38,6 +38,18 @@ struct BoardTests {
         #expect(board.count <= 10_000)
     }
 
+    @Test("who overrules a host overrules the one that it leads to")
+    func overruled() throws {
+        let board = HostBoard(clock: clock.read)
+        let (first, other) = (try origin("https://a.example/"), try origin("https://b.example/"))
+        for host in [first, other] { board.record(.leaveAlone(.seconds(60)), of: host) }
+        board.overrule(first)
+        #expect(board.wait(of: first) == nil && board.wait(of: other) == .seconds(60))
+        board.led(from: first, to: other)
+        board.overrule(first)
+        #expect(board.wait(of: other) == nil)
+    }
+
     @Test("what others get of a host is known as long as they get it")
     func work() throws {
         let board = HostBoard(clock: clock.read)

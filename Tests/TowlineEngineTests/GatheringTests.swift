@@ -520,7 +520,7 @@ struct BatchSlotsTests {
         let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 5)
         let first = await slots.take()
         let second = await slots.take()
-        #expect(first.rest(for: .seconds(1)) && !first.rest(for: .seconds(1)))
+        #expect(first.rest(for: .seconds(1), isAsked: false) && !first.rest(for: .seconds(1), isAsked: false))
         let third = await slots.take()
         #expect(!first.isBack() && !first.isBack())
         let fourth = Task { await slots.take() }
@@ -531,7 +531,7 @@ struct BatchSlotsTests {
         third.ended()
         let last = await fourth.value
         // One that is over wants none any more, whatever it waited for.
-        #expect(last.rest(for: .seconds(1)) && first.rest(for: .seconds(1)))
+        #expect(last.rest(for: .seconds(1), isAsked: false) && first.rest(for: .seconds(1), isAsked: false))
         let fifth = await slots.take()
         let sixth = await slots.take()
         #expect(!first.isBack())
@@ -540,7 +540,7 @@ struct BatchSlotsTests {
         fifth.ended()
         _ = await slots.take()
         // Attempts that began elsewhere need none.
-        #expect(sixth.rest(for: .seconds(1)) && sixth.isBack(true) && sixth.isBack())
+        #expect(sixth.rest(for: .seconds(1), isAsked: false) && sixth.isBack(true) && sixth.isBack())
     }
 
     @Test("those that wait for their next attempt are not more than there are descriptors for", .timeLimit(.minutes(1)))
@@ -549,13 +549,36 @@ struct BatchSlotsTests {
         var resting: [BatchSlots.Slot] = []
         for _ in 0..<4 {
             resting.append(await slots.take())
-            #expect(resting[resting.count - 1].rest(for: .seconds(1)))
+            #expect(resting[resting.count - 1].rest(for: .seconds(1), isAsked: false))
         }
         let next = Task { await slots.take() }
         try? await Task.sleep(for: .milliseconds(50))
         #expect(slots.isWaitedFor)
-        resting[0].ended()
+        // One that comes back keeps no journal besides any more.
+        #expect(resting[0].isBack())
         _ = await next.value
+        let after = Task { await slots.take() }
+        try? await Task.sleep(for: .milliseconds(50))
+        #expect(slots.isWaitedFor)
+        resting[0].ended()
+        _ = await after.value
+    }
+
+    @Test("one that wanted its place back and has to wait once more keeps none", .timeLimit(.minutes(1)))
+    func restsAgain() async {
+        let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 10)
+        let first = await slots.take()
+        let second = await slots.take()
+        #expect(first.rest(for: .seconds(1), isAsked: true))
+        let third = await slots.take()
+        #expect(!first.isBack())
+        second.ended()
+        let next = Task { await slots.take() }
+        while !slots.isWaitedFor { await Task.yield() }
+        first.restAgain()
+        _ = await next.value
+        third.ended()
+        #expect(first.isBack())
     }
 
     @Test("from far away there are more, and fewer when an attempt fails", .timeLimit(.minutes(1)))

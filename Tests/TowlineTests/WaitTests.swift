@@ -78,10 +78,12 @@ import Towline
     }
 
     /// What the host said does not count against a word of the user's.
-    @Test(.timeLimit(.minutes(1)), arguments: ["5", "600"]) func aWaitForTheServerIsOverruled(_ time: String)
-        async throws
-    {
-        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .retryAfter(time)))])
+    @Test(.timeLimit(.minutes(1)), arguments: ["5", "600"], [false, true])
+    func aWaitForTheServerIsOverruled(_ time: String, _ isLedThere: Bool) async throws {
+        let asking = Resource(Self.version, behaviour: .first(1, .retryAfter(time)))
+        let other = try await FaultServer.start(["/file": asking])
+        let leading = Behaviour { [url = other.url("/file")] _ in Reply(302, [("Location", url)]) }
+        let site = try await Site(["/file": isLedThere ? Resource(Self.version, behaviour: leading) : asking])
         let downloader = try await site.downloader()
         let download = try await downloader.add(try site.request("/file"))
         try await download.reaches { $0.state == .waiting(.server) }
@@ -93,6 +95,7 @@ import Towline
         #expect(took < .seconds(4), "\(took)")
         await downloader.close()
         await site.server.stop()
+        await other.stop()
     }
 
     /// A pause that comes while it waits is a pause: nothing goes on by itself.

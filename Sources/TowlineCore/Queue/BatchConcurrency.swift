@@ -119,9 +119,12 @@ package struct BatchConcurrency: Sendable {
     /// Whether a download leaves its place to others while it waits so long for its next attempt. If so it does.
     ///
     /// One of a file that is long would get it back late, and who wants one at a time wants one after the other. Where none
-    /// gets its bytes any more the others are not better off, as when the network is gone.
-    package mutating func leavesPlace(for wait: Duration, isLong: Bool) -> Bool {
-        guard wait >= Self.restful, !isLong, fixed != 1, leftInVain < Self.mostInVain else { return false }
+    /// gets its bytes any more the others are not better off, as when the network is gone; but those are that wait because
+    /// their server asked for it.
+    package mutating func leavesPlace(for wait: Duration, isAsked: Bool, isLong: Bool) -> Bool {
+        guard wait >= Self.restful, !isLong, fixed != 1 else { return false }
+        guard !isAsked else { return true }
+        guard leftInVain < Self.mostInVain else { return false }
         leftInVain += 1
         return true
     }

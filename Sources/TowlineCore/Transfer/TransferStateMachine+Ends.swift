@@ -96,6 +96,12 @@ extension TransferStateMachine {
     /// Waits for those others, as long as they take. No attempt of its own has failed: to give up after so many tries would be to
     /// give up because the others are long.
     mutating func crowdedOut(_ reason: String, _ wait: Duration?, _ context: TransferContext) -> [TransferAction] {
+        // All connections that are refused within moments are one refusal.
+        if let notBefore, notBefore > context.now {
+            self.notBefore = max(notBefore, context.now + (wait ?? .zero))
+            if wait != nil { waitsForServer = true }
+            return []
+        }
         tally.crowdedOut += 1
         let delay = max(
             terms.retry.backoff.delay(failures: tally.crowdedOut, jitter: context.jitter), wait ?? .zero)

@@ -91,7 +91,7 @@ package struct TransferStateMachine: Sendable {
     /// Not before that time may a new attempt start, unless others run.
     var notBefore: Duration?
     var waitReason = ""
-    var waitsForServer = false
+    package internal(set) var waitsForServer = false
     var tally = Tally()
     /// When an attempt last wrote a byte, was held back by a limit of ours, or began after a time without any.
     var lastWrittenAt = Duration.zero

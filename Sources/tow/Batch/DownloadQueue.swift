@@ -77,6 +77,8 @@ final class DownloadQueue: Sendable {
     private func options(for entry: BatchEntry, of list: String) throws(TowlineError) -> DownloadOptions {
         let last = state.withLock { state in
             state.isEmpty = false
+            // One that cannot be read on stands nowhere.
+            if case .unreadable = entry.problem { return state.last }
             places.note(state.number, list: state.list, line: entry.number)
             return state.last
         }

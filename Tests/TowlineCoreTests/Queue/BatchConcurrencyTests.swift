@@ -155,13 +155,15 @@ struct BatchConcurrencyTests {
     @Test("who waits for its next attempt leaves its place, unless that is no use")
     func places() {
         var concurrency = BatchConcurrency()
-        func leaves(_ wait: Duration = .seconds(1), isLong: Bool = false) -> Bool {
-            concurrency.leavesPlace(for: wait, isLong: isLong)
+        func leaves(_ wait: Duration = .seconds(1), isAsked: Bool = false, isLong: Bool = false) -> Bool {
+            concurrency.leavesPlace(for: wait, isAsked: isAsked, isLong: isLong)
         }
         #expect(leaves() && !leaves(.milliseconds(100)) && !leaves(.seconds(100), isLong: true))
         // Where nothing comes any more it is not the one that fails.
         let count = (0..<100).count { _ in leaves() }
         #expect(count == 63)
+        // What its server asks for says nothing of that.
+        #expect(leaves(isAsked: true) && !leaves() && !leaves(isAsked: true, isLong: true))
         concurrency.fetched(after: .seconds(1), now: .seconds(1))
         #expect(leaves())
         concurrency = BatchConcurrency(fixed: 1)

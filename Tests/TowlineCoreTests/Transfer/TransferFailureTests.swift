@@ -107,6 +107,20 @@ struct TransferFailureTests {
         #expect(script.plans.count == 53 && script.ending != nil)
     }
 
+    @Test("all connections that are refused at one time are one refusal")
+    func crowdedOutAtOnce() throws {
+        var script = try spreadElsewhere()
+        let plans = outage(&script)
+        script.othersWork = true
+        let before = script.notices(.retrying).count
+        for plan in plans {
+            script.answer(plan, 503)
+            script.end(plan, .cancelled)
+        }
+        let wait = try #require(script.machine.wait(now: script.now))
+        #expect(plans.count == 4 && wait <= .milliseconds(1250) && script.notices(.retrying).count == before + 1)
+    }
+
     @Test("other failures are counted, whatever others get", arguments: [500, 0])
     func notCrowdedOut(_ status: Int) throws {
         var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 3) }
