@@ -93,6 +93,9 @@ extension TransferStateMachine {
     /// Whether a server that is asked for too much may have as many connections as it allows with other downloads of this process.
     func isCrowdedOut(_ context: TransferContext) -> Bool { context.othersWork && mirrors.isEmpty }
 
+    /// So many tries are left when those others are done, at least.
+    private static let triesAfterOthers = 3
+
     /// Waits for those others, as long as they take. No attempt of its own has failed: to give up after so many tries would be to
     /// give up because the others are long.
     mutating func crowdedOut(_ reason: String, _ wait: Duration?, _ context: TransferContext) -> [TransferAction] {
@@ -103,6 +106,10 @@ extension TransferStateMachine {
             return []
         }
         tally.crowdedOut += 1
+        // But for the last few: what the server refuses for another reason is not to take all tries once the others are done.
+        if let allowed = terms.retry.allowedTries(limit: nil) {
+            tally.failures = max(tally.failures, min(tally.failures + 1, allowed - Self.triesAfterOthers))
+        }
         let delay = max(
             terms.retry.backoff.delay(failures: tally.crowdedOut, jitter: context.jitter), wait ?? .zero)
         notBefore = context.now + delay

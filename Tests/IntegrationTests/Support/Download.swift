@@ -137,9 +137,10 @@ final class RecordingObserver: TransferObserver {
     func progressed(_ snapshot: TransferSnapshot) {
         let due = state.withLock { state in
             state.snapshot = snapshot
-            let due = state.waiters.filter { $0.0(snapshot) }.map(\.1)
-            state.waiters.removeAll { $0.0(snapshot) }
-            return due
+            // Each condition is asked once: one that looks at more than the snapshot may change its mind in between.
+            let answers = state.waiters.map { (waiter: $0, isDue: $0.0(snapshot)) }
+            state.waiters = answers.filter { !$0.isDue }.map(\.waiter)
+            return answers.filter(\.isDue).map(\.waiter.1)
         }
         due.forEach { $0.resume() }
     }

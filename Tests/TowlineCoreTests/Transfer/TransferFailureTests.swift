@@ -81,10 +81,10 @@ struct TransferFailureTests {
     }
 
     @Test(
-        "a server that has no room beside others of its downloads is asked until it has, and then so many times",
-        arguments: [0, 503])
-    func crowdedOut(_ status: Int) throws {
-        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 3) }
+        "a server that has no room beside others of its downloads is asked until it has, and then a few times",
+        arguments: [0, 503], [3, 20])
+    func crowdedOut(_ status: Int, _ tries: Int) throws {
+        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: tries) }
         script.feed(.begin(nil))
         func refuse() {
             let plan = script.last

@@ -136,9 +136,10 @@ final class RecordingReceiver: AttemptReceiver {
             change(&state.record)
             state.record.isInCall = false
             let record = state.record
-            let ready = state.waiters.filter { $0.condition(record) }
-            state.waiters.removeAll { $0.condition(record) }
-            return (ready, record)
+            // Each condition is asked once: one that looks at more than the record may change its mind in between.
+            let answers = state.waiters.map { (waiter: $0, isReady: $0.condition(record)) }
+            state.waiters = answers.filter { !$0.isReady }.map(\.waiter)
+            return (answers.filter(\.isReady).map(\.waiter), record)
         }
         for waiter in ready { waiter.continuation.resume(returning: record) }
     }
