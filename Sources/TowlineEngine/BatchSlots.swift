@@ -84,7 +84,7 @@ final class BatchSlots: Sendable {
         /// Leaves it to others for as long as the next attempt is to be waited for, if that is worth it.
         ///
         /// - Parameter isAsked: the server asked for the wait.
-        /// - Returns: whether it did. Before the attempt `isBack` is asked.
+        /// - Returns: whether it did. Before the attempt it is to be taken back.
         func rest(for wait: Duration, isAsked: Bool) -> Bool {
             var rests = false
             slots.release { state in
@@ -111,17 +111,17 @@ final class BatchSlots: Sendable {
 
         /// Takes it back for the next attempt.
         ///
-        /// - Parameter needsNone: the attempt has begun.
+        /// - Parameter anyway: the attempt has begun, free or not.
         /// - Returns: `false`: no place is free, but one of the next will be.
-        func isBack(_ needsNone: Bool = false) -> Bool {
-            var isBack = true
+        func takeBack(anyway: Bool = false) -> Bool {
+            var isTaken = true
             slots.release { state in
                 let now = phase.load(ordering: .relaxed)
                 guard now == .resting || now == .returning else { return }
-                guard needsNone || state.fetching < state.concurrency.limit else {
+                guard anyway || state.fetching < state.concurrency.limit else {
                     if now == .resting { state.returning += 1 }
                     phase.store(.returning, ordering: .relaxed)
-                    isBack = false
+                    isTaken = false
                     return
                 }
                 wake(&state)
@@ -130,7 +130,7 @@ final class BatchSlots: Sendable {
                 // What came before says nothing of how long a download takes.
                 begin()
             }
-            return isBack
+            return isTaken
         }
 
         /// It rests no longer.

@@ -8,7 +8,7 @@ extension TransferRun {
         let host = services.board.standing(origin)
         let sharing = mayShareConnections ? host.sharing : .none
         let now = MonotonicClock.now
-        let hasSlot = self.hasSlot()
+        let hasSlot = takeBackSlot()
         var context = TransferContext(
             now: now, progress: writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,
             hostCeiling: host.ceiling,

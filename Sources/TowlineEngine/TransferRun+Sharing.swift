@@ -32,7 +32,8 @@ extension TransferRun {
 
     /// Begins if it has just become one that needs a connection of its own, or was led to another host, and there is room for it.
     func takeTurn() {
-        guard machine.waitsForTurn, hasSlot(), isAdmitted(to: machine.nextOrigin) || context().sharing != .none else {
+        guard machine.waitsForTurn, takeBackSlot(), isAdmitted(to: machine.nextOrigin) || context().sharing != .none
+        else {
             return
         }
         perform(machine.handle(.tick, context()))
@@ -50,7 +51,7 @@ extension TransferRun {
         guard let batchSlot else { return }
         if isResting, !writers.isEmpty {
             // Another source was asked.
-            isResting = !batchSlot.isBack(true)
+            isResting = !batchSlot.takeBack(anyway: true)
         } else if !isResting, writers.isEmpty, let wait = machine.wait(now: MonotonicClock.now) {
             isResting = batchSlot.rest(for: wait, isAsked: machine.waitsForServer)
             if isResting { giveUpAdmission() }
@@ -58,13 +59,13 @@ extension TransferRun {
     }
 
     /// Whether it has its place in the batch, if it is in one; or, as soon as it may try again, has it back.
-    func hasSlot() -> Bool {
+    func takeBackSlot() -> Bool {
         guard isResting, let batchSlot else { return true }
         if let wait = machine.wait(now: MonotonicClock.now), wait > .zero {
             batchSlot.restAgain()
             return false
         }
-        isResting = !batchSlot.isBack()
+        isResting = !batchSlot.takeBack()
         return !isResting
     }
 

@@ -62,25 +62,25 @@ struct BatchSlotsTests {
         let second = await slots.take()
         #expect(first.rest(for: .seconds(1), isAsked: false) && !first.rest(for: .seconds(1), isAsked: false))
         let third = await slots.take()
-        #expect(!first.isBack() && !first.isBack())
+        #expect(!first.takeBack() && !first.takeBack())
         let fourth = Task { await slots.take() }
         while !slots.isWaitedFor { await Task.yield() }
         second.ended()
         // The place is the first one's.
-        #expect(slots.isWaitedFor && first.isBack() && slots.isWaitedFor)
+        #expect(slots.isWaitedFor && first.takeBack() && slots.isWaitedFor)
         third.ended()
         let last = await fourth.value
         // One that is over wants none any more, whatever it waited for.
         #expect(last.rest(for: .seconds(1), isAsked: false) && first.rest(for: .seconds(1), isAsked: false))
         let fifth = await slots.take()
         let sixth = await slots.take()
-        #expect(!first.isBack())
+        #expect(!first.takeBack())
         first.ended()
         last.ended()
         fifth.ended()
         _ = await slots.take()
         // Attempts that began elsewhere need none.
-        #expect(sixth.rest(for: .seconds(1), isAsked: false) && sixth.isBack(true) && sixth.isBack())
+        #expect(sixth.rest(for: .seconds(1), isAsked: false) && sixth.takeBack(anyway: true) && sixth.takeBack())
     }
 
     @Test("those that wait for their next attempt are not more than there are descriptors for", .timeLimit(.minutes(1)))
@@ -95,7 +95,7 @@ struct BatchSlotsTests {
         try? await Task.sleep(for: .milliseconds(50))
         #expect(slots.isWaitedFor)
         // One that comes back keeps no journal besides any more.
-        #expect(resting[0].isBack())
+        #expect(resting[0].takeBack())
         _ = await next.value
         let after = Task { await slots.take() }
         try? await Task.sleep(for: .milliseconds(50))
@@ -111,14 +111,14 @@ struct BatchSlotsTests {
         let second = await slots.take()
         #expect(first.rest(for: .seconds(1), isAsked: true))
         let third = await slots.take()
-        #expect(!first.isBack())
+        #expect(!first.takeBack())
         second.ended()
         let next = Task { await slots.take() }
         while !slots.isWaitedFor { await Task.yield() }
         first.restAgain()
         _ = await next.value
         third.ended()
-        #expect(first.isBack())
+        #expect(first.takeBack())
     }
 
     @Test("from far away there are more, and fewer when an attempt fails", .timeLimit(.minutes(1)))
