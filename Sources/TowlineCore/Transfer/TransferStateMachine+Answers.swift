@@ -234,10 +234,7 @@ extension TransferStateMachine {
             }
             return actions
         }
-        if overloaded {
-            actions.append(.report(.overloaded, of: origin))
-            if isCrowdedOut(context) { return actions + crowdedOut(reason, wait, context) }
-        }
-        return actions + failedAttempt(reason, wait, .transient, context)
+        if overloaded { actions.append(.report(.overloaded, of: origin)) }
+        return actions + failedAttempt(reason, wait, .transient, isTooMany: overloaded, context)
     }
 }

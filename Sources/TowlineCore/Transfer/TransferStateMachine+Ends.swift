@@ -63,7 +63,7 @@ extension TransferStateMachine {
         let reason = TerminalSafeText.make(failure.message, width: 200)
         if attempt.isAccepted, attempt.position > attempt.plan.lease.lowerBound {
             // It brought something: the next one starts where this one stopped, at once.
-            (tally.failures, tally.crowdedOut) = (0, 0)
+            tally.failures = 0
             primary.tries = 0
             notBefore = nil
             guard liveCount == 0 else { return [] }
@@ -75,48 +75,18 @@ extension TransferStateMachine {
         }
         let working = workingAtPrimary(context)
         if working > 0 {
-            if RetryPolicy.mayBeTooMany(failure.kind) {
-                limitConnections(to: working, context)
-            }
+            if RetryPolicy.mayBeTooMany(failure.kind) { limitConnections(to: working, context) }
             notBefore = context.now + terms.retry.backoff.delay(failures: 1, jitter: context.jitter)
             waitsForServer = false
             return []
         }
-        if RetryPolicy.mayBeTooMany(failure.kind), isCrowdedOut(context) { return crowdedOut(reason, nil, context) }
         switch RetryPolicy.classify(failure.kind) {
         case .permanent(let code): return primaryFailed(TowlineError(code, "\(attempt.plan.url): \(reason)"))
         case .transient(let limit):
-            return failedAttempt(reason, nil, RetryPolicy.exhausted(failure.kind), limit: limit, context)
+            return failedAttempt(
+                reason, nil, RetryPolicy.exhausted(failure.kind), limit: limit,
+                isTooMany: RetryPolicy.mayBeTooMany(failure.kind), context)
         }
-    }
-
-    /// Whether a server that is asked for too much may have as many connections as it allows with other downloads of this process.
-    func isCrowdedOut(_ context: TransferContext) -> Bool { context.othersWork && mirrors.isEmpty }
-
-    /// So many tries are left when those others are done, at least.
-    private static let triesAfterOthers = 3
-
-    /// Waits for those others, as long as they take. No attempt of its own has failed: to give up after so many tries would be to
-    /// give up because the others are long.
-    mutating func crowdedOut(_ reason: String, _ wait: Duration?, _ context: TransferContext) -> [TransferAction] {
-        // All connections that are refused within moments are one refusal.
-        if let notBefore, notBefore > context.now {
-            self.notBefore = max(notBefore, context.now + (wait ?? .zero))
-            if wait != nil { waitsForServer = true }
-            return []
-        }
-        tally.crowdedOut += 1
-        // But for the last few: what the server refuses for another reason is not to take all tries once the others are done.
-        if let allowed = terms.retry.allowedTries(limit: nil) {
-            tally.failures = max(tally.failures, min(tally.failures + 1, allowed - Self.triesAfterOthers))
-        }
-        let delay = max(
-            terms.retry.backoff.delay(failures: tally.crowdedOut, jitter: context.jitter), wait ?? .zero)
-        notBefore = context.now + delay
-        waitReason = "\(reason), while others of this server go on"
-        waitsForServer = wait != nil
-        let text = "\(waitReason); next attempt in \(DurationText.format(delay))"
-        return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
     /// What was asked for over a connection that others share is asked for over its own.
@@ -137,9 +107,16 @@ extension TransferStateMachine {
         }
     }
 
+    /// So many tries are left, at least, when others of the process no longer have the connections that a server allows.
+    private static let triesAfterOthers = 3
+
     /// Counts an attempt that brought nothing, and waits or gives up.
+    ///
+    /// - Parameter isTooMany: it failed as one connection too many does. Where others of this process get bytes from that host
+    ///   they may have all that it allows: to give up would be to give up because the others are long.
     mutating func failedAttempt(
-        _ reason: String, _ wait: Duration?, _ code: TowlineError.Code, limit: Int? = nil, _ context: TransferContext
+        _ reason: String, _ wait: Duration?, _ code: TowlineError.Code, limit: Int? = nil, isTooMany: Bool = false,
+        _ context: TransferContext
     ) -> [TransferAction] {
         // An outage takes all connections down within moments: that is one failure, not one for each.
         if let notBefore, notBefore > context.now {
@@ -150,10 +127,13 @@ extension TransferStateMachine {
             }
             return []
         }
-        tally.failures += 1
         lastFailureAt = context.now
         var limit = ledger.written.isEmpty ? limit : nil
         if refutation != nil { limit = min(limit ?? .max, Self.triesAfterRefutation) }
+        let allowed = terms.retry.allowedTries(limit: limit)
+        let isCrowdedOut = isTooMany && context.othersWork && mirrors.isEmpty
+        let most = isCrowdedOut ? allowed.map { $0 - Self.triesAfterOthers } : nil
+        tally.failures = max(tally.failures, min(tally.failures + 1, most ?? .max))
         primary.failures += 1
         primary.tries += 1
         // Before there is a byte all are asked in turn, and each has tries and waits of its own.
@@ -164,11 +144,14 @@ extension TransferStateMachine {
             return primaryFailed(TowlineError(code, "\(primary.url): \(reason); gave up after \(tries)"))
         }
         // What mirrors bring makes up for a failure, but is no reason to ask the primary ever again at once.
-        let failures = isInTurn || mirrors.isEmpty ? tried : max(tried, primary.failures)
+        let counted = isInTurn || mirrors.isEmpty ? tried : max(tried, primary.failures)
+        let failures = isCrowdedOut ? primary.tries : counted
         let delay = max(terms.retry.backoff.delay(failures: failures, jitter: context.jitter), wait ?? .zero)
         notBefore = context.now + delay
         waitReason = reason
-        if let allowed = terms.retry.allowedTries(limit: limit) {
+        if isCrowdedOut {
+            waitReason += ", while other downloads from it go on"
+        } else if let allowed {
             waitReason += " (try \(tried) of \(allowed))"
         }
         waitsForServer = wait != nil

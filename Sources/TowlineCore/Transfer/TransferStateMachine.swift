@@ -125,8 +125,6 @@ package struct TransferStateMachine: Sendable {
     struct Tally: Sendable {
         /// Attempts in a row that brought nothing.
         var failures = 0
-        /// Attempts in a row that the server had no room for beside other downloads.
-        var crowdedOut = 0
         /// Times it was said that an interruption starts over.
         var announcements = 0
         /// Refused ranges since the last one accepted.
@@ -208,7 +206,7 @@ package struct TransferStateMachine: Sendable {
             if progress.isHeldBack { isHeldBack = true }
             if progress.isHeldBack || step.hasWritten { lastWrittenAt = context.now }
             if step.hasWritten {
-                (tally.failures, tally.crowdedOut) = (0, 0)
+                tally.failures = 0
                 switch attempts[id]?.plan.source {
                 case .mirror(let index): mirrors[index].tries = 0
                 default: primary.tries = 0

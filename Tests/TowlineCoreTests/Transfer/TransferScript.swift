@@ -125,6 +125,14 @@ struct TransferScript {
     @discardableResult
     mutating func end(_ result: AttemptResult) -> [TransferAction] { end(last, result) }
 
+    /// The attempt started last is refused by an answer, or, with a status of 0, fails so before there is one.
+    mutating func refuse(_ status: Int, _ kind: TransportFailure.Kind) {
+        let plan = last
+        guard status > 0 else { return _ = end(plan, .failed(TransportFailure(kind, "refused"))) }
+        answer(status)
+        end(plan, .cancelled)
+    }
+
     /// Ends what the machine cancelled in the last step.
     mutating func endCancelled() {
         for case .cancel(let id) in fresh { feed(.ended(id, .cancelled)) }
