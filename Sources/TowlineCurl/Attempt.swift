@@ -210,6 +210,8 @@ final class Attempt {
                 if framing == .delimited, let latency = head.latency {
                     splicePolicy = SplicePolicy(now: now.sinceStart, latency: latency)
                 }
+            } else {
+                pool.carriesStreams(of: self)
             }
             defer { deadlineDidChange(self) }
             switch receiver.receivedHead(head) {

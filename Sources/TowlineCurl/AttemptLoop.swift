@@ -43,6 +43,7 @@ final class AttemptLoop {
     ///
     /// - Returns: whether the thread was woken up for commands.
     func turn(mayWait: Bool) -> Bool {
+        watch.sendGathered()
         let woken = poll.wait(milliseconds: mayWait ? timeToWait() : 0) { event in
             guard watch.isWanted(event.descriptor) else { return }
             if let attempt = spliced[event.descriptor], let body = attempt.spliced { return read(body, for: attempt) }

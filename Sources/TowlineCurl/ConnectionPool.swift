@@ -33,7 +33,7 @@ final class ConnectionPool {
     /// Those whose rest the kernel may move.
     private var offered: [Attempt] = []
     /// How often libcurl was called: each time it might have read from any of its sockets.
-    private(set) var callCount = 0
+    private(set) var callCount = 0 { didSet { watch.mayHaveSent = true } }
     private var readAhead = ReadAhead()
 
     private let watch: SocketWatch
@@ -192,6 +192,11 @@ final class ConnectionPool {
             }
             if !isLeft { readAhead.clear(attempt) }
         }
+    }
+
+    /// The connection of an attempt carries streams.
+    func carriesStreams(of attempt: Attempt) {
+        if sharing != .none, let socket = attempt.socket { watch.gatherSends(of: socket) }
     }
 
     /// An attempt has its socket, and TLS may read ahead.

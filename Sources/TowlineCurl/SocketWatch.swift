@@ -27,6 +27,10 @@ final class SocketWatch {
     private let poll: EventPoll
     /// By descriptor.
     private var sockets: [Socket] = []
+    /// Those whose sends wait for `sendGathered`.
+    private var gathering: [Int32] = []
+    /// libcurl was called since the last `sendGathered`, and may have sent something.
+    var mayHaveSent = false
 
     init(poll: EventPoll) { self.poll = poll }
 
@@ -38,6 +42,27 @@ final class SocketWatch {
     /// The same was closed: the kernel has forgotten it, and its number may be another's from now on.
     func closed(_ descriptor: Int32) {
         set(descriptor, Socket())
+        gathering.removeAll { $0 == descriptor }
+    }
+
+    /// From now on the kernel keeps what is sent on a connection until `sendGathered`, or for 200 ms (`TCP_CORK`, tcp(7)): libcurl
+    /// sends each request of a connection's streams by itself, which costs a segment, and wakes the server, for each.
+    func gatherSends(of descriptor: Int32) {
+        guard socket(descriptor).isConnection, !gathering.contains(descriptor), Self.set(TCP_CORK, of: descriptor) else { return }
+        gathering.append(descriptor)
+    }
+
+    /// Sends what was gathered. The connections go on gathering.
+    func sendGathered() {
+        guard mayHaveSent else { return }
+        mayHaveSent = false
+        // Set once more it sends what waits, also under `TCP_CORK`.
+        for descriptor in gathering { _ = Self.set(TCP_NODELAY, of: descriptor) }
+    }
+
+    private static func set(_ option: Int32, of descriptor: Int32) -> Bool {
+        var on: Int32 = 1
+        return setsockopt(descriptor, Int32(IPPROTO_TCP), option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0
     }
 
     /// Watches a socket, in place of what it was watched for before.
