@@ -9,7 +9,7 @@ import time
 
 import measuring
 import servers
-from contest import Entry, Result, contest, ratio
+from contest import Entry, Result, contest, ratio, room, touch
 from peers import ManyFiles
 from shaping import Network
 
@@ -224,6 +224,8 @@ def million(bench):
 
 def fed(bench, result, base, count, content):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="fed-", dir=bench.memory))
+    # As many as are there at once.
+    touch(bench.memory, min(count, 50_000) * room(SIZE))
     reading, writing = os.pipe()
     writer = threading.Thread(target=list_writer, args=(writing, base, count), daemon=True)
     reaper = Reaper(directory, content, in_between=count > 100_000)
