@@ -18,8 +18,10 @@ final class AttemptLoop {
     /// A few: one for each kind of options.
     private var pools: [ConnectionPool] = []
     private var lastTag: UInt32 = 0
-    /// The fields of the last request: small files of one host send the same ones.
-    private var lastFields: FieldList?
+    /// Those of the last requests, the latest first: small files of one host send the same ones, and redirected ones in turn those
+    /// of two.
+    private var lastFields: [FieldList] = []
+    private static let fieldListCount = 4
     private let cache = FieldCache()
     private var deadlines = DeadlineQueue()
     /// Whose bodies the kernel moves, by their sockets.
@@ -105,8 +107,7 @@ final class AttemptLoop {
             guard attempts[request.id] == nil else {
                 throw TransportFailure(.local, "attempt \(request.id.value) was started before")
             }
-            let url = request.url.requestText
-            try RequestFields.check(url)
+            try RequestFields.check(request.url.requestText)
             let fields = try fieldList(request.fields)
             let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
             let pool = try pool(for: options, options.mayShare ? request.sharing : .none)
@@ -118,7 +119,7 @@ final class AttemptLoop {
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
                 })
             let size = BufferPolicy.size(upTo: bufferSize, running: attempts.count + 1)
-            guard handle.prepare(url: url, fields: fields, bufferSize: size, for: attempt) else {
+            guard handle.prepare(url: request.url, fields: fields, bufferSize: size, for: attempt) else {
                 throw TransportFailure(.local, "out of memory")
             }
             try pool.add(handle)
@@ -130,9 +131,13 @@ final class AttemptLoop {
     }
 
     private func fieldList(_ fields: HTTPFields) throws(TransportFailure) -> FieldList {
-        if let lastFields, lastFields.fields.isSameOnWire(as: fields) { return lastFields }
+        if let index = lastFields.firstIndex(where: { $0.fields.isSameOnWire(as: fields) }) {
+            if index > 0 { lastFields.swapAt(0, index) }
+            return lastFields[0]
+        }
         let list = try FieldList(fields)
-        lastFields = list
+        if lastFields.count == Self.fieldListCount { lastFields.removeLast() }
+        lastFields.insert(list, at: 0)
         return list
     }
 

@@ -88,9 +88,25 @@ extension ConnectionOptions {
     /// `nil` leaves the choice to the environment, read by libcurl: `http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`,
     /// `NO_PROXY` and so on. A proxy that was named outranks all of these, `NO_PROXY` included.
     private func applyProxy(to handle: EasyHandle) {
-        guard let proxy else { return }
+        guard let proxy else {
+            // libcurl would look for each request.
+            if !Self.environmentNamesProxy { setProxy("", of: handle) }
+            return
+        }
+        setProxy(proxy, of: handle)
+    }
+
+    private func setProxy(_ proxy: String, of handle: EasyHandle) {
         handle.set(CURLOPT_PROXY, proxy)
         handle.set(CURLOPT_NOPROXY, "")
+    }
+
+    /// Whether one of the variables is set in which libcurl looks for a proxy (libcurl-env(3)).
+    private static var environmentNamesProxy: Bool {
+        let names: [String] = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+        return names.contains { name in
+            getenv(name).map { $0.pointee != 0 } ?? false
+        }
     }
 
     private func applyCredentials(to handle: EasyHandle) {

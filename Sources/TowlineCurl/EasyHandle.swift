@@ -11,6 +11,8 @@ final class EasyHandle {
     private let errorText: UnsafeMutableBufferPointer<CChar>
     /// The handle points to it.
     private var fieldList: FieldList?
+    /// Likewise.
+    private let url = RequestURL()
     /// Read at once.
     private(set) var bufferSize = 0
     /// Set to 1 by OpenSSL's callback.
@@ -41,7 +43,7 @@ final class EasyHandle {
     /// Points the handle at an attempt, which must outlive its stay in the multi handle.
     ///
     /// - Returns: `false` if memory ran out.
-    func prepare(url: String, fields: FieldList, bufferSize: Int, for attempt: Attempt) -> Bool {
+    func prepare(url: HTTPURL, fields: FieldList, bufferSize: Int, for attempt: Attempt) -> Bool {
         defer { fieldList = fields }
         errorText[0] = 0
         closeNotifyFlag.pointee = 0
@@ -51,7 +53,8 @@ final class EasyHandle {
             set(CURLOPT_BUFFERSIZE, bufferSize)
             self.bufferSize = bufferSize
         }
-        return url.withCString { ccurl_set_string(pointer, CURLOPT_URL, $0) } == CURLE_OK
+        return url.requestText.withCString { ccurl_set_string(pointer, CURLOPT_URL, $0) } == CURLE_OK
+            && ccurl_set_url(pointer, self.url.parts(of: url)) == CURLE_OK
             && ccurl_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_HEADERDATA, context) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_WRITEDATA, context) == CURLE_OK

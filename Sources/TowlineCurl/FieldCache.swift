@@ -9,18 +9,21 @@ final class FieldCache {
         var field: HTTPFields.Field
     }
 
+    /// Of each kind of head.
     private static let lineCount = 16
+    /// A redirect's head and that of what it leads to have other lines, and come in turn.
+    private static let kindCount = 2
     private static let longestLine = 96
 
-    /// By the line's place in its head.
+    /// By the kind of head and the line's place in it.
     private let slots: UnsafeMutableBufferPointer<Slot?>
     /// So many bytes for each slot.
     private let bytes: UnsafeMutableRawPointer
 
     init() {
-        slots = .allocate(capacity: Self.lineCount)
+        slots = .allocate(capacity: Self.kindCount * Self.lineCount)
         slots.initialize(repeating: nil)
-        bytes = .allocate(byteCount: Self.lineCount * Self.longestLine, alignment: 16)
+        bytes = .allocate(byteCount: Self.kindCount * Self.lineCount * Self.longestLine, alignment: 16)
     }
 
     deinit {
@@ -28,22 +31,27 @@ final class FieldCache {
         bytes.deallocate()
     }
 
-    /// The field that this very line was, when one was last at that place of a head.
-    func field(_ line: UnsafeRawBufferPointer, at index: Int) -> HTTPFields.Field? {
-        guard index < Self.lineCount, let slot = slots[index], slot.length == line.count, let start = line.baseAddress,
-            memcmp(start, bytes + index * Self.longestLine, line.count) == 0
+    /// The field that this very line was, when one was last at that place of a head of that kind.
+    func field(_ line: UnsafeRawBufferPointer, at index: Int, status: Int) -> HTTPFields.Field? {
+        guard let place = Self.place(index, status), let slot = slots[place], slot.length == line.count,
+            let start = line.baseAddress, memcmp(start, bytes + place * Self.longestLine, line.count) == 0
         else { return nil }
         return slot.field
     }
 
     /// Keeps what a line was found to be, unless it may be a secret, which is not to outlive its download.
-    func keep(_ field: HTTPFields.Field, of line: UnsafeRawBufferPointer, at index: Int) {
-        guard index < Self.lineCount else { return }
+    func keep(_ field: HTTPFields.Field, of line: UnsafeRawBufferPointer, at index: Int, status: Int) {
+        guard let place = Self.place(index, status) else { return }
         guard line.count <= Self.longestLine, let start = line.baseAddress, !Self.isSecret(field.name) else {
-            return slots[index] = nil
+            return slots[place] = nil
         }
-        slots[index] = Slot(length: line.count, field: field)
-        (bytes + index * Self.longestLine).copyMemory(from: start, byteCount: line.count)
+        slots[place] = Slot(length: line.count, field: field)
+        (bytes + place * Self.longestLine).copyMemory(from: start, byteCount: line.count)
+    }
+
+    private static func place(_ index: Int, _ status: Int) -> Int? {
+        guard index < lineCount else { return nil }
+        return (300..<400).contains(status) ? lineCount + index : index
     }
 
     private static func isSecret(_ name: String) -> Bool {

@@ -52,14 +52,14 @@ struct HeadCollector {
         byteCount += raw.count
         guard byteCount <= Self.maximumBytes else { return Self.tooLarge("head over 64 KiB") }
         let index = fields.lines.count
-        if state == .fields, let cache, let field = cache.field(raw, at: index) {
+        if state == .fields, let cache, let field = cache.field(raw, at: index, status: status) {
             fields.append(field)
             return countField()
         }
         let step = parse(raw)
         // A folded line adds none, and is none.
         if state == .fields, let cache, fields.lines.count > index {
-            cache.keep(fields.lines[index], of: raw, at: index)
+            cache.keep(fields.lines[index], of: raw, at: index, status: status)
         }
         return step
     }

@@ -61,14 +61,14 @@ import TowlineEngine
         let cache = FieldCache()
         let field = HTTPFields.Field(name: "ETag", value: "\"1\"")
         func find(_ line: String, at index: Int) -> HTTPFields.Field? {
-            Array(line.utf8).withUnsafeBytes { cache.field($0, at: index) }
+            Array(line.utf8).withUnsafeBytes { cache.field($0, at: index, status: 200) }
         }
-        Array("ETag: \"1\"\r\n".utf8).withUnsafeBytes { cache.keep(field, of: $0, at: 3) }
+        Array("ETag: \"1\"\r\n".utf8).withUnsafeBytes { cache.keep(field, of: $0, at: 3, status: 200) }
         #expect(find("ETag: \"1\"\r\n", at: 3) == field)
         #expect(find("ETag: \"1\"\r\n", at: 2) == nil && find("ETag: \"2\"\r\n", at: 3) == nil)
         #expect(find("ETag: \"1\"\n", at: 3) == nil && find("", at: 3) == nil && find("ETag: \"1\"\r\n", at: 99) == nil)
         let long = "X: \(String(repeating: "a", count: 200))\r\n"
-        Array(long.utf8).withUnsafeBytes { cache.keep(field, of: $0, at: 3) }
+        Array(long.utf8).withUnsafeBytes { cache.keep(field, of: $0, at: 3, status: 200) }
         #expect(find(long, at: 3) == nil && find("ETag: \"1\"\r\n", at: 3) == nil)
     }
 
@@ -104,8 +104,8 @@ import TowlineEngine
     @Test(arguments: ["Set-Cookie", "set-cookie", "Location"]) func secretsAreNotKept(_ name: String) {
         let cache = FieldCache()
         Array("\(name): s\r\n".utf8).withUnsafeBytes { line in
-            cache.keep(HTTPFields.Field(name: name, value: "s"), of: line, at: 0)
-            #expect(cache.field(line, at: 0) == nil)
+            cache.keep(HTTPFields.Field(name: name, value: "s"), of: line, at: 0, status: 200)
+            #expect(cache.field(line, at: 0, status: 200) == nil)
         }
     }
 
