@@ -16,7 +16,9 @@ final class RequestURL {
     func parts(of url: HTTPURL) -> OpaquePointer? {
         // `curl_url_set(3)` would write percent-encoded bytes in lower case, which is another text to whoever has signed it; of a
         // query without anything in it, nothing would be left.
-        guard let parts, !url.pathAndQuery.utf8.contains(0x25), url.query.map({ !$0.isEmpty }) ?? true else { return nil }
+        guard let parts, !url.pathAndQuery.utf8.contains(0x25), url.query.map({ !$0.isEmpty }) ?? true else {
+            return nil
+        }
         if origin != url.origin {
             origin = nil
             let flags = UInt32(CURLU_PATH_AS_IS | CURLU_DISALLOW_USER)
@@ -24,7 +26,8 @@ final class RequestURL {
             origin = url.origin
             return parts
         }
-        guard Self.set(CURLUPART_PATH, of: parts, to: url.path), Self.set(CURLUPART_QUERY, of: parts, to: url.query) else {
+        guard Self.set(CURLUPART_PATH, of: parts, to: url.path), Self.set(CURLUPART_QUERY, of: parts, to: url.query)
+        else {
             origin = nil
             return nil
         }

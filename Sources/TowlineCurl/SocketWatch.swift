@@ -48,7 +48,8 @@ final class SocketWatch {
     /// From now on the kernel keeps what is sent on a connection until `sendGathered`, or for 200 ms (`TCP_CORK`, tcp(7)): libcurl
     /// sends each request of a connection's streams by itself, which costs a segment, and wakes the server, for each.
     func gatherSends(of descriptor: Int32) {
-        guard socket(descriptor).isConnection, !gathering.contains(descriptor), Self.set(TCP_CORK, of: descriptor) else { return }
+        guard socket(descriptor).isConnection, !gathering.contains(descriptor), Self.set(TCP_CORK, of: descriptor)
+        else { return }
         gathering.append(descriptor)
     }
 

@@ -132,21 +132,29 @@ struct SmallFileRun {
     private func follow(_ last: Request, _ events: [TransferMailbox.Event]) -> Request? {
         guard let verdict = last.delivered(in: events), case .redirect = verdict else { return nil }
         let terms = TransferTerms(item.options)
-        guard let target = SmallFilePolicy.target(of: verdict, after: last.writer.plan, terms) else { return nil }
+        guard let target = target(of: verdict, after: last.writer.plan, terms) else { return nil }
         let host = services.board.standing(target.origin)
         guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
         let sharing = mayShare ? host.nextSharing : .none
         var request = last
         guard changeAdmission(of: &request, to: sharing == .none ? target.origin : nil) else { return nil }
         end(last)
-        let origin = last.writer.plan.url
-        if let notice = RedirectPolicy.notice(from: origin, to: target) { observer.noticed(notice) }
+        let url = last.writer.plan.url
+        services.board.answered(verdict, from: url.origin)
+        if let notice = RedirectPolicy.notice(from: url, to: target) { observer.noticed(notice) }
         let plan = SmallFilePolicy.plan(
             terms, at: target, after: last.writer.plan, id: TransferRun.firstID(), sharing: sharing,
             wantsDigest: host.wantsDigest)
         request.startedAt = MonotonicClock.now
         request.writer = send(plan, hostCeiling: host.ceiling)
         return request
+    }
+
+    private func target(of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms) -> HTTPURL? {
+        let known = services.lastTarget.withLock { $0 }
+        let target = SmallFilePolicy.target(of: verdict, after: plan, terms, known: known)
+        if let target, target.origin != known?.origin { services.lastTarget.withLock { $0 = target } }
+        return target
     }
 
     /// - Parameter origin: where it wants a connection of its own; `nil`: nowhere.

@@ -17,6 +17,8 @@ package final class TransferServices: Sendable {
     let buffers = BufferPool()
     /// Where what comes in many pieces is put together.
     let stages = StagePool()
+    /// Where the last redirect of a small file led: those of a list mostly lead to one host.
+    let lastTarget = Mutex<HTTPURL?>(nil)
     /// How many of them run.
     let load = TransferLoad()
     /// What makes those look at themselves that last for a moment.

@@ -1,4 +1,5 @@
 import FaultServer
+import Glibc
 import TestServers
 import Testing
 import TowlineCore
@@ -57,6 +58,40 @@ extension CurlTransportTests {
                 let streams = Dictionary(grouping: site.connections("/gated")) { $0 }.mapValues(\.count)
                 #expect(streams.count == expected, "\(streams)")
                 #expect(sharing != .several || streams.values.allSatisfy { $0 <= ConnectionSharing.streams })
+            }
+        }
+
+        @Test(
+            "what streams of one connection send is gathered for a moment, and for no longer", arguments: [false, true])
+        func gathered(isShared: Bool) async throws {
+            try await Self.withServer { site, transport in
+                var quickest = Duration.seconds(60)
+                for _ in 0..<6 {
+                    let receiver = RecordingReceiver()
+                    let start = ContinuousClock.now
+                    transport.start(site.request("/small", isShared ? .one : .none), receiver: receiver)
+                    #expect(await receiver.finished().body.count == 1000)
+                    quickest = min(quickest, ContinuousClock.now - start)
+                }
+                // The kernel would send it after 200 ms by itself (tcp(7)).
+                #expect(quickest < .milliseconds(150))
+                #expect(Self.corked(port: site.server.port) == (isShared ? [true] : [false]))
+            }
+        }
+
+        /// Of each of this process's connections to a port whether the kernel keeps what is sent.
+        private static func corked(port: Int) -> [Bool] {
+            (3..<1024).compactMap { (descriptor: Int32) -> Bool? in
+                var address = sockaddr_in()
+                var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+                let code = withUnsafeMutablePointer(to: &address) {
+                    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) }
+                }
+                guard code == 0, address.sin_family == AF_INET, Int(UInt16(bigEndian: address.sin_port)) == port else {
+                    return nil
+                }
+                var (value, size): (Int32, socklen_t) = (0, 4)
+                return getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &value, &size) == 0 && value != 0
             }
         }
 

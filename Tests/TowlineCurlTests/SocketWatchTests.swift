@@ -60,6 +60,62 @@ import Testing
         Glibc.close(far)
     }
 
+    /// Two ends of a connection of TCP.
+    private func connection() throws -> (Int32, Int32) {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let near = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { Glibc.close(listener) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        try withUnsafeMutablePointer(to: &address) {
+            try $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                try #require(bind(listener, address, length) == 0 && listen(listener, 1) == 0)
+                try #require(getsockname(listener, address, &length) == 0 && connect(near, address, length) == 0)
+            }
+        }
+        return (near, accept(listener, nil, nil))
+    }
+
+    /// What has come within some 50 ms; "" if nothing has.
+    private func received(_ descriptor: Int32) -> String {
+        var bytes = [UInt8](repeating: 0, count: 100)
+        for _ in 0..<10 {
+            let count = recv(descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT))
+            if count > 0 { return String(decoding: bytes[..<count], as: UTF8.self) }
+            usleep(5000)
+        }
+        return ""
+    }
+
+    /// What is sent together arrives together, once it is to; a connection that is none, or is no more, is left alone.
+    @Test func sendsAreGathered() throws {
+        let (near, far) = try connection()
+        watch.gatherSends(of: near)
+        send(near)
+        #expect(received(far) == "x", "nobody said that it is a connection")
+        watch.opened(near)
+        #expect(watch.want(.read, of: near, tag: 1))
+        watch.gatherSends(of: near)
+        for _ in 0..<3 {
+            for _ in 0..<4 { send(near) }
+            watch.sendGathered()
+            #expect(received(far) == "", "nobody has sent anything, for all that the watch knows")
+            watch.mayHaveSent = true
+            watch.sendGathered()
+            #expect(received(far) == "xxxx")
+        }
+        watch.closed(near)
+        send(near)
+        watch.mayHaveSent = true
+        watch.sendGathered()
+        #expect(received(far) == "")
+        Glibc.close(near)
+        #expect(received(far) == "x", "whatever waits goes out at the end")
+        Glibc.close(far)
+    }
+
     /// A number whose socket was closed, told or not, is another's: every next one of that number is heard of.
     @Test(arguments: [true, false]) func aNumberThatIsUsedAgainIsHeardOf(isTold: Bool) throws {
         let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

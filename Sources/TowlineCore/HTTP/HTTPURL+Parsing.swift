@@ -21,10 +21,16 @@ extension HTTPURL {
 
     /// The same, quicker for a text that begins as another URL does, up to its path, and goes out as it is: most of a list do.
     package init(parsing text: String, after known: HTTPURL?) throws(TowlineError) {
-        guard let known, let queryOffset = Self.queryOffset(in: text, after: known) else {
+        if let known, let url = HTTPURL(text, beside: known) {
+            self = url
+        } else {
             try self.init(parsing: text)
-            return
         }
+    }
+
+    /// A text that begins as another URL does, up to its path, and goes out as it is; `nil` for any other.
+    init?(_ text: String, beside known: HTTPURL) {
+        guard let queryOffset = Self.queryOffset(in: text, after: known) else { return nil }
         self.init(origin: known.origin, requestText: text, pathOffset: known.pathOffset, queryOffset: queryOffset)
     }
 

@@ -3,9 +3,11 @@ extension HTTPURL {
     ///
     /// A reference without an authority keeps this URL's user information; one with an authority has its own or none.
     ///
+    /// - Parameter known: another URL, perhaps of the same origin as the one that is meant, which is found sooner then.
     /// - Throws: `redirectRefused` for an empty reference, another scheme than http and https, and whatever
     ///   `init(parsing:)` refuses: a server's mistake is not the user's.
-    package func resolving(_ reference: String) throws(TowlineError) -> HTTPURL {
+    package func resolving(_ reference: String, after known: HTTPURL? = nil) throws(TowlineError) -> HTTPURL {
+        if let known, let url = HTTPURL(reference, beside: known) { return url }
         do {
             return try resolved(reference)
         } catch {

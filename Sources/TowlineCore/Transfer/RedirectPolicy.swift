@@ -6,14 +6,16 @@ package enum RedirectPolicy {
     ///   - url: what was asked.
     ///   - chain: the URLs that led there, in order.
     ///   - source: the URL that the user gave.
+    ///   - known: where another redirect led, perhaps to the same origin.
     /// - Throws: `redirectRefused` for what is no URL of http or https, for more redirects than `terms` allow, for one that was
     ///   there before, and for one from https to http, unless `terms` allow that.
     static func target(
-        of location: String, from url: HTTPURL, chain: [HTTPURL], source: HTTPURL, _ terms: TransferTerms
+        of location: String, from url: HTTPURL, chain: [HTTPURL], source: HTTPURL, _ terms: TransferTerms,
+        after known: HTTPURL? = nil
     ) throws(TowlineError) -> HTTPURL {
         let target: HTTPURL
         do {
-            target = try url.resolving(location)
+            target = try url.resolving(location, after: known)
         } catch {
             throw TowlineError(.redirectRefused, "\(source): redirected wrongly: \(error.message)")
         }

@@ -39,12 +39,13 @@ package enum SmallFilePolicy {
             chain: [], isConfirmation: false, isRace: false, sharing: sharing)
     }
 
-    /// Where a redirect of such a request leads; `nil`: nowhere, or there is more to decide.
-    package static func target(of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms) -> HTTPURL?
-    {
+    /// Where a redirect of such a request leads; `nil`: nowhere, or there is more to decide. `known` is where another one led.
+    package static func target(
+        of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms, known: HTTPURL? = nil
+    ) -> HTTPURL? {
         guard case .redirect(let location) = verdict else { return nil }
         return try? RedirectPolicy.target(
-            of: location, from: plan.url, chain: plan.chain, source: terms.source, terms)
+            of: location, from: plan.url, chain: plan.chain, source: terms.source, terms, after: known)
     }
 
     /// The request that follows a redirect, as the machine would send it.
@@ -68,11 +69,13 @@ package enum SmallFilePolicy {
     /// is a quarter of a request: after 32 of them one in 64 has it, for a server of which other files have checksums.
     package static func wantsDigest(after count: Int) -> Bool { count < 32 || count % 64 == 0 }
 
-    /// Whether an answer that begins with a file's first byte has a checksum; `nil` for any other.
+    /// Whether an answer that begins with a file's first byte has a checksum, which one that leads elsewhere has not; `nil` for any
+    /// other.
     package static func hasDigest(_ verdict: ResponseVerdict) -> Bool? {
         switch verdict {
         case .partial(let range, _) where range.lowerBound > 0: nil
         case .partial(_, let facts), .whole(let facts): !facts.wholeDigests.isEmpty || !facts.contentDigests.isEmpty
+        case .redirect: false
         default: nil
         }
     }

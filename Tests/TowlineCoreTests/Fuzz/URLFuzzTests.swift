@@ -40,11 +40,15 @@ struct URLFuzzTests {
         let references = [
             "g", "../g", "./", "?y", "#s", "//h/x", "https://u:p@h/x", "/a/b", "g;x=1/../y", "..", "file:///x", "",
             " /x ", "/\\h",
-            "a:b", "///x",
+            "a:b", "///x", "https://h/y?z", "https://h/y/../z",
         ]
+        let known = try HTTPURL(parsing: "https://h/x")
         Fuzzer(name: "HTTPURL.resolving", corpus: references, words: Self.words).run { text, generator in
             let base = bases[generator.below(bases.count)]
-            switch Result(catching: { () throws(TowlineError) in try base.resolving(text) }) {
+            let result = Result(catching: { () throws(TowlineError) in try base.resolving(text) })
+            let sooner = Result(catching: { () throws(TowlineError) in try base.resolving(text, after: known) })
+            if (try? sooner.get()) != (try? result.get()) { return "another URL beside a known one" }
+            switch result {
             case .failure(let error):
                 if error.code != .redirectRefused { return "refused as \(error.code)" }
                 return error.message.utf8.contains(where: ASCII.isControl)

@@ -65,6 +65,7 @@ import Testing
         #expect(SmallFilePolicy.hasDigest(try verdict(206, range + [digest])) == true)
         #expect(SmallFilePolicy.hasDigest(try verdict(200, [("Content-Length", "1000"), digest])) == true)
         #expect(SmallFilePolicy.hasDigest(try verdict(404, [digest])) == nil)
+        #expect(SmallFilePolicy.hasDigest(try verdict(302, [("Location", "/x"), digest])) == false)
         // One of the middle of a file says nothing of what its first byte came with.
         let facts = SmallFilePolicy.file(in: try verdict(206, range))
         #expect(SmallFilePolicy.hasDigest(.partial(ByteRange(5, 9), try #require(facts))) == nil)

@@ -1,0 +1,85 @@
+import CCurl
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineCurl
+
+/// URLs of one origin are taken apart here rather than by libcurl, which is never to be noticed.
+@Suite struct RequestURLTests {
+    private static let texts = [
+        "http://a.example/", "http://a.example/b", "http://a.example/b/c.d?e=f&g=?/h", "http://a.example/b/../c/./d",
+        "http://a.example/B~!$&'()*+,;=:@", "http://a.example//b//", "http://b.example:8080/b", "https://a.example/b",
+        "http://[::1]:81/b?c", "http://a.example/?x", "http://127.0.0.1:1/9",
+        "http://a.example/\(String(repeating: "x", count: 4000))",
+        "http://a.example/%2F%2f%C3%A9", "http://a.example/b?c=%2F", "http://a.example/b?",
+    ]
+
+    /// What libcurl makes of the text alone.
+    private static func text(_ parts: OpaquePointer?) -> [String] {
+        [
+            CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT, CURLUPART_PATH, CURLUPART_QUERY, CURLUPART_URL,
+            CURLUPART_USER,
+        ]
+        .map { part in
+            var text: UnsafeMutablePointer<CChar>?
+            guard curl_url_get(parts, part, &text, UInt32(CURLU_DEFAULT_PORT)) == CURLUE_OK, let text else {
+                return "-"
+            }
+            defer { curl_free(text) }
+            return String(cString: text)
+        }
+    }
+
+    @Test func partsAreThoseOfTheText() throws {
+        let url = RequestURL()
+        var random = SystemRandomNumberGenerator()
+        var counts = [0, 0]
+        for _ in 0..<2000 {
+            // As it goes out: dot segments may be what a server has asked for in a redirect, but not here.
+            let target = try HTTPURL(parsing: try #require(Self.texts.randomElement(using: &random)))
+            guard let parts = url.parts(of: target) else {
+                counts[0] += 1
+                let query = target.query.map(String.init)
+                #expect(target.requestText.contains("%") || query == "", "\(target)")
+                continue
+            }
+            counts[1] += 1
+            let whole = curl_url()
+            defer { curl_url_cleanup(whole) }
+            try #require(curl_url_set(whole, CURLUPART_URL, target.requestText, UInt32(CURLU_PATH_AS_IS)) == CURLUE_OK)
+            #expect(Self.text(parts) == Self.text(whole), "\(target)")
+        }
+        #expect(counts[0] > 100 && counts[1] > 1000)
+    }
+}
+
+extension CurlTransportTests {
+    @Suite struct RequestTargetTests {
+        /// One transport, and so the same handles one after the other.
+        @Test func eachGoesOutAsItIs() async throws {
+            let server = ScriptedServer(responses: { _ in response("x") })
+            let other = ScriptedServer(responses: { _ in response("y") })
+            defer {
+                server.close()
+                other.close()
+            }
+            let targets = [
+                "/a", "/a?b=c", "/a", "/%2F%2f", "/a?b=%C3%A9", "/b?", "/b", "/c?d", "/e/f//g;h=1?i=j?k", "/%7Euser",
+                "/~user", "/",
+            ]
+            let transport = CurlTransport()
+            for (index, target) in targets.enumerated() {
+                let place = index % 4 == 3 ? other : server
+                let receiver = RecordingReceiver()
+                transport.start(.make(place.url(target)), receiver: receiver)
+                #expect(await receiver.finished().body.count == 1)
+                #expect(
+                    place.requestHeads.last?.hasPrefix("GET \(target) HTTP/1.1\r\nHost: 127.0.0.1:\(place.port)\r\n")
+                        == true)
+            }
+            await transport.shutdown()
+            #expect(server.requestHeads.count + other.requestHeads.count == targets.count)
+        }
+    }
+}
