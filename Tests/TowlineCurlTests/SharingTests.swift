@@ -66,12 +66,13 @@ extension CurlTransportTests {
         func gathered(isShared: Bool) async throws {
             try await Self.withServer { site, transport in
                 var quickest = Duration.seconds(60)
-                for _ in 0..<6 {
+                for number in 0..<6 {
                     let receiver = RecordingReceiver()
                     let start = ContinuousClock.now
                     transport.start(site.request("/small", isShared ? .one : .none), receiver: receiver)
                     #expect(await receiver.finished().body.count == 1000)
-                    quickest = min(quickest, ContinuousClock.now - start)
+                    // With the first answer it is known that streams share it.
+                    if number > 0 { quickest = min(quickest, ContinuousClock.now - start) }
                 }
                 // The kernel would send it after 200 ms by itself (tcp(7)).
                 #expect(quickest < .milliseconds(150))
