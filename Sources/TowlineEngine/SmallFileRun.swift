@@ -153,7 +153,7 @@ struct SmallFileRun {
     private func target(of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms) -> HTTPURL? {
         let known = services.lastTarget.withLock { $0 }
         let target = SmallFilePolicy.target(of: verdict, after: plan, terms, known: known)
-        if let target, target.origin != known?.origin { services.lastTarget.withLock { $0 = target } }
+        if let target, target.origin != known?.origin { services.lastTarget.withLock { $0 = target.root } }
         return target
     }
 

@@ -17,7 +17,7 @@ package final class TransferServices: Sendable {
     let buffers = BufferPool()
     /// Where what comes in many pieces is put together.
     let stages = StagePool()
-    /// Where the last redirect of a small file led: those of a list mostly lead to one host.
+    /// The host that the last redirect of a small file led to: those of a list mostly lead to one.
     let lastTarget = Mutex<HTTPURL?>(nil)
     /// How many of them run.
     let load = TransferLoad()

@@ -51,7 +51,7 @@ struct WaitingListTests {
             let all = site.server.log.requests
             let last = try #require(all.lastIndex { $0.path == Site.path })
             #expect(all[...last].count { $0.path == "/bad" } == 8, "\(all.map(\.path))")
-            #expect(all.count == 8 * 2 + 32)
+            #expect(all.count == 8 * 2 + 32, "\(result.stderr.suffix(4000))")
             #expect(result.stderr.contains("32 done, 8 failed"), "\(result.stderr.suffix(2000))")
         }
     }

@@ -123,6 +123,15 @@ package struct HTTPURL: Hashable, Sendable {
         self.queryOffset = queryOffset
     }
 
+    /// The origin's `/`: nothing of this URL that may be a secret.
+    package var root: HTTPURL {
+        var text = ""
+        origin.write(to: &text, beside: 1)
+        let offset = text.utf8.count
+        text += "/"
+        return HTTPURL(origin: origin, requestText: text, pathOffset: offset, queryOffset: offset + 1)
+    }
+
     /// The text has the origin in it, and in one form only.
     package static func == (left: HTTPURL, right: HTTPURL) -> Bool {
         left.requestText == right.requestText && left.userInfo == right.userInfo

@@ -80,7 +80,8 @@ package struct ConnectionOptions: Hashable, Sendable {
         case file(String)
     }
 
-    /// `http://`, `https://`, `socks5://` or `socks5h://` proxy; `nil`: what the environment says.
+    /// `http://`, `https://`, `socks5://` or `socks5h://` proxy; `nil`: what the environment says, which is looked at
+    /// from time to time, not for each request.
     package var proxy: String?
     /// A file of certificates in PEM to trust instead of the system's.
     package var certificateAuthorityFile: String?
