@@ -18,8 +18,7 @@ final class AttemptLoop {
     /// A few: one for each kind of options.
     private var pools: [ConnectionPool] = []
     private var lastTag: UInt32 = 0
-    /// Those of the last requests, the latest first: small files of one host send the same ones, and redirected ones in turn those
-    /// of two.
+    /// Those of the last requests: small files of one host send the same ones, and redirected ones in turn those of two.
     private var lastFields: [FieldList] = []
     private static let fieldListCount = 4
     private let cache = FieldCache()
@@ -132,12 +131,11 @@ final class AttemptLoop {
 
     private func fieldList(_ fields: HTTPFields) throws(TransportFailure) -> FieldList {
         if let index = lastFields.firstIndex(where: { $0.fields.isSameOnWire(as: fields) }) {
-            if index > 0 { lastFields.swapAt(0, index) }
-            return lastFields[0]
+            return lastFields[index]
         }
         let list = try FieldList(fields)
-        if lastFields.count == Self.fieldListCount { lastFields.removeLast() }
-        lastFields.insert(list, at: 0)
+        if lastFields.count == Self.fieldListCount { lastFields.removeFirst() }
+        lastFields.append(list)
         return list
     }
 

@@ -27,7 +27,7 @@ extension ConnectionOptions {
         if publicAddressesOnly {
             handle.refusePrivateAddresses()
             // Behind a proxy nobody sees what is connected to; empty: not even the environment's.
-            handle.set(CURLOPT_PROXY, "")
+            setProxy("", of: handle)
         }
         applyCredentials(to: handle)
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.curlMilliseconds)

@@ -32,7 +32,7 @@ final class ConnectionPool {
     private var full: [Attempt] = []
     /// Those whose rest the kernel may move.
     private var offered: [Attempt] = []
-    /// How often libcurl was called: each time it might have read from any of its sockets.
+    /// How often libcurl was called: each time it might have read from any of its sockets, or sent on it.
     private(set) var callCount = 0 { didSet { watch.mayHaveSent = true } }
     private var readAhead = ReadAhead()
 

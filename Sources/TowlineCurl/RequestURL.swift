@@ -36,12 +36,6 @@ final class RequestURL {
 
     private static func set(_ part: CURLUPart, of parts: OpaquePointer, to text: Substring?) -> Bool {
         guard let text else { return curl_url_set(parts, part, nil, 0) == CURLUE_OK }
-        return text.utf8.withContiguousStorageIfAvailable { bytes in
-            withUnsafeTemporaryAllocation(of: CChar.self, capacity: bytes.count + 1) { copy in
-                for (index, byte) in bytes.enumerated() { copy[index] = CChar(bitPattern: byte) }
-                copy[bytes.count] = 0
-                return curl_url_set(parts, part, copy.baseAddress, 0) == CURLUE_OK
-            }
-        } ?? false
+        return text.withCString { curl_url_set(parts, part, $0, 0) } == CURLUE_OK
     }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the sockets of an engine thread are watched for.
+/// What the sockets of an engine thread are watched for, and when what is sent on them goes out.
 ///
 /// Between two requests libcurl has a connection watched no more, and with the next for the same as before. A connection
 /// therefore stays with the kernel meanwhile, which saves three system calls for each small file; if something happens on
@@ -27,8 +27,11 @@ final class SocketWatch {
     private let poll: EventPoll
     /// By descriptor.
     private var sockets: [Socket] = []
-    /// Those whose sends wait for `sendGathered`.
+    /// Those whose sends wait for `sendGathered`, the latest last.
     private var gathering: [Int32] = []
+    /// No more than so many, each of which costs a system call whenever libcurl was called, idle or not: more than
+    /// `ConnectionSharing.connections`, which one host has.
+    static let mostGathering = 16
     /// libcurl was called since the last `sendGathered`, and may have sent something.
     var mayHaveSent = false
 
@@ -50,6 +53,8 @@ final class SocketWatch {
     func gatherSends(of descriptor: Int32) {
         guard socket(descriptor).isConnection, !gathering.contains(descriptor), Self.set(TCP_CORK, of: descriptor)
         else { return }
+        // Its sends go out as they come, and what waits goes out now.
+        if gathering.count == Self.mostGathering { _ = Self.set(TCP_CORK, of: gathering.removeFirst(), to: 0) }
         gathering.append(descriptor)
     }
 
@@ -61,9 +66,9 @@ final class SocketWatch {
         for descriptor in gathering { _ = Self.set(TCP_NODELAY, of: descriptor) }
     }
 
-    private static func set(_ option: Int32, of descriptor: Int32) -> Bool {
-        var on: Int32 = 1
-        return setsockopt(descriptor, Int32(IPPROTO_TCP), option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0
+    private static func set(_ option: Int32, of descriptor: Int32, to value: Int32 = 1) -> Bool {
+        var value = value
+        return setsockopt(descriptor, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size)) == 0
     }
 
     /// Watches a socket, in place of what it was watched for before.

@@ -34,23 +34,21 @@ import TowlineEngine
     @Test func partsAreThoseOfTheText() throws {
         let url = RequestURL()
         var random = SystemRandomNumberGenerator()
-        var counts = [0, 0]
+        var (left, taken) = (0, 0)
         for _ in 0..<2000 {
-            // As it goes out: dot segments may be what a server has asked for in a redirect, but not here.
             let target = try HTTPURL(parsing: try #require(Self.texts.randomElement(using: &random)))
             guard let parts = url.parts(of: target) else {
-                counts[0] += 1
-                let query = target.query.map(String.init)
-                #expect(target.requestText.contains("%") || query == "", "\(target)")
+                left += 1
+                #expect(target.requestText.contains("%") || target.query == "", "\(target)")
                 continue
             }
-            counts[1] += 1
+            taken += 1
             let whole = curl_url()
             defer { curl_url_cleanup(whole) }
             try #require(curl_url_set(whole, CURLUPART_URL, target.requestText, UInt32(CURLU_PATH_AS_IS)) == CURLUE_OK)
             #expect(Self.text(parts) == Self.text(whole), "\(target)")
         }
-        #expect(counts[0] > 100 && counts[1] > 1000)
+        #expect(left > 100 && taken > 1000)
     }
 }
 

@@ -116,6 +116,30 @@ import Testing
         Glibc.close(far)
     }
 
+    /// Of more than so many, the one that has gathered for longest goes on as before.
+    @Test func theOldestMakesWay() throws {
+        let pairs = try (0...SocketWatch.mostGathering).map { _ in try connection() }
+        for (near, far) in pairs {
+            watch.opened(near)
+            #expect(watch.want(.read, of: near, tag: 1))
+            watch.gatherSends(of: near)
+            send(near)
+            #expect(received(far) == "")
+            watch.gatherSends(of: near)
+        }
+        #expect(received(pairs[0].1) == "x", "what waited went out when another took its place")
+        send(pairs[0].0)
+        #expect(received(pairs[0].1) == "x", "and so does what comes next")
+        watch.mayHaveSent = true
+        watch.sendGathered()
+        for (near, far) in pairs {
+            if near != pairs[0].0 { #expect(received(far) == "x") }
+            watch.closed(near)
+            Glibc.close(near)
+            Glibc.close(far)
+        }
+    }
+
     /// A number whose socket was closed, told or not, is another's: every next one of that number is heard of.
     @Test(arguments: [true, false]) func aNumberThatIsUsedAgainIsHeardOf(isTold: Bool) throws {
         let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

@@ -101,9 +101,10 @@ package struct HTTPFields: Hashable, Sendable {
     package func isSameOnWire(as other: HTTPFields) -> Bool {
         // Those of small files are mostly one array.
         isSameArray(as: other)
-            || lines.elementsEqual(other.lines) {
-                HTTPFields.sameBytes($0.name, $1.name) && HTTPFields.sameBytes($0.value, $1.value)
-            }
+            || lines.count == other.lines.count
+                && lines.elementsEqual(other.lines) {
+                    HTTPFields.sameBytes($0.name, $1.name) && HTTPFields.sameBytes($0.value, $1.value)
+                }
     }
 
     private func isSameArray(as other: HTTPFields) -> Bool {
