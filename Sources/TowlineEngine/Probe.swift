@@ -18,14 +18,28 @@ package struct ProbeReport: Sendable {
 
     /// By what proof an interrupted download of it could go on, in words.
     package var resumption: String {
-        if facts.contentCoding != nil { return "no: the server sends it coded; an interruption starts over" }
-        guard offersRanges else { return "no: the server does not offer ranges; an interruption starts over" }
+        if let coding = facts.contentCoding {
+            let name = TerminalSafeText.make(coding, width: 20)
+            return "no: an interrupted download restarts from the beginning,"
+                + " because the server compresses the file (Content-Encoding: \(name))"
+        }
+        guard offersRanges else {
+            return "no: an interrupted download restarts from the beginning,"
+                + " because the server does not support range requests"
+        }
         switch facts.representation.validator {
-        case .strong: return "yes, proven by a strong validator"
+        case .strong:
+            return "yes: an interrupted download resumes."
+                + " The server sends a strong ETag or date, which shows whether the file changed"
         case .weak where !facts.wholeDigests.isEmpty, .none where !facts.wholeDigests.isEmpty:
-            return "yes, proven by the server's checksum at the end"
-        case .weak: return "yes, with one connection: a weak validator and 64 KiB compared"
-        case .none: return "only with --checksum or --unsafe-resume: the server gives no validator"
+            return "yes: an interrupted download resumes."
+                + " The server sends a checksum, which is compared with the complete file at the end"
+        case .weak:
+            return "yes, with one connection: the server sends only a weak ETag or date,"
+                + " so the last 64 KiB before the resume point are downloaded again and compared"
+        case .none:
+            return "only with --checksum or --unsafe-resume,"
+                + " because the server sends neither an ETag nor a Last-Modified date to prove that the file is unchanged"
         }
     }
 }
@@ -79,7 +93,7 @@ package enum Probe {
                 pending = machine.handle(.ended(id, result), TransferContext(now: MonotonicClock.now))
             }
         }
-        throw TowlineError(.transient, "\(options.url): no answer")
+        throw TowlineError(.transient, "\(options.url): the server did not respond. Try again later")
     }
 
     private static func report(

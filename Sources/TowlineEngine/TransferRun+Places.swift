@@ -27,8 +27,7 @@ extension TransferRun {
     private func checkFields() throws(TowlineError) {
         for line in options.userFields.lines {
             guard RequestTerms.isReserved(line.name) else { continue }
-            throw TowlineError(
-                .unusableHeader, "the header \(line.name) decides which bytes come; it is set by towline alone")
+            throw TowlineError(.unusableHeader, FieldValidation.notSettable(line.name))
         }
     }
 
@@ -61,7 +60,7 @@ extension TransferRun {
             }
             if try leaves(part, at: candidate, nil) { return nil }
             if begun != nil, candidate != guess {
-                tell(.info, .resumed, "going on with \(candidate.name), which was begun from this URL")
+                tell(.info, .resumed, "resuming the download of \(candidate.name), which was started from the same URL")
             }
             return take(part, at: candidate)
         case .finished(let file, let origin):
@@ -91,7 +90,8 @@ extension TransferRun {
     }
 
     private static func askedForTwice(_ place: Place) -> TowlineError {
-        TowlineError(.destinationBusy, "\(place.path) was asked for twice: it is being downloaded here already")
+        TowlineError(
+            .destinationBusy, "\(place.path) is already the destination of a running download. Choose another name")
     }
 
     /// The download is finished already: nothing to do, unless it is not what the user expects or wants it anew.
@@ -131,7 +131,7 @@ extension TransferRun {
         record = journal.record
         let isMoved = journal.record.source != source
         if isMoved, isOurs(part) {
-            tell(.info, .resumed, "\(place.name) was begun from another URL; going on if it is the same file")
+            tell(.info, .resumed, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
         }
         return HeldDownload(
             representation: journal.record.representation, written: part.claims, durable: journal.durable,
@@ -173,15 +173,16 @@ extension TransferRun {
             throw error
         }
         part.sink.close()
-        tell(.info, .disk, "\(place.name).tow beside it is an unfinished download of that name, and stays")
+        tell(.info, .disk, "the file already exists. Its unfinished download \(place.name).tow is kept but not resumed")
         return true
     }
 
     private static func anothers(_ part: OpenPart, at place: Place) -> TowlineError {
-        TowlineError(
+        let other = part.journal?.record.source ?? ""
+        return TowlineError(
             .destinationExists,
-            "\(place.name).tow is an unfinished download of another URL, \(part.journal?.record.source ?? ""); a checksum"
-                + " or --unsafe-resume goes on with it: else choose another name, or ask to overwrite")
+            "\(place.name).tow is an unfinished download of another URL (\(other)). Choose another name,"
+                + " resume it with --checksum or --unsafe-resume, or replace it with --if-exists overwrite")
     }
 
     private func occupy(_ place: Place, _ part: OpenPart) {
@@ -214,7 +215,10 @@ extension TransferRun {
         case .fail:
             try services.storage.checkReplaceable(place)
             guard let proof else {
-                throw Self.occupied(place, "is not known to be this download")
+                throw TowlineError(
+                    .destinationExists,
+                    "\(place.path) already exists and is not known to come from this URL, so it was not replaced."
+                        + " Remove the file, or use --if-exists overwrite or rename")
             }
             self.proof = proof
         }
@@ -237,11 +241,6 @@ extension TransferRun {
             }
         }
         return nil
-    }
-
-    static func occupied(_ place: Place, _ reason: String) -> TowlineError {
-        TowlineError(
-            .destinationExists, "\(place.path) exists and \(reason): remove it, or ask to overwrite or rename")
     }
 
     // MARK: The first answer
@@ -286,7 +285,8 @@ extension TransferRun {
         }
         throw TowlineError(
             .unusableDestination,
-            "\(directory)/\(plan.fileName) and \(Self.mostNumbered - 1) numbered names are taken: name the file (output)"
+            "\(directory)/\(plan.fileName) and \(Self.mostNumbered - 1) numbered variants of this name already exist."
+                + " Choose another name with --output"
         )
     }
 

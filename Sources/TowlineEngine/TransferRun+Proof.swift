@@ -51,7 +51,9 @@ extension TransferRun {
     /// Reads the file. If it is the one, `early` says so; if not, and there may be no other beside it, this throws.
     nonisolated(nonsending) func settle(_ proof: Proof) async throws(TowlineError) {
         let name = proof.checksum.algorithm.rawValue
-        if proof.length >= Self.long { tell(.info, .disk, "there already; reading it to compare its \(name)") }
+        if proof.length >= Self.long {
+            tell(.info, .disk, "the destination file already exists. Reading the file to check its \(name) checksum")
+        }
         tellProgress(of: proof)
         switch await read(proof) {
         case .success(.proven(let file)):
@@ -61,13 +63,21 @@ extension TransferRun {
         // Whatever it is: there is another name for the download.
         case _ where options.existing == .rename: refuted.append(proof.place)
         case .failure(let error): throw error
-        case .success(.refuted(nil)): throw Self.occupied(proof.place, "changed while it was read")
+        case .success(.refuted(nil)):
+            throw TowlineError(
+                .destinationExists,
+                "\(proof.place.path) was changed or removed by another program while Towline read it to compare its"
+                    + " checksum, so the download stopped. Start the download again")
         case .success(.refuted(let mismatch?)) where proof.isKnown:
             throw TowlineError(
                 .checksumMismatch,
-                "\(proof.place.path) is there already and does not match the checksum: \(mismatch);"
-                    + " --if-exists overwrite fetches it again")
-        case .success(.refuted): throw Self.occupied(proof.place, "does not have the \(name) that was given")
+                "\(proof.place.path) already exists and does not match the checksum: \(mismatch)."
+                    + " Use --if-exists overwrite to download the file again")
+        case .success(.refuted):
+            throw TowlineError(
+                .destinationExists,
+                "\(proof.place.path) already exists and does not match the expected \(name) checksum, so it was not"
+                    + " replaced. Remove the file, or use --if-exists overwrite or rename")
         }
     }
 

@@ -27,7 +27,10 @@ extension TransferRun {
             return .missing
         }
         guard try result.get() == Int(wanted) else {
-            throw TowlineError(.diskFailure, "\(options.url): bytes that were written are not there")
+            throw TowlineError(
+                .diskFailure,
+                "\(options.url): cannot read the downloaded bytes at offset \(range.lowerBound) from the part file."
+                    + " Another program may have shortened the file. Read the content again later")
         }
         return .bytes(bytes)
     }

@@ -31,7 +31,7 @@ final class TransferRun {
     var place: Place?
     /// This transfer created the part file: if nothing ever comes, it goes.
     var createdPart = false
-    /// Where nothing was a moment ago, and when that was.
+    /// A destination that was free, and when it was checked.
     var vacancy: (place: Place, seen: Duration)?
     var checkpoints = CheckpointPolicy(now: MonotonicClock.now)
     /// The checkpoint under way.
@@ -222,7 +222,7 @@ final class TransferRun {
             snapshot.name = name
         }
         if let part, part.journal == nil, place != nil, snapshot.startsOverBecause == nil {
-            snapshot.startsOverBecause = "files under 1 MiB are fetched anew"
+            snapshot.startsOverBecause = "files under 1 MiB cannot be resumed"
         }
         observer.progressed(snapshot)
     }
@@ -345,14 +345,19 @@ final class TransferRun {
                 receivedBytes: received)
         case .failed(let error)?:
             guard let badPath, error.code == .checksumMismatch else { throw error }
-            throw TowlineError(error.code, "\(error.message), but kept as \(badPath)")
+            throw TowlineError(error.code, "\(error.message). The wrong file is kept as \(badPath)")
         case .stopped?, nil: break
         }
         throw stopped
     }
 
     /// What it ends with when it was stopped.
-    var stopped: TowlineError { TowlineError(.cancelled, "\(options.url): stopped; everything that came is kept") }
+    var stopped: TowlineError {
+        TowlineError(
+            .cancelled,
+            "\(options.url): the download was stopped. The bytes saved so far are kept."
+                + " Start the same download again to get the rest")
+    }
 
     /// Lets go of the part file; one that holds nothing and was made by this transfer disappears.
     private func close() {

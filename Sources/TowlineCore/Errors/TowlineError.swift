@@ -1,18 +1,20 @@
-/// What went wrong with a download, in words a user can act on.
+/// An error of a download.
 ///
-/// `code` is for programs, `message` for people. A message names the file or the URL concerned, never with its
-/// secrets, and holds no raw byte from a server (see `TerminalSafeText`).
+/// `code` is for programs, `message` is for people. A message names the affected file or URL. It contains no secrets
+/// and no unescaped bytes from a server.
 public struct TowlineError: Error, Hashable, Sendable {
-    /// What kind of error it is.
+    /// The kind of error.
     public let code: Code
-    /// One sentence: what happened, to which file or URL, and what to do about it where that is not plain.
+    /// A description: what happened, to which file or URL, why, and what the user can do.
+    ///
+    /// The text starts in lower case and has no full stop at the end.
     public let message: String
-    /// The HTTP status the server answered with, where one did.
+    /// The HTTP status of the server's response, if there was one.
     public let status: Int?
-    /// The system's error number (`errno`), where a system call failed.
+    /// The system error number (`errno`), if a system call failed.
     public let systemError: Int32?
 
-    /// Makes an error.
+    /// Creates an error.
     public init(_ code: Code, _ message: String, status: Int? = nil, systemError: Int32? = nil) {
         self.code = code
         self.message = message
@@ -22,7 +24,7 @@ public struct TowlineError: Error, Hashable, Sendable {
 }
 
 extension TowlineError {
-    /// The kinds of error. A struct around a private enum, so that kinds can be added without breaking a client.
+    /// The kinds of error. New kinds can be added without breaking existing clients.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String {
             case unusableURL, unusableHeader, unusableDestination, unusableOption
@@ -47,79 +49,79 @@ extension TowlineError {
             self.base = base
         }
 
-        /// The code's name, stable: `--json` prints it.
+        /// The stable name of the code, as printed by `--json`.
         public var description: String { base.rawValue }
 
-        /// The URL cannot be used: not http or https, no host, CR, LF or NUL inside, a port out of range.
+        /// The URL is invalid: not http or https, no host, a control character, or a port out of range.
         public static let unusableURL = Code(.unusableURL)
-        /// A header given by the user holds CR, LF or NUL, or no name.
+        /// A header given by the user is invalid: no name, a control character, or a header that Towline sets itself.
         public static let unusableHeader = Code(.unusableHeader)
-        /// The place to put the file does not exist, is no directory, or is a link where none is followed.
+        /// The destination directory does not exist, is not a directory, or is a symbolic link that is not followed.
         public static let unusableDestination = Code(.unusableDestination)
-        /// An option's value makes no sense.
+        /// The value of an option is invalid.
         public static let unusableOption = Code(.unusableOption)
-        /// Something else is already under the final name.
+        /// The destination already exists and is not this download.
         public static let destinationExists = Code(.destinationExists)
-        /// Another process is at this download.
+        /// The destination is in use by another download or another process.
         public static let destinationBusy = Code(.destinationBusy)
-        /// No space, or over quota. Everything that was fetched is kept.
+        /// The disk is full or the quota is exceeded. The bytes downloaded so far are kept.
         public static let diskFull = Code(.diskFull)
-        /// Not allowed to create, write or rename there, or the file system is read-only.
+        /// Permission denied for creating, writing or renaming a file, or the file system is read-only.
         public static let diskPermission = Code(.diskPermission)
-        /// Reading, writing or syncing failed.
+        /// Reading, writing or syncing a file failed.
         public static let diskFailure = Code(.diskFailure)
-        /// The journal was written by a newer version; it is left untouched.
+        /// The journal file was written by a newer version of Towline. The journal is left unchanged.
         public static let unsupportedJournal = Code(.unsupportedJournal)
-        /// The file changed on the server and the caller asked not to start over.
+        /// The file changed on the server, and the caller asked not to restart the download.
         public static let changedOnServer = Code(.changedOnServer)
-        /// The bytes are not the expected ones; nothing was published.
+        /// The downloaded file does not match its checksum. The file does not appear under its final name.
         public static let checksumMismatch = Code(.checksumMismatch)
-        /// The server refuses: 401, 403, 407, 410, 451 and other permanent statuses.
+        /// The server refused the request: 401, 403, 407, 410, 451 or another permanent status.
         public static let refusedByServer = Code(.refusedByServer)
-        /// The server has no such file: 404.
+        /// The file was not found on the server: 404.
         public static let notFound = Code(.notFound)
-        /// A redirect loops, leads to another scheme, or is one too many.
+        /// A redirect was not followed: a loop, too many redirects, an invalid URL, or a change from https to http.
         public static let redirectRefused = Code(.redirectRefused)
-        /// The server's certificate is not trusted, or TLS cannot be agreed on.
+        /// The server's certificate is not trusted.
         public static let untrustedServer = Code(.untrustedServer)
-        /// The name leads to an address of this machine or of a private network, and the download may go to public ones
-        /// alone.
+        /// The host name resolves to an address of this machine or a private network, and the download allows only
+        /// public addresses.
         public static let addressRefused = Code(.addressRefused)
-        /// The response breaks HTTP, or contradicts what was asked, in a way that no further attempt mends.
+        /// The response is not valid HTTP or does not fit the request, and retrying does not help.
         public static let invalidResponse = Code(.invalidResponse)
-        /// The network or the server failed, and so did all further attempts. Running again goes on.
+        /// The network or the server failed in all attempts. Starting the download again resumes it.
         public static let transient = Code(.transient)
-        /// A body ended although a length was known, or TLS ended uncleanly: not proven whole.
+        /// The response ended before its known length, or TLS ended without close_notify: the file may be incomplete.
         public static let lengthUnproven = Code(.lengthUnproven)
-        /// The archive would write outside its directory, holds what no archive should bring, is encrypted, or is over
-        /// a budget. Nothing of it was kept.
+        /// The archive is encrypted, exceeds a limit, contains a forbidden kind of file, or would write outside its
+        /// directory. No unpacked file was kept.
         public static let archiveRefused = Code(.archiveRefused)
-        /// No archive of a known kind, or one that is cut off or contradicts itself. Nothing of it was kept.
+        /// The archive has an unknown format or is damaged. No unpacked file was kept.
         public static let archiveDamaged = Code(.archiveDamaged)
-        /// The command after a download could not be run, failed, or took too long.
+        /// The follow-up command could not be started, failed, or timed out.
         public static let commandFailed = Code(.commandFailed)
-        /// The webhook after a download was refused, or could not be reached in all tries.
+        /// The follow-up webhook was refused, or all attempts to call it failed.
         public static let webhookFailed = Code(.webhookFailed)
-        /// The caller cancelled or interrupted.
+        /// The caller cancelled or interrupted the operation.
         public static let cancelled = Code(.cancelled)
-        /// No download of that name is in the list: it was removed.
+        /// The download is not in the list of downloads, for example because it was removed.
         public static let unknownDownload = Code(.unknownDownload)
-        /// What was asked of a download cannot be done in its state, such as pausing one that is finished.
+        /// The operation is not possible in the current state, such as pausing a finished download.
         public static let illegalTransition = Code(.illegalTransition)
         /// The downloader was closed.
         public static let closed = Code(.closed)
-        /// Another process has the state directory.
+        /// Another process uses the state directory.
         public static let registryBusy = Code(.registryBusy)
         /// The list of downloads cannot be read or written.
         public static let registryFailure = Code(.registryFailure)
-        /// The list of downloads was written by a newer version; it is left untouched.
+        /// The list of downloads was written by a newer version of Towline. The list is left unchanged.
         public static let unsupportedRegistry = Code(.unsupportedRegistry)
-        /// What was to follow a finished download failed; the file is there.
+        /// A follow-up action failed. The downloaded file is complete.
         public static let followUpFailed = Code(.followUpFailed)
     }
 }
 
 extension TowlineError: CustomStringConvertible {
-    /// The message.
+    /// The same as `message`.
     public var description: String { message }
 }

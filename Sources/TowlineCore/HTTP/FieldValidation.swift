@@ -8,24 +8,34 @@ package enum FieldValidation {
     package static func parseUserHeader(_ text: String) throws(TowlineError) -> HTTPFields.Field {
         let bytes = Array(text.utf8)
         guard let colon = bytes.firstIndex(of: 0x3A) else {
-            throw TowlineError(.unusableHeader, "a header is written 'Name: value', and this one has no colon")
+            throw TowlineError(
+                .unusableHeader, "invalid header: there is no colon. Write the header in the form 'Name: value'")
         }
         let name = String(decoding: bytes[..<colon], as: UTF8.self)
         guard isValidName(name) else {
             throw TowlineError(
-                .unusableHeader, "'\(TerminalSafeText.make(name, width: 60))' cannot be the name of a header")
+                .unusableHeader,
+                "invalid header name '\(TerminalSafeText.make(name, width: 60))': use only letters, digits and hyphens")
         }
         var value = bytes[(colon + 1)...]
         while let first = value.first, first == 0x20 || first == 0x09 { value.removeFirst() }
         while let last = value.last, last == 0x20 || last == 0x09 { value.removeLast() }
         let field = HTTPFields.Field(name: name, value: String(decoding: value, as: UTF8.self))
         guard isValidValue(field.value) else {
-            throw TowlineError(.unusableHeader, "the value of the header '\(name)' holds a control character")
+            throw TowlineError(
+                .unusableHeader,
+                "the value of the header '\(name)' contains a control character such as a line break. "
+                    + "Remove this character")
         }
         guard !ownFields.contains(ASCII.lowercased(name)) else {
-            throw TowlineError(.unusableHeader, "the header '\(name)' is set by the download itself")
+            throw TowlineError(.unusableHeader, notSettable(name))
         }
         return field
+    }
+
+    /// What a user reads who gave a header that is not the user's to set.
+    package static func notSettable(_ name: String) -> String {
+        "the header '\(name)' cannot be set: only Towline itself may set this header. Remove this header"
     }
 
     /// Whether the text is a token.

@@ -13,9 +13,11 @@ extension HTTPURL {
         let bytes = try Self.checkedBytes(of: text)
         let schemeEnd = bytes.firstIndex(of: 0x3A) ?? bytes.endIndex
         guard let scheme = Scheme(rawValue: ASCII.lowercased(String(decoding: bytes[..<schemeEnd], as: UTF8.self)))
-        else { throw Self.unusable(text, "the URL does not begin with http:// or https://") }
+        else { throw Self.unusable(text, "the URL must begin with http:// or https://") }
         let rest = bytes[schemeEnd...].dropFirst()
-        guard rest.starts(with: [0x2F, 0x2F]) else { throw Self.unusable(text, "the URL has no // after its scheme") }
+        guard rest.starts(with: [0x2F, 0x2F]) else {
+            throw Self.unusable(text, "the URL must have // after http: or https:")
+        }
         try self.init(scheme: scheme, afterSlashes: rest.dropFirst(2), text: text)
     }
 
@@ -63,13 +65,16 @@ extension HTTPURL {
     /// The bytes without spaces around them, free of control characters and not too many.
     static func checkedBytes(of text: String) throws(TowlineError) -> ArraySlice<UInt8> {
         guard text.utf8.count <= maximumByteCount else {
-            throw unusable(text, "the URL is longer than \(maximumByteCount) bytes")
+            throw unusable(text, "the URL is too long and must be shortened to \(maximumByteCount) bytes")
         }
         var bytes = Array(text.utf8)[...]
         while bytes.first == 0x20 { bytes.removeFirst() }
         while bytes.last == 0x20 { bytes.removeLast() }
         guard !bytes.contains(where: ASCII.isControl) else {
-            throw unusable(text, "the URL holds a control character")
+            throw unusable(
+                text,
+                "the URL contains a control character such as a tab or a line break, which must be percent-encoded or "
+                    + "removed")
         }
         return bytes
     }
@@ -122,13 +127,18 @@ extension HTTPURL {
     private static func splitUserInfo(
         _ authority: ArraySlice<UInt8>, text: String
     ) throws(TowlineError) -> (String?, ArraySlice<UInt8>) {
-        guard !authority.contains(0x5C) else { throw unusable(text, "the URL has a backslash before its path") }
+        guard !authority.contains(0x5C) else {
+            throw unusable(text, "the host name in the URL contains a backslash, which must be replaced by /")
+        }
         guard let at = authority.lastIndex(of: 0x40) else { return (nil, authority) }
         let raw = String(decoding: authority[..<at], as: UTF8.self)
         // A lone % is no escape; a password may well hold one that nobody encoded.
         let decoded = PercentEncoding.decoded(raw) ?? Array(raw.utf8)
         guard let userInfo = String(validating: decoded, as: UTF8.self), !decoded.contains(where: ASCII.isControl)
-        else { throw unusable(text, "the URL's user name or password holds a control character or is not UTF-8") }
+        else {
+            throw unusable(
+                text, "the user name and password in the URL must be UTF-8 text without control characters")
+        }
         return (userInfo.isEmpty ? nil : userInfo, authority[(at + 1)...])
     }
 
@@ -146,11 +156,13 @@ extension HTTPURL {
         }
         guard let colon else { return (hostAndPort, nil) }
         let digits = hostAndPort[(colon + 1)...]
-        guard hostAndPort[colon] == 0x3A else { throw unusable(text, "the URL goes on after the ] of its host") }
+        guard hostAndPort[colon] == 0x3A else {
+            throw unusable(text, "only a port or a path may follow the ] of the IPv6 address in the URL")
+        }
         // RFC 3986 §3.2.3: an empty port is the scheme's own.
         if digits.isEmpty { return (hostAndPort[..<colon], nil) }
         guard let port = ASCII.number(digits), (1...65_535).contains(port) else {
-            throw unusable(text, "the URL's port is not a number from 1 to 65535")
+            throw unusable(text, "the port in the URL must be a number from 1 to 65535")
         }
         return (hostAndPort[..<colon], Int(port))
     }
@@ -166,7 +178,10 @@ extension HTTPURL {
     package init(mirror text: String) throws(TowlineError) {
         try self.init(parsing: text)
         guard userInfo == nil else {
-            throw TowlineError(.unusableOption, "a mirror gets no credentials, so its URL must have none")
+            throw TowlineError(
+                .unusableOption,
+                "the mirror URL \(withoutSecrets) must not contain a user name or password,"
+                    + " because Towline sends no credentials to mirrors. Remove them from the URL")
         }
     }
 }

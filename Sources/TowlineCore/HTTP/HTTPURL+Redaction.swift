@@ -77,6 +77,6 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         let afterUser = bytes.lastIndex(of: 0x40).map { bytes[bytes.index(after: $0)...] } ?? bytes[...]
         let visible = afterUser.prefix { $0 != 0x3F && $0 != 0x23 }
         let shown = TerminalSafeText.make(String(decoding: visible.prefix(512), as: UTF8.self), width: 120)
-        return shown.isEmpty ? "(nothing)" : shown
+        return shown.isEmpty ? "(empty)" : shown
     }
 }

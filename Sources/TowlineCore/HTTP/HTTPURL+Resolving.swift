@@ -11,13 +11,14 @@ extension HTTPURL {
         do {
             return try resolved(reference)
         } catch {
-            throw TowlineError(.redirectRefused, "\(self) leads to an address that cannot be used: \(error.message)")
+            throw TowlineError(
+                .redirectRefused, "the server redirects from \(self) to an invalid URL: \(error.message)")
         }
     }
 
     private func resolved(_ reference: String) throws(TowlineError) -> HTTPURL {
         let bytes = try Self.checkedBytes(of: reference)
-        guard !bytes.isEmpty else { throw TowlineError(.unusableURL, "it is empty") }
+        guard !bytes.isEmpty else { throw TowlineError(.unusableURL, "the target URL (Location header) is empty") }
         if Self.hasScheme(bytes) { return try HTTPURL(parsing: reference) }
         if bytes.starts(with: [0x2F, 0x2F]) {
             return try HTTPURL(scheme: scheme, afterSlashes: bytes.dropFirst(2), text: reference)

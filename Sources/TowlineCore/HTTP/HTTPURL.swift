@@ -110,7 +110,9 @@ package struct HTTPURL: Hashable, Sendable {
         queryOffset = text.withUTF8 { [pathOffset] bytes in bytes[pathOffset...].firstIndex(of: 0x3F) ?? bytes.count }
         guard text.utf8.count <= Self.maximumByteCount else {
             let shown = TerminalSafeText.make(withoutSecrets, width: 120)
-            throw TowlineError(.unusableURL, "the URL is longer than \(Self.maximumByteCount) bytes: \(shown)")
+            throw TowlineError(
+                .unusableURL,
+                "the URL is too long and must be shortened to \(Self.maximumByteCount) bytes: \(shown)")
         }
     }
 

@@ -37,11 +37,13 @@ enum HostSyntax {
 
     /// What is wrong with what is no host.
     static func problem(_ bytes: ArraySlice<UInt8>) -> String {
-        if bytes.isEmpty { return "the URL has no host" }
-        guard bytes.first == 0x5B else { return "the URL has no usable host" }
+        if bytes.isEmpty { return "the URL must have a host name after http:// or https://" }
+        guard bytes.first == 0x5B else {
+            return "the host name in the URL must contain only letters, digits, '-', '_' and single dots"
+        }
         return bytes.last == 0x5D
-            ? "what stands between [ and ] in the URL is no IPv6 address"
-            : "the URL's IPv6 address has no ] at its end"
+            ? "the text between [ and ] in the URL must be a valid IPv6 address"
+            : "the IPv6 address in the URL must end with ]"
     }
 
     /// ASCII letters, digits, `-`, `.` and `_`; beyond ASCII the letters, marks and digits that IDNA's mapping leaves

@@ -39,14 +39,17 @@ package struct Representation: Hashable, Sendable {
         return nil
     }
 
-    static let tagChanged = "its ETag changed"
+    static let tagChanged =
+        "the server has a different version of the file (its ETag is different),"
+        + " so its bytes cannot be joined with those downloaded so far"
 
     /// Whether `other` contradicts what is known: another entity tag, date or complete length.
     ///
     /// A field that one of the two does not give is no contradiction; whether it is enough proof is `sharesProof`.
     package func contradiction(with other: Representation) -> String? {
         if let mine = completeLength, let theirs = other.completeLength, mine != theirs {
-            return "its length is \(theirs) and was \(mine)"
+            return "the server has a different version of the file (its length is \(theirs) bytes, expected \(mine)),"
+                + " so its bytes cannot be joined with those downloaded so far"
         }
         if let mine = entityTag, let theirs = other.entityTag {
             return mine.matchesWeakly(theirs) ? nil : Self.tagChanged
@@ -54,7 +57,8 @@ package struct Representation: Hashable, Sendable {
         if entityTag == nil, other.entityTag == nil, let mine = lastModified, let theirs = other.lastModified,
             mine != theirs
         {
-            return "its Last-Modified changed"
+            return "the server has a different version of the file (its Last-Modified date is \(theirs.fieldValue),"
+                + " expected \(mine.fieldValue)), so its bytes cannot be joined with those downloaded so far"
         }
         return nil
     }

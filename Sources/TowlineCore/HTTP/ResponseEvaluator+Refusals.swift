@@ -5,28 +5,36 @@ extension ResponseEvaluator {
         switch status {
         case 408, 425, 500, 502, 504, 520...527:
             return .transient(
-                reason: "the server failed (\(status))", retryAfter: facts.retryAfter, overloaded: false,
-                status: status)
+                reason: "the server reported a temporary error (\(status))", retryAfter: facts.retryAfter,
+                overloaded: false, status: status)
         case 429, 503:
             return .transient(
-                reason: status == 429 ? "too many requests (429)" : "the server is busy (503)",
+                reason: status == 429
+                    ? "the server temporarily refused the request (429: too many requests)"
+                    : "the server is temporarily unavailable (503)",
                 retryAfter: facts.retryAfter, overloaded: true, status: status)
         case 400, 501:
             if case .whole = question.asked { break }
             if question.known == nil {
-                return .askWithoutRange(reason: "the server refuses a range request (\(status))")
+                return .askWithoutRange(reason: rangeRequestRefused(status))
             }
         case 401, 403, 404, 410:
             let error = refusal(status, question)
             return question.workedBefore ? .linkExpired(status: status, error) : .permanent(error)
         case 412:
-            return .changed(reason: "the server says that a precondition failed (412)", whole: nil)
+            return .changed(
+                reason: "the server has a different version of the file (status 412: its ETag or date is different),"
+                    + " so its bytes cannot be joined with those downloaded so far",
+                whole: nil)
         default: break
         }
         if (201..<300).contains(status) {
             return .permanent(
                 TowlineError(
-                    .invalidResponse, "\(question.source): status \(status) carries no file", status: status))
+                    .invalidResponse,
+                    "\(question.source): invalid response: the server sent no file"
+                        + " (expected status 200 or 206, got \(status))",
+                    status: status))
         }
         return .permanent(refusal(status, question))
     }
@@ -35,18 +43,31 @@ extension ResponseEvaluator {
         let source = question.source
         switch status {
         case 401:
-            let what = question.sendsUser ? "does not accept these credentials" : "needs a user and a password"
-            return TowlineError(.refusedByServer, "\(source): \(what) (401)", status: 401)
-        case 403: return TowlineError(.refusedByServer, "\(source): access is forbidden (403)", status: 403)
-        case 404: return TowlineError(.notFound, "\(source): no such file on the server (404)", status: 404)
+            let what =
+                question.sendsUser
+                ? "the server rejected the user name, password or token (401). Correct them and try again"
+                : "the server requires a login (401). Use --user for a name and password, or --bearer-file for a token"
+            return TowlineError(.refusedByServer, "\(source): \(what)", status: 401)
+        case 403:
+            let what = "the server refused access to the file (403). Check that the link is valid and has not expired"
+            return TowlineError(.refusedByServer, "\(source): \(what)", status: 403)
+        case 404:
+            let what = "file not found on the server (404). Check the URL"
+            return TowlineError(.notFound, "\(source): \(what)", status: 404)
         case 407:
-            return TowlineError(.refusedByServer, "\(source): the proxy needs a user and a password (407)", status: 407)
+            let what =
+                "the proxy requires a valid user name and password (407)."
+                + " Put them into the proxy URL: http://NAME:PASSWORD@HOST:PORT"
+            return TowlineError(.refusedByServer, "\(source): \(what)", status: 407)
         case 410:
-            return TowlineError(.refusedByServer, "\(source): the file is gone from the server (410)", status: 410)
+            let what = "the file was permanently removed from the server (410). Use another URL"
+            return TowlineError(.refusedByServer, "\(source): \(what)", status: 410)
         case 400..<600:
-            return TowlineError(.refusedByServer, "\(source): the server refuses (\(status))", status: status)
+            let what = "the server refused the request (HTTP status \(status)). Check the URL, or try again later"
+            return TowlineError(.refusedByServer, "\(source): \(what)", status: status)
         default:
-            return TowlineError(.invalidResponse, "\(source): status \(status) is none that HTTP knows", status: status)
+            let what = "invalid response: the server sent the status \(status), which does not exist in HTTP"
+            return TowlineError(.invalidResponse, "\(source): \(what)", status: status)
         }
     }
 }

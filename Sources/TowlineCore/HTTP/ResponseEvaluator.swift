@@ -19,10 +19,14 @@ package enum ResponseEvaluator {
     /// Framing that two parsers could read in two ways is refused (RFC 9112 §6.3 rules 3 and 5).
     private static func brokenFraming(_ facts: ResponseFacts, _ question: ResponseQuestion) -> TowlineError? {
         if case .invalid = facts.contentLength {
-            return invalid("the server's Content-Length makes no sense", facts, question)
+            let what = "the server sent an invalid Content-Length header, so the length of the file is unclear"
+            return invalid(what, facts, question)
         }
         if facts.isChunked, case .length = facts.contentLength {
-            return invalid("the response has both Transfer-Encoding and Content-Length", facts, question)
+            let what =
+                "the server sent an invalid response with both Transfer-Encoding and Content-Length,"
+                + " so the length of the file is unclear"
+            return invalid(what, facts, question)
         }
         return nil
     }
@@ -38,7 +42,9 @@ package enum ResponseEvaluator {
     private static func judgeWhole(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         guard let known = question.known else { return .whole(facts) }
         if facts.isWebPage, !question.expectsWebPage {
-            return .webPage(reason: "a web page came in place of the file")
+            let reason =
+                "a web page arrived instead of the file (perhaps a login page of the server or of the Wi-Fi network)"
+            return .webPage(reason: reason)
         }
         if let reason = known.contradiction(with: facts.representation) {
             return .changed(reason: reason, whole: facts)
@@ -46,7 +52,10 @@ package enum ResponseEvaluator {
         // A whole answer to a range never goes to the range's offset (RFC 9110 §14.2: a server may ignore Range).
         if known.repeatsValidator(of: facts.representation, weakly: false) { return .rangeIgnored(facts) }
         if question.rung == .ifRange {
-            return .changed(reason: "the server no longer has what was begun", whole: facts)
+            let reason =
+                "the server no longer has the version of the file that was partly downloaded,"
+                + " so the download cannot be resumed"
+            return .changed(reason: reason, whole: facts)
         }
         return .rangeIgnored(facts)
     }
@@ -55,17 +64,29 @@ package enum ResponseEvaluator {
 
     private static func judgePartial(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         if case .whole = question.asked {
-            return .permanent(invalid("206 came although no range was asked for", facts, question))
+            let what =
+                "the server sent only a part of the file (status 206) although the whole file was requested"
+            return .permanent(invalid(what, facts, question))
         }
         guard facts.hasContentRange else {
             let isMultipart = facts.representation.mediaType == "multipart/byteranges"
-            return .rangeRefused(reason: isMultipart ? "several ranges came for one" : "206 without Content-Range")
+            return .rangeRefused(
+                reason: isMultipart
+                    ? "the server sent several parts of the file in one response (multipart/byteranges)"
+                        + " although only one part was requested"
+                    : "the server sent a part of the file (206) without Content-Range, so it is unclear which part")
         }
         guard case .satisfied(let range, let complete) = facts.contentRange else {
-            return .rangeRefused(reason: "206 with a Content-Range that makes no sense")
+            let reason =
+                "the server sent a part of the file (206) with an invalid Content-Range, so it is unclear which part"
+            return .rangeRefused(reason: reason)
         }
         if let coding = facts.contentCoding, question.known != nil {
-            return .rangeRefused(reason: "the range came coded as \(TerminalSafeText.make(coding, width: 20))")
+            let name = TerminalSafeText.make(coding, width: 20)
+            let reason =
+                "the server sent a compressed part of the file (Content-Encoding: \(name)),"
+                + " which cannot be joined with the other parts"
+            return .rangeRefused(reason: reason)
         }
         if let known = question.known {
             if let reason = known.contradiction(with: facts.representation) {
@@ -73,7 +94,7 @@ package enum ResponseEvaluator {
             }
             if let lack = missingProof(known, facts, question.rung) { return .rangeRefused(reason: lack) }
             if question.asksMirror, !hasSameLength(known, facts.representation) {
-                return .rangeRefused(reason: "206 does not repeat the complete length")
+                return .rangeRefused(reason: noLength)
             }
         }
         if let reason = misplaced(range, complete, facts, question) { return .rangeRefused(reason: reason) }
@@ -86,24 +107,38 @@ package enum ResponseEvaluator {
     ) -> String? {
         let given = facts.representation
         switch rung {
-        case .nothingToJoin: return "nothing proves that it is of the same file"
+        case .nothingToJoin:
+            return "the server sent a part of the file (206), but nothing proves that the file is unchanged"
         case .checksum: return nil
         case .ifRange:
             // RFC 9110 §15.3.7: a 206 repeats the ETag of the 200; Last-Modified may be left out after If-Range.
             guard known.entityTag != nil else {
-                return given.entityTag == nil ? nil : "the range came with an ETag that the file did not have"
+                return given.entityTag == nil ? nil : newTag
             }
-            return known.repeatsValidator(of: given, weakly: false) ? nil : "206 does not repeat the ETag"
+            let repeats = known.repeatsValidator(of: given, weakly: false)
+            return repeats ? nil : noTag
         case .repeatedValidator:
             let repeats = known.repeatsValidator(of: given, weakly: false)
-            return repeats && hasSameLength(known, given) ? nil : "206 does not repeat validator and length"
+            return repeats && hasSameLength(known, given) ? nil : noProof
         case .weakWithOverlap:
             let repeats = known.repeatsValidator(of: given, weakly: true)
-            return repeats && hasSameLength(known, given) ? nil : "206 does not repeat validator and length"
+            return repeats && hasSameLength(known, given) ? nil : noProof
         case .unsafe:
-            return hasSameLength(known, given) ? nil : "206 does not repeat the complete length"
+            return hasSameLength(known, given) ? nil : noLength
         }
     }
+
+    private static let newTag =
+        "the server sent a part of the file (206) with an ETag, but the first response had no ETag,"
+        + " so the file may have changed"
+    private static let noTag =
+        "the server sent a part of the file (206) without the ETag of the file,"
+        + " so it is not certain that the file is unchanged"
+    private static let noLength =
+        "the server sent a part of the file (206) without the length of the whole file,"
+        + " so the file may be a different one"
+    private static let noProof =
+        "the server sent a part of the file (206) without proof (length, and ETag or date) that the file is unchanged"
 
     private static func hasSameLength(_ known: Representation, _ given: Representation) -> Bool {
         known.completeLength != nil && known.completeLength == given.completeLength
@@ -113,15 +148,21 @@ package enum ResponseEvaluator {
     private static func misplaced(
         _ range: ByteRange, _ complete: Int64?, _ facts: ResponseFacts, _ question: ResponseQuestion
     ) -> String? {
-        guard range.lowerBound == question.asked.lowerBound else { return "the range begins elsewhere" }
+        let lower = question.asked.lowerBound
+        guard range.lowerBound == lower else {
+            return "the server sent the wrong part of the file (206): from byte \(range.lowerBound), not from \(lower)"
+        }
+        let last = range.upperBound - 1
         if case .range(let asked) = question.asked, range.upperBound > asked.upperBound {
-            return "the range ends later than asked"
+            let end = asked.upperBound - 1
+            return "the server sent more of the file than requested (206): up to byte \(last), not up to \(end)"
         }
         if let known = question.known?.completeLength, range.upperBound > known {
-            return "the range ends after the file"
+            return "the server sent an impossible part of the file (206): up to byte \(last) of \(known) bytes"
         }
         if case .length(let length) = facts.contentLength, length != range.count {
-            return "Content-Length and Content-Range disagree"
+            return "the server sent two different lengths for a part of the file (206):"
+                + " \(length) bytes in Content-Length, \(range.count) bytes in Content-Range"
         }
         return nil
     }
@@ -130,13 +171,15 @@ package enum ResponseEvaluator {
 
     private static func judgeUnsatisfiable(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         if case .whole = question.asked {
-            return .permanent(invalid("416 came although no range was asked for", facts, question))
+            let what =
+                "the server sent status 416 (range not satisfiable) although no range was requested"
+            return .permanent(invalid(what, facts, question))
         }
         guard case .unsatisfied(let length) = facts.contentRange else {
-            return .askWithoutRange(reason: "the server refuses ranges (416)")
+            return .askWithoutRange(reason: rangeRequestRefused(416))
         }
         guard let known = question.known else {
-            return length == 0 ? .empty(facts) : .askWithoutRange(reason: "the server refuses ranges (416)")
+            return length == 0 ? .empty(facts) : .askWithoutRange(reason: rangeRequestRefused(416))
         }
         let isEnd = question.asked.lowerBound == length && question.holdsAllBeforeAsked
         if isEnd, known.completeLength ?? length == length {
@@ -146,20 +189,35 @@ package enum ResponseEvaluator {
             }
             return .complete(length: length)
         }
-        if known.completeLength == length { return .rangeRefused(reason: "416 for a range inside the file") }
-        return .changed(reason: "its length is \(length)", whole: nil)
+        if known.completeLength == length {
+            let reason = "the server refused a range request (416) although the requested range is inside the file"
+            return .rangeRefused(reason: reason)
+        }
+        let reason =
+            "the server has a different version of the file (its length is now \(length) bytes),"
+            + " so its bytes cannot be joined with those downloaded so far"
+        return .changed(reason: reason, whole: nil)
+    }
+
+    /// The reason to ask for the whole file.
+    static func rangeRequestRefused(_ status: Int) -> String {
+        "the server refused a range request (\(status)), so only the whole file can be requested"
     }
 
     // MARK: 3xx
 
     private static func judgeRedirect(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         guard facts.status != 304, facts.status != 300 || facts.location != nil else {
-            return .permanent(invalid("unexpected status \(facts.status)", facts, question))
+            let what =
+                "invalid response: the server sent neither the file nor a redirect to its URL (status \(facts.status))"
+            return .permanent(invalid(what, facts, question))
         }
         guard let location = facts.location, !location.isEmpty else {
             return .permanent(
                 TowlineError(
-                    .redirectRefused, "\(question.source): redirected to nowhere (\(facts.status) without Location)",
+                    .redirectRefused,
+                    "\(question.source): the server sent an invalid redirect (\(facts.status)):"
+                        + " the target URL (Location header) is missing. Check the URL",
                     status: facts.status))
         }
         return .redirect(location: location)

@@ -1,32 +1,37 @@
 extension Checksum {
-    /// Parses `ALGORITHM:HEX` as `--checksum` gives it. The algorithm's case and dashes do not matter: `SHA-256` is
-    /// `sha256`, and `sha` is `sha1`.
+    /// Parses `ALGORITHM:HEX`, the form of the `--checksum` option.
     ///
-    /// - Throws: `unusableOption` for an unknown algorithm, a wrong number of digits, or what is no digit.
+    /// Case and dashes in the algorithm name are ignored: `SHA-256` equals `sha256`. `sha` means `sha1`.
+    ///
+    /// - Throws: `unusableOption` for an unknown algorithm, a wrong number of digits, or an invalid digit.
     public init(parsing text: String) throws(TowlineError) {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let known = Algorithm.allCases.map(\.rawValue).joined(separator: ", ")
         guard parts.count == 2 else {
-            throw TowlineError(.unusableOption, "a checksum is written ALGORITHM:HEX, for example sha256:9f86d0…")
+            let shown = TerminalSafeText.make(text, width: 40)
+            throw TowlineError(
+                .unusableOption, "invalid checksum '\(shown)': expected ALGORITHM:HEX, for example sha256:9f86d0…")
         }
         let name = String(decoding: parts[0].utf8.filter { $0 != 0x2D }.map(ASCII.lowercased), as: UTF8.self)
         guard let algorithm = Algorithm(rawValue: name == "sha" ? "sha1" : name) else {
             let shown = TerminalSafeText.make(String(parts[0]), width: 40)
-            throw TowlineError(.unusableOption, "'\(shown)' is no checksum algorithm; known are \(known)")
+            throw TowlineError(.unusableOption, "unknown checksum algorithm '\(shown)'; supported: \(known)")
         }
         guard let value = Hexadecimal.decoded(parts[1]), let checksum = Checksum(algorithm: algorithm, value: value)
         else {
             let digits = algorithm.byteCount * 2
-            throw TowlineError(.unusableOption, "a \(algorithm.rawValue) checksum has \(digits) hexadecimal digits")
+            throw TowlineError(
+                .unusableOption,
+                "invalid \(algorithm.rawValue) checksum: expected exactly \(digits) hexadecimal digits after the colon")
         }
         self = checksum
     }
 
-    /// The value in lower-case hexadecimal digits.
+    /// The value as lower-case hexadecimal digits.
     public var hex: String { Hexadecimal.encoded(value) }
 }
 
 extension Checksum: CustomStringConvertible {
-    /// `sha256:9f86d0…`, in full; `init(parsing:)` reads it.
+    /// The checksum as text, for example `sha256:9f86d0…`. `init(parsing:)` accepts this text.
     public var description: String { "\(algorithm.rawValue):\(hex)" }
 }

@@ -1,16 +1,16 @@
-/// An algorithm and the value it must give.
+/// A checksum: an algorithm and the expected value of a file.
 public struct Checksum: Hashable, Sendable {
-    /// The algorithms that can be verified.
+    /// The supported checksum algorithms.
     public enum Algorithm: String, Hashable, Sendable, CaseIterable {
-        /// MD5, RFC 1321. Guards against accidents only.
+        /// MD5, RFC 1321. Detects accidental damage, not deliberate changes.
         case md5
-        /// SHA-1, FIPS 180-4. Guards against accidents only.
+        /// SHA-1, FIPS 180-4. Detects accidental damage, not deliberate changes.
         case sha1
         /// SHA-256, FIPS 180-4.
         case sha256
         /// SHA-512, FIPS 180-4.
         case sha512
-        /// CRC-32C (Castagnoli), RFC 3720 appendix B.4; four bytes, most significant first.
+        /// CRC-32C (Castagnoli), RFC 3720 appendix B.4: four bytes, most significant byte first.
         case crc32c
 
         /// The length of a value in bytes.
@@ -24,7 +24,7 @@ public struct Checksum: Hashable, Sendable {
             }
         }
 
-        /// How much a match proves: higher is stronger.
+        /// The rank of the algorithm by strength: a higher number is stronger.
         public var strength: Int {
             switch self {
             case .crc32c: 0
@@ -38,10 +38,10 @@ public struct Checksum: Hashable, Sendable {
 
     /// The algorithm.
     public let algorithm: Algorithm
-    /// The expected value, `algorithm.byteCount` bytes.
+    /// The expected value: `algorithm.byteCount` bytes.
     public let value: [UInt8]
 
-    /// `nil` if the value's length is not the algorithm's.
+    /// Creates a checksum. Returns `nil` if the length of `value` is not `algorithm.byteCount`.
     public init?(algorithm: Algorithm, value: [UInt8]) {
         guard value.count == algorithm.byteCount else { return nil }
         self.algorithm = algorithm

@@ -13,7 +13,10 @@ package struct ChecksumMismatch: Hashable, Sendable, CustomStringConvertible {
 
     /// Both, for a message.
     package var description: String {
-        let theirs = found.map(\.description) ?? "nothing: \(expected.algorithm.rawValue) is not offered here"
-        return "expected \(expected), found \(theirs)"
+        guard let found else {
+            return "expected \(expected), but OpenSSL on this system cannot compute \(expected.algorithm.rawValue)"
+                + " (use another algorithm)"
+        }
+        return "expected \(expected), got \(found)"
     }
 }

@@ -1,8 +1,8 @@
-/// Names a download for as long as anybody remembers it: 128 bits, never used twice.
+/// The identifier of a download: 128 bits, never reused.
 ///
-/// The first 48 bits are the milliseconds since 1970 at which it was made, the other 80 are random, so that names in
-/// order are downloads in the order they were added (the layout of a ULID). Written as 26 characters of Crockford's
-/// base 32, upper case; read in either case.
+/// An identifier has the layout of a ULID: 48 bits for the creation time in milliseconds since 1970, then 80 random
+/// bits. Sorted identifiers are therefore in the order in which the downloads were added. The text form has 26
+/// characters of Crockford's base 32. It is written in upper case and read in either case.
 public struct DownloadID: Hashable, Comparable, Sendable, CustomStringConvertible {
     static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
     private let high: UInt64
@@ -14,7 +14,7 @@ public struct DownloadID: Hashable, Comparable, Sendable, CustomStringConvertibl
         low = random.low
     }
 
-    /// Reads what `description` writes; `nil` if it is nothing of the kind.
+    /// Parses the text form of an identifier. Returns `nil` if the text is not a valid identifier.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count == 26 else { return nil }
         var high: UInt64 = 0
@@ -41,12 +41,12 @@ public struct DownloadID: Hashable, Comparable, Sendable, CustomStringConvertibl
         low = bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// The earlier one comes first.
+    /// Returns whether `left` was created before `right`.
     public static func < (left: DownloadID, right: DownloadID) -> Bool {
         (left.high, left.low) < (right.high, right.low)
     }
 
-    /// 26 characters.
+    /// The text form: 26 upper-case characters.
     public var description: String {
         var characters: [UInt8] = []
         var (high, low) = (high, low)

@@ -1,39 +1,39 @@
-/// Where a download stands.
+/// The state of a download.
 public enum DownloadState: Hashable, Sendable {
-    /// Not begun, or waiting for its turn.
+    /// Not started, or waiting until other downloads finish.
     case queued
-    /// The first attempt of a transfer is on its way.
+    /// The first request of a transfer was sent; no response has arrived yet.
     case connecting
-    /// Bytes arrive.
+    /// Bytes are being received.
     case downloading
-    /// All bytes are there; their checksum is being computed.
+    /// All bytes are downloaded; the checksum is being computed.
     case verifying
-    /// The file is being made durable and given its name.
+    /// The file is being synced to disk and renamed to its final name.
     case publishing
-    /// The file is under its name.
+    /// The file is complete and has its final name.
     case finished
-    /// Stopped by the user; everything is kept.
+    /// Paused by the user. The bytes downloaded so far are kept.
     case paused
-    /// Goes on by itself when what it waits for is over.
+    /// Waiting for the given reason. The download continues automatically.
     case waiting(WaitReason)
-    /// Ended with an error; everything worth keeping is kept.
+    /// Ended with an error. The bytes downloaded so far are kept if the download can resume.
     case failed
-    /// Given up by the user.
+    /// Cancelled by the user.
     case cancelled
 
-    /// What a download waits for.
+    /// The reason why a download waits.
     public enum WaitReason: Hashable, Sendable {
-        /// The next attempt after a failure.
+        /// The delay before the next attempt after a failure.
         case retry
-        /// The server said when to come back (`Retry-After`).
+        /// The delay that the server requested (`Retry-After`).
         case server
-        /// A network that reaches the server.
+        /// No network connection to the server.
         case network
-        /// Room on the disk.
+        /// Not enough free disk space.
         case diskSpace
     }
 
-    /// Whether a download may go from this state to that one.
+    /// Returns whether a download may change from this state to `next`.
     public func canMove(to next: DownloadState) -> Bool {
         switch (self, next) {
         case (.finished, _), (.cancelled, _): false

@@ -1,39 +1,41 @@
-/// A half-open range of byte offsets, `lowerBound ..< upperBound`, in `Int64`.
+/// A half-open range of byte offsets: `lowerBound ..< upperBound`.
 ///
-/// Half open everywhere except on the wire, where RFC 9110 §14.1.2 counts inclusively: `bytes=0-99` is
-/// `ByteRange(0, 100)`. Never negative and never reversed.
+/// HTTP counts inclusively (RFC 9110 §14.1.2): `bytes=0-99` is `ByteRange(0, 100)`. A range is never negative and its
+/// upper bound is never below its lower bound.
 public struct ByteRange: Hashable, Sendable {
-    /// The first offset inside.
+    /// The first offset in the range.
     public let lowerBound: Int64
     /// The first offset after the range.
     public let upperBound: Int64
 
+    /// Creates a range.
+    ///
     /// - Precondition: `0 <= lowerBound <= upperBound`.
     public init(_ lowerBound: Int64, _ upperBound: Int64) {
-        precondition(lowerBound >= 0 && lowerBound <= upperBound, "a byte range is never negative or reversed")
+        precondition(lowerBound >= 0 && lowerBound <= upperBound, "invalid byte range \(lowerBound)..<\(upperBound)")
         self.lowerBound = lowerBound
         self.upperBound = upperBound
     }
 
-    /// The number of bytes inside.
+    /// The number of bytes in the range.
     public var count: Int64 { upperBound - lowerBound }
-    /// Whether no byte is inside.
+    /// Whether the range contains no bytes.
     public var isEmpty: Bool { lowerBound == upperBound }
 
-    /// Whether every byte of `other` is inside; an empty range is inside every range.
+    /// Returns whether the range contains every byte of `other`. An empty range is contained in every range.
     public func contains(_ other: ByteRange) -> Bool {
         other.isEmpty || (lowerBound <= other.lowerBound && other.upperBound <= upperBound)
     }
 
-    /// Whether the offset is inside.
+    /// Returns whether the range contains the offset.
     public func contains(_ offset: Int64) -> Bool { lowerBound <= offset && offset < upperBound }
 
-    /// Whether at least one byte is in both.
+    /// Returns whether the two ranges have at least one byte in common.
     public func overlaps(_ other: ByteRange) -> Bool {
         max(lowerBound, other.lowerBound) < min(upperBound, other.upperBound)
     }
 
-    /// The bytes in both, `nil` if there are none.
+    /// Returns the bytes that both ranges contain, or `nil` if they have no byte in common.
     public func intersection(_ other: ByteRange) -> ByteRange? {
         let lower = max(lowerBound, other.lowerBound)
         let upper = min(upperBound, other.upperBound)
@@ -42,6 +44,6 @@ public struct ByteRange: Hashable, Sendable {
 }
 
 extension ByteRange: CustomStringConvertible {
-    /// `[lower, upper)`, as the documents write it.
+    /// The range in the notation `[lower, upper)`.
     public var description: String { "[\(lowerBound), \(upperBound))" }
 }

@@ -1,21 +1,21 @@
-/// A set of byte offsets kept as sorted, disjoint, non-touching, non-empty ranges.
+/// A set of byte offsets, stored as sorted, disjoint, non-adjacent, non-empty ranges.
 ///
-/// Insertion and removal cost O(log n + k) for k ranges touched; a download rarely has more than a few dozen.
+/// Insertion and removal take O(log n + k) time for k affected ranges. A download rarely has more than a few dozen.
 public struct ByteRangeSet: Hashable, Sendable {
-    /// The ranges: ascending, with at least one missing byte between any two.
+    /// The ranges in ascending order, with at least one missing byte between any two.
     public private(set) var ranges: [ByteRange] = []
 
-    /// The empty set.
+    /// Creates an empty set.
     public init() {}
 
-    /// The set of all bytes that lie in any of `ranges`, which may overlap and come in any order.
+    /// Creates a set of all bytes in `ranges`. The ranges may overlap and may be in any order.
     public init(_ ranges: some Sequence<ByteRange>) {
         for range in ranges { insert(range) }
     }
 
-    /// The number of bytes inside.
+    /// The number of bytes in the set.
     public var count: Int64 { ranges.reduce(0) { $0 + $1.count } }
-    /// Whether no byte is inside.
+    /// Whether the set is empty.
     public var isEmpty: Bool { ranges.isEmpty }
 
     /// Index of the first range whose upper bound is at least `offset`.
@@ -29,7 +29,7 @@ public struct ByteRangeSet: Hashable, Sendable {
         return low
     }
 
-    /// Adds every byte of `range`; bytes already inside stay.
+    /// Adds every byte of `range`. Bytes that are already in the set stay in it.
     public mutating func insert(_ range: ByteRange) {
         guard !range.isEmpty else { return }
         let first = firstIndex(reaching: range.lowerBound)
@@ -44,7 +44,7 @@ public struct ByteRangeSet: Hashable, Sendable {
         ranges.replaceSubrange(first..<last, with: CollectionOfOne(ByteRange(lower, upper)))
     }
 
-    /// Takes every byte of `range` out; bytes that were not inside are no error.
+    /// Removes every byte of `range`. Bytes that are not in the set are ignored.
     public mutating func remove(_ range: ByteRange) {
         guard !range.isEmpty else { return }
         let first = firstIndex(reaching: range.lowerBound + 1)
@@ -59,14 +59,14 @@ public struct ByteRangeSet: Hashable, Sendable {
         ranges.replaceSubrange(first..<last, with: rest)
     }
 
-    /// Whether every byte of `range` is inside; true for an empty range.
+    /// Returns whether the set contains every byte of `range`. The result is `true` for an empty range.
     public func contains(_ range: ByteRange) -> Bool {
         guard !range.isEmpty else { return true }
         let index = firstIndex(reaching: range.lowerBound + 1)
         return index < ranges.count && ranges[index].contains(range)
     }
 
-    /// The bytes of `range` that are not inside, ascending.
+    /// Returns the parts of `range` that are not in the set, in ascending order.
     public func gaps(in range: ByteRange) -> [ByteRange] {
         var gaps: [ByteRange] = []
         var cursor = range.lowerBound
@@ -80,7 +80,7 @@ public struct ByteRangeSet: Hashable, Sendable {
         return gaps
     }
 
-    /// The bytes of `range` that are inside.
+    /// Returns the bytes of `range` that are in the set.
     public func intersection(_ range: ByteRange) -> ByteRangeSet {
         ByteRangeSet(ranges.compactMap { $0.intersection(range) })
     }
@@ -90,12 +90,12 @@ public struct ByteRangeSet: Hashable, Sendable {
         for range in other.ranges { insert(range) }
     }
 
-    /// Takes every byte of `other` out.
+    /// Removes every byte of `other`.
     public mutating func subtract(_ other: ByteRangeSet) {
         for range in other.ranges { remove(range) }
     }
 
-    /// The range that holds `offset`, `nil` if it is not inside.
+    /// Returns the range that contains `offset`, or `nil` if the set does not contain the offset.
     public func range(holding offset: Int64) -> ByteRange? {
         let index = firstIndex(reaching: offset + 1)
         return index < ranges.count && ranges[index].contains(offset) ? ranges[index] : nil

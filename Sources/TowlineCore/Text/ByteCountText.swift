@@ -11,7 +11,7 @@ package enum ByteCountText {
         guard let count = count(text) else {
             let shown = TerminalSafeText.make(text, width: 40)
             throw TowlineError(
-                .unusableOption, "'\(shown)' is no number of bytes; write for example 500K, 10M or 1.5G")
+                .unusableOption, "invalid size '\(shown)': expected a number of bytes such as 500K, 10M or 1.5G")
         }
         return count
     }

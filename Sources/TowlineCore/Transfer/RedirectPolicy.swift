@@ -17,17 +17,24 @@ package enum RedirectPolicy {
         do {
             target = try url.resolving(location, after: known)
         } catch {
-            throw TowlineError(.redirectRefused, "\(source): redirected wrongly: \(error.message)")
+            throw TowlineError(.redirectRefused, "\(source): cannot follow a redirect: \(error.message)")
         }
         if chain.count >= terms.maxRedirects {
-            throw TowlineError(.redirectRefused, "\(source): more than \(terms.maxRedirects) redirects")
+            throw TowlineError(
+                .redirectRefused,
+                "\(source): too many redirects (limit: \(terms.maxRedirects)). Use --max-redirects to raise the limit")
         }
         if chain.contains(target) || url == target {
-            throw TowlineError(.redirectRefused, "\(source): redirects in a circle, at \(target)")
+            throw TowlineError(
+                .redirectRefused,
+                "\(source): redirect loop: the server redirects to \(target) again and never sends the file."
+                    + " Check the URL")
         }
         if url.scheme == .https, target.scheme == .http, !terms.allowsDowngrade {
             throw TowlineError(
-                .redirectRefused, "\(source): redirects from https to \(target); --allow-downgrade follows it")
+                .redirectRefused,
+                "\(source): the server redirects from https to the unencrypted URL \(target)."
+                    + " The redirect was not followed. Use --allow-downgrade to follow such redirects")
         }
         return target
     }

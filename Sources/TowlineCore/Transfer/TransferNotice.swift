@@ -51,7 +51,7 @@ package struct TransferNotice: Hashable, Sendable {
     /// The bytes are what these say.
     package static func verified(_ checksums: [Checksum]) -> TransferNotice {
         let names = checksums.map(\.algorithm.rawValue).joined(separator: ", ")
-        return TransferNotice(.info, .verified, "\(names) matches")
+        return TransferNotice(.info, .verified, "the file matches its checksum (\(names))")
     }
 
     /// The length is what came, and nobody vouches for that; `nil` where the framing does.
@@ -59,10 +59,13 @@ package struct TransferNotice: Hashable, Sendable {
         let end: String
         switch framing {
         case .delimited: return nil
-        case .stream: end = "ended the stream"
-        case .closed: end = "closed the connection"
+        case .stream:
+            end = "the server ended the response after \(count) bytes (HTTP/2), apparently at the end of the file"
+        case .closed: end = "the server closed the connection after \(count) bytes, apparently at the end of the file"
         }
         return TransferNotice(
-            .warning, .unverified, "the server gave no length; \(count) bytes came before it \(end)")
+            .warning, .unverified,
+            "\(end). The server did not send the length of the file, so the downloaded file may be incomplete."
+                + " Use --checksum to verify the file")
     }
 }

@@ -101,7 +101,10 @@ extension TransferStateMachine {
         var actions = preparing(id, facts)
         if let coding = facts.contentCoding {
             let name = TerminalSafeText.make(coding, width: 20)
-            let text = "the server sent it coded as \(name); it is saved as it came, and an interruption starts over"
+            let text =
+                "the server compresses the file (Content-Encoding: \(name))."
+                + " The file is saved as received, without decompression."
+                + " An interrupted download restarts from the beginning"
             actions.insert(.notice(TransferNotice(.warning, .singleStream, text)), at: 0)
         }
         guard !hasBody else { return actions }
@@ -176,8 +179,11 @@ extension TransferStateMachine {
         ranges = .broken
         isSingle = true
         tally.announcements += 1
-        let notice = TransferNotice(.warning, .singleStream, "ranges do not work at this server: \(reason)")
-        return actions + [.notice(notice)] + startOver(because: reason, isChange: false)
+        let text =
+            "the server does not handle range requests correctly: \(reason)."
+            + " Continuing with a single connection; an interrupted download cannot be resumed"
+        return actions + [.notice(TransferNotice(.warning, .singleStream, text))]
+            + startOver(because: reason, isChange: false)
     }
 
     /// Those that bring bytes go on; after a few refusals no other is tried beside them.
@@ -208,7 +214,7 @@ extension TransferStateMachine {
         resolved = primary.url
         // Bytes of mirrors are no reason to ask for ever again at once.
         if !mirrors.isEmpty { waitForPrimary(context) }
-        let text = "the link no longer works (\(status)); asking the first URL again"
+        let text = "the link no longer works (status \(status)). Requesting \(primary.url) again to get a new link"
         return actions + [.notice(TransferNotice(.info, .retrying, text))]
     }
 
@@ -226,7 +232,7 @@ extension TransferStateMachine {
             if overloaded {
                 limitConnections(to: others, context)
                 actions.append(.report(.connections(others), of: origin))
-                let text = "\(reason); going on with \(others) connection\(others == 1 ? "" : "s")"
+                let text = "\(reason). Continuing with \(others) connection\(others == 1 ? "" : "s") to this server"
                 actions.append(.notice(TransferNotice(.info, .limited, text)))
             } else {
                 notBefore = context.now + (wait ?? terms.retry.backoff.delay(failures: 1, jitter: context.jitter))

@@ -54,7 +54,10 @@ extension TransferStateMachine {
             return condemn(isKnown ? others.first { mirrors[$0].sample != .same } ?? index : index)
         }
         if let index = others.first { return condemn(index) }
-        let reason = "the bytes before the seam are not those on the server, though nothing else says it changed"
+        let size = ByteCountText.format(attempt.plan.overlap)
+        let reason =
+            "the file on the server differs from the bytes downloaded earlier (the last \(size) before the resume"
+            + " point), so the download cannot be resumed"
         if !terms.restartsChanged { return startOver(because: reason, isChange: true) }
         if tally.restarts > 0 {
             ranges = .broken
@@ -77,11 +80,15 @@ extension TransferStateMachine {
             return fail(
                 TowlineError(
                     .invalidResponse,
-                    "\(mirrors[index].url): its bytes are not those of the others, and went to standard output already")
-            )
+                    "\(mirrors[index].url): this mirror sends different bytes than the other sources."
+                        + " Some of these bytes were already written to standard output."
+                        + " Discard the output and download again without this mirror"))
         }
         mirrors[index].sample = .differs
-        return leaveOut(index, "its bytes are not those of the others") + withdrawAll(from: index)
+        let reason =
+            "this mirror sends different bytes than the other sources, so it has a different or damaged file and is"
+            + " not used"
+        return leaveOut(index, reason) + withdrawAll(from: index)
     }
 
     /// What a mirror brought, and what it is bringing, so far.
@@ -102,16 +109,17 @@ extension TransferStateMachine {
             actions += dismiss(attempt.id)
         }
         mirrors[index].brought = ByteRangeSet()
-        return actions + withdraw(suspect, "came from it and are fetched again")
+        let size = ByteCountText.format(suspect.count)
+        let message =
+            "the \(size) received from \(mirrors[index].url) may be wrong and are downloaded again from another source"
+        return actions + withdraw(suspect, message)
     }
 
-    private mutating func withdraw(_ suspect: ByteRangeSet, _ what: String) -> [TransferAction] {
+    private mutating func withdraw(_ suspect: ByteRangeSet, _ message: String) -> [TransferAction] {
         guard !suspect.isEmpty else { return [] }
         contentGeneration += 1
         for range in suspect.ranges { giveUp(range) }
-        let size = ByteCountText.format(suspect.count)
-        let notice = TransferNotice(.warning, .retrying, "\(size) \(what)")
-        return suspect.ranges.map { .withdraw($0) } + [.notice(notice)]
+        return suspect.ranges.map { .withdraw($0) } + [.notice(TransferNotice(.warning, .retrying, message))]
     }
 
     /// The checksum does not match, and some bytes came from mirrors: those are fetched from the primary.
@@ -123,17 +131,26 @@ extension TransferStateMachine {
         for index in mirrors.indices {
             suspect.formUnion(mirrors[index].brought)
             mirrors[index].brought = ByteRangeSet()
-            let error = TowlineError(.checksumMismatch, "\(mirrors[index].url): the checksum does not match")
+            let error = TowlineError(
+                .checksumMismatch,
+                "\(mirrors[index].url): this mirror is not used any more, because it may have sent wrong bytes:"
+                    + " the downloaded file does not match its checksum")
             mirrors[index].leftOut = mirrors[index].leftOut ?? error
         }
         guard suspect.isEmpty else {
             phase = .running
+            let size = ByteCountText.format(suspect.count)
             return withdraw(
-                suspect, "came from mirrors, and the checksum does not match; fetching them from \(primary.url)")
+                suspect,
+                "the downloaded file does not match its checksum."
+                    + " The \(size) that came from mirrors are downloaded again from \(primary.url)")
         }
         // What an earlier run took from mirrors is not told apart any more.
         guard resumedBytes > 0, tally.restarts == 0 else { return nil }
-        return startOver(because: "the checksum says that the bytes are not one file", isChange: false)
+        let reason =
+            "the downloaded file does not match its checksum, perhaps because of bytes from an earlier run,"
+            + " so all bytes are downloaded again"
+        return startOver(because: reason, isChange: false)
     }
 
     /// Nobody is left to ask.
@@ -179,6 +196,9 @@ extension TransferStateMachine {
         refutation = error
         // What is given up says nothing of another server's file.
         (representation, givenUp) = (nil, nil)
-        return promote(next) + startOver(because: "the bytes from \(wrong) do not match the checksum", isChange: false)
+        let reason =
+            "the file downloaded from \(wrong) does not match the expected checksum, so it is downloaded again from"
+            + " another source"
+        return promote(next) + startOver(because: reason, isChange: false)
     }
 }

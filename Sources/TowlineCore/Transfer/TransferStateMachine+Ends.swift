@@ -1,5 +1,7 @@
 /// What an attempt's end leads to.
 extension TransferStateMachine {
+    static let endedEarly = "the server ended the response before all requested bytes arrived"
+
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
         guard let attempt = attempts.remove(id) else { return [] }
         ledger.release(id)
@@ -45,9 +47,9 @@ extension TransferStateMachine {
             let isEmpty = attempt.position == attempt.plan.lease.lowerBound
             guard isShort, framing != .delimited || isEmpty else { return [] }
             if isEmpty, framing == .delimited, goesOnWithoutOverlap(after: attempt) { return [] }
-            return failed(attempt, TransportFailure(.bodyCut, "the body ended early"), context)
+            return failed(attempt, TransportFailure(.bodyCut, Self.endedEarly), context)
         }
-        let cut = TransportFailure(.bodyCut, "the body ended early")
+        let cut = TransportFailure(.bodyCut, Self.endedEarly)
         // A 206 with `*` for the length ends where it said; what follows is asked for next.
         guard ranges != .works else { return attempt.received == 0 ? failed(attempt, cut, context) : [] }
         if framing != .delimited, attempt.position < lengthOnceKnown ?? 0 { return failed(attempt, cut, context) }
@@ -67,7 +69,7 @@ extension TransferStateMachine {
             primary.tries = 0
             notBefore = nil
             guard liveCount == 0 else { return [] }
-            return [.notice(TransferNotice(.info, .retrying, "\(reason); going on from there"))]
+            return [.notice(TransferNotice(.info, .retrying, "\(reason). Reconnecting now to continue the download"))]
         }
         if attempt.plan.sharesConnection, saysNothing(failure.kind, of: attempt.plan.sharing) {
             leaveShared(attempt, context)
@@ -140,8 +142,8 @@ extension TransferStateMachine {
         let isInTurn = beginsAnew && !mirrors.isEmpty
         let tried = isInTurn ? primary.tries : tally.failures
         if terms.retry.isExhausted(failures: tried, limit: limit) {
-            let tries = tried == 1 ? "1 try" : "\(tried) tries"
-            return primaryFailed(TowlineError(code, "\(primary.url): \(reason); gave up after \(tries)"))
+            let count = tried == 1 ? "1 attempt" : "\(tried) attempts"
+            return primaryFailed(TowlineError(code, "\(primary.url): \(reason). Giving up after \(count)"))
         }
         // What mirrors bring makes up for a failure, but is no reason to ask the primary ever again at once.
         let counted = isInTurn || mirrors.isEmpty ? tried : max(tried, primary.failures)
@@ -150,16 +152,16 @@ extension TransferStateMachine {
         notBefore = context.now + delay
         waitReason = reason
         if isCrowdedOut {
-            waitReason += ", while other downloads from it go on"
+            waitReason += ", probably because other downloads use all connections that the server allows"
         } else if let allowed {
-            waitReason += " (try \(tried) of \(allowed))"
+            waitReason += ", attempt \(tried) of \(allowed)"
         }
         waitsForServer = wait != nil
         if !mirrors.isEmpty, tally.failures < primary.failures, !beginsAnew { return [] }
         let who = mirrors.isEmpty ? "" : "\(primary.url): "
         // Who is asked next, and when, is another matter where there are others.
         let asksAnother = beginsAnew && mirrors.contains { $0.leftOut == nil }
-        let text = "\(who)\(waitReason)" + (asksAnother ? "" : "; next attempt in \(DurationText.format(delay))")
+        let text = "\(who)\(waitReason)" + (asksAnother ? "" : "; retrying in \(DurationText.inSentence(delay))")
         return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
@@ -173,7 +175,8 @@ extension TransferStateMachine {
         for index in mirrors.indices {
             (mirrors[index].failures, mirrors[index].tries, mirrors[index].notBefore) = (0, 0, nil)
         }
-        return [.notice(TransferNotice(.info, .retrying, "the network changed; connecting anew"))]
+        let text = "the network connection of this machine changed. Reconnecting to the server now"
+        return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
     private mutating func wrongContent(_ attempt: Attempt, from start: Int64) -> [TransferAction] {
@@ -181,12 +184,15 @@ extension TransferStateMachine {
             return fail(
                 TowlineError(
                     .checksumMismatch,
-                    "\(terms.source): the content does not match its Content-Digest; it went to standard output already"
-                ))
+                    "\(terms.source): the received bytes do not match the checksum that the server sent (Content-Digest)."
+                        + " The bytes were already written to standard output. Discard the output and download again"))
         }
         var actions: [TransferAction] = []
         if case .mirror(let index) = attempt.plan.source {
-            actions = leaveOut(index, "the content does not match its Content-Digest")
+            actions = leaveOut(
+                index,
+                "the bytes received from this mirror do not match the checksum that it sent (Content-Digest),"
+                    + " so this mirror is not used any more")
         } else {
             tally.digestFailures += 1
         }
@@ -199,10 +205,15 @@ extension TransferStateMachine {
             return actions + [.withdraw(wrong)]
                 + fail(
                     TowlineError(
-                        .checksumMismatch, "\(terms.source): the content does not match its Content-Digest, 4 times"))
+                        .checksumMismatch,
+                        "\(terms.source): the received bytes do not match the checksum that the server sent"
+                            + " (Content-Digest). Giving up after \(tally.digestFailures) attempts."
+                            + " Try again later or from another URL"))
         }
         let size = ByteCountText.format(wrong.count)
-        let text = "\(size) did not match their Content-Digest; fetching them again"
+        let text =
+            "\(size) of received data do not match the checksum that the server sent (Content-Digest)"
+            + " and are downloaded again"
         return actions + [.withdraw(wrong), .notice(TransferNotice(.warning, .retrying, text))]
     }
 
@@ -216,7 +227,8 @@ extension TransferStateMachine {
         for index in attempts.indices { attempts[index].isDisbelieved = true }
         guard tally.syncFailures < 2 else { return fail(error) }
         let notice = TransferNotice(
-            .warning, .disk, "\(error.message); fetching again what was not yet safe on the disk")
+            .warning, .disk,
+            "\(error.message). The downloaded bytes that were not yet saved to disk are downloaded again")
         return [.notice(notice)] + drain(.resume)
     }
 }

@@ -193,7 +193,7 @@ extension TransferStateMachine {
         isSingle = terms.sequential || terms.isStream
         tally.refusals = 0
         notBefore = primary.notBefore
-        return [.notice(TransferNotice(.info, .retrying, "asking \(primary.url) instead"))]
+        return [.notice(TransferNotice(.info, .retrying, "switching to another source of the file: \(primary.url)"))]
     }
 
     // MARK: What comes of a mirror
@@ -224,7 +224,10 @@ extension TransferStateMachine {
             return actions + postpone(index, reason, wait, context)
         case .linkExpired(let status, _) where plan.url != mirrors[index].url:
             mirrors[index].resolved = mirrors[index].url
-            return dismiss(id) + postpone(index, "the link no longer works (\(status))", nil, context)
+            let reason =
+                "the link that this mirror redirects to no longer works (status \(status)), so the mirror is asked for"
+                + " a new link"
+            return dismiss(id) + postpone(index, reason, nil, context)
         case .linkExpired(_, let error), .permanent(let error): return dismiss(id) + leaveOut(index, error.message)
         case .changed(let reason, let facts):
             let isSameLength =
@@ -232,14 +235,18 @@ extension TransferStateMachine {
                 .map { $0 == ledger.completeLength } ?? (reason == Representation.tagChanged)
             guard mirrorRung == .ifRange, isSameLength else {
                 mirrors[index].sample = .differs
-                return dismiss(id) + leaveOut(index, "it has another file: \(reason)")
+                return dismiss(id) + leaveOut(index, reason)
             }
-            let text = "its ETag is another, so nothing proves that it has the same file (--checksum would)"
+            let text =
+                "this mirror sends a different ETag, so it may have a different file and is not used"
+                + " (--checksum allows such mirrors)"
             return dismiss(id) + leaveOut(index, text)
         case .askWithoutRange(let reason), .rangeRefused(let reason), .webPage(let reason):
             return dismiss(id) + leaveOut(index, reason)
         case .whole, .empty, .complete, .rangeIgnored:
-            return dismiss(id) + leaveOut(index, "it does not give ranges of this file")
+            let reason =
+                "this mirror does not support range requests and cannot send parts of the file, so it is not used"
+            return dismiss(id) + leaveOut(index, reason)
         }
     }
 
@@ -288,7 +295,7 @@ extension TransferStateMachine {
             return postpone(index, reason, nil, limit: limit, context)
         case .complete:
             guard !hasBrought, attempt.isAccepted, !goesOnWithoutOverlap(after: attempt) else { return [] }
-            return postpone(index, "the body ended early", nil, context)
+            return postpone(index, Self.endedEarly, nil, context)
         case .stopped, .cancelled, .sinkFailed, .digestDiffers, .needsOwnConnection: return []
         }
     }
@@ -309,7 +316,8 @@ extension TransferStateMachine {
         mirrors[index].notBefore = context.now + delay
         if liveCount == 0 { waitReason = reason }
         guard failures == 1 else { return [] }
-        return [.notice(TransferNotice(.info, .retrying, "\(mirrors[index].url): \(reason); going on with the others"))]
+        let text = "\(mirrors[index].url): \(reason). Retrying this source later; continuing with the other sources"
+        return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
     mutating func leaveOut(
@@ -335,6 +343,6 @@ extension TransferStateMachine {
     private func leftOutNotice(_ url: HTTPURL, _ reason: String) -> TransferAction {
         let name = "\(url): "
         let shown = reason.hasPrefix(name) ? reason : name + reason
-        return .notice(TransferNotice(.warning, .sourceLeftOut, "\(shown); going on without it"))
+        return .notice(TransferNotice(.warning, .sourceLeftOut, "\(shown). Continuing without this source"))
     }
 }

@@ -33,7 +33,7 @@ extension TransferStateMachine {
         guard asksPrimary || mayAskMirror(context) else {
             waitsForTurn = false
             if running == 0, let host = context.hostNotBefore, host > (notBefore ?? .zero) {
-                waitReason = "the server asked to wait"
+                waitReason = "the server asked for a pause before the next request (Retry-After)"
                 waitsForServer = true
                 notBefore = host
             }
@@ -222,11 +222,7 @@ extension TransferStateMachine {
         }
         guard joinRung != nil else {
             if mirrorsGoOn { return [] }
-            return startOver(
-                because: lacksRanges
-                    ? Self.noRanges
-                    : "the server gives nothing that proves what is there to be the same file"
-                        + " (--checksum or --unsafe-resume would allow to go on)", isChange: false)
+            return startOver(because: lacksRanges ? Self.noRanges : Self.noProof, isChange: false)
         }
         guard let gap = ledger.missing.first else { return [] }
         return start(gap, context)

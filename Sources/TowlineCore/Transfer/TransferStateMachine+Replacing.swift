@@ -16,14 +16,14 @@ extension TransferStateMachine {
             guard context.now - attempt.lastProgressAt >= terms.stallTimeout else { continue }
             // The others that share its connection wait for the same.
             actions += dismiss(id) + stopSharing(attempt.plan)
-            let reason = "no byte for \(DurationText.format(terms.stallTimeout))"
+            let reason = "no data received from the server for \(DurationText.inSentence(terms.stallTimeout))"
             if case .mirror(let index) = attempt.plan.source {
                 if attempt.position > attempt.plan.lease.lowerBound { mirrors[index].failures = 0 }
                 actions += postpone(index, reason, nil, context)
             } else if isFruitless(attempt, context) {
                 actions += failedAttempt(reason, nil, .transient, context)
             } else {
-                actions.append(.notice(TransferNotice(.info, .retrying, "\(reason); connecting anew")))
+                actions.append(.notice(TransferNotice(.info, .retrying, "\(reason). Opening a new connection")))
             }
             if case .running = phase { continue }
             return actions
@@ -65,10 +65,10 @@ extension TransferStateMachine {
         let actions = dismiss(slowest.plan.id)
         let rate = ByteCountText.format(Int64(slowest.estimator.rate ?? 0))
         guard isFruitless(slowest, context), slowest.plan.source == .primary else {
-            let text = "a connection brings only \(rate)/s; connecting anew"
+            let text = "a connection to the server is slow (\(rate)/s). Opening a new connection"
             return actions + [.notice(TransferNotice(.info, .retrying, text))]
         }
-        return actions + failedAttempt("only \(rate)/s come", nil, .transient, context)
+        return actions + failedAttempt("the connection to the server is too slow (\(rate)/s)", nil, .transient, context)
     }
 
     /// Notes who is slow since when.

@@ -16,27 +16,33 @@ extension TransferStateMachine {
             return fail(
                 TowlineError(
                     .changedOnServer,
-                    "\(terms.source): the file changed on the server (\(reason)); what was fetched is kept"))
+                    "\(terms.source): \(reason). The bytes downloaded so far are kept."
+                        + " Use --if-changed restart to discard them and download the new version"))
         }
         if terms.isStream, !ledger.written.isEmpty {
             return fail(
                 TowlineError(
                     isChange ? .changedOnServer : .invalidResponse,
-                    "\(terms.source): \(reason), and what went to standard output cannot be taken back"))
+                    "\(terms.source): \(reason)."
+                        + " The download cannot restart, because bytes were already written to standard output."
+                        + " Discard the output and download again"))
         }
         tally.restarts += 1
         guard tally.restarts <= Self.restartLimit else {
             return fail(
                 TowlineError(
                     isChange ? .changedOnServer : .invalidResponse,
-                    "\(terms.source): gave up after \(Self.restartLimit) restarts, the last because \(reason)"))
+                    "\(terms.source): giving up after \(Self.restartLimit) restarts from the beginning."
+                        + " Try again later. Reason for the last restart: \(reason)"))
         }
         tally.isConfirming = false
         isAnother = isChange
         guard !ledger.written.isEmpty || isChange else { return drain(.restart(keeper: keeper)) }
-        let lost = ByteCountText.format(ledger.written.count)
-        let notice = TransferNotice(.warning, .restarted, "starting over because \(reason) (\(lost) given up)")
-        return [.notice(notice)] + drain(.restart(keeper: keeper))
+        var text = "restarting from the beginning: \(reason)"
+        if !ledger.written.isEmpty {
+            text += ". The \(ByteCountText.format(ledger.written.count)) downloaded so far are discarded"
+        }
+        return [.notice(TransferNotice(.warning, .restarted, text))] + drain(.restart(keeper: keeper))
     }
 
     /// All attempts but the keeper are gone: forget the old representation.
@@ -135,13 +141,15 @@ extension TransferStateMachine {
             tally.refusals += 1
             return dismiss(id) + goOnWith(others, context)
         }
-        if mirrorsGoOn { return dismiss(id) + primaryFailed(unusable("the server does not give ranges of this file")) }
+        if mirrorsGoOn { return dismiss(id) + primaryFailed(unusable(Self.noRanges)) }
         ranges = .broken
         isSingle = true
         keptAnswer = facts
         tally.announcements += 1
-        return [.notice(TransferNotice(.warning, .singleStream, "the server does not give ranges of this file"))]
-            + startOver(because: "the server cannot go on in the middle", isChange: false, keeper: id)
+        let text = "\(Self.noRanges). Continuing with a single connection; an interrupted download cannot be resumed"
+        let reason = "the server sent the whole file although only the missing part was requested"
+        return [.notice(TransferNotice(.warning, .singleStream, text))]
+            + startOver(because: reason, isChange: false, keeper: id)
     }
 
     /// Closes an attempt whose answer is of no use; its lease is free at once, but for a stream: what is written there

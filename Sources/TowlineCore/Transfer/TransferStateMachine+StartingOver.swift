@@ -3,7 +3,11 @@ extension TransferStateMachine {
     /// Shorter files start over anyway, and nobody minds.
     private static let worthSaying: Int64 = 1 << 20
     /// Why nothing goes on where a server gives only the whole.
-    static let noRanges = "the server does not offer ranges"
+    static let noRanges = "the server does not support range requests for this file and can send only the whole file"
+    /// Why bytes cannot be joined to those held.
+    static let noProof =
+        "the server sends no strong ETag or date to prove that the file is unchanged"
+        + " (--checksum or --unsafe-resume allows resuming)"
 
     /// The server gives no ranges of what is held, as far as is known.
     var lacksRanges: Bool {
@@ -17,13 +21,16 @@ extension TransferStateMachine {
 
     /// Why another transfer could not go on with what is held, in words.
     var startsOverBecause: String? {
-        if terms.isStream { return "standard output keeps nothing" }
-        if contentCoding != nil { return "the server sends it coded" }
+        if terms.isStream { return "a download to standard output cannot be resumed" }
+        if let contentCoding {
+            let name = TerminalSafeText.make(contentCoding, width: 20)
+            return "the server compresses the file (Content-Encoding: \(name)), and compressed files cannot be resumed"
+        }
         if lacksRanges { return Self.noRanges }
         guard let representation, representation.validator == .none, checksums.isEmpty, !terms.unsafeResume else {
             return nil
         }
-        return "the server gives no validator"
+        return "the server sends neither an ETag nor a Last-Modified date to prove that the file is unchanged"
     }
 
     /// Says so once, when the download begins.
@@ -32,8 +39,8 @@ extension TransferStateMachine {
             (ledger.completeLength ?? .max) >= Self.worthSaying
         else { return [] }
         tally.announcements += 1
-        let wayOut = lacksRanges ? "" : " (--checksum or --unsafe-resume would allow to go on)"
-        let text = "\(reason): an interruption starts over\(wayOut)"
+        let wayOut = lacksRanges ? "" : ". To resume anyway, use --checksum or --unsafe-resume"
+        let text = "\(reason). An interrupted download restarts from the beginning\(wayOut)"
         return [.notice(TransferNotice(.info, .singleStream, text))]
     }
 }

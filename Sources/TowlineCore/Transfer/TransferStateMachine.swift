@@ -248,7 +248,7 @@ package struct TransferStateMachine: Sendable {
         resumedBytes = ledger.written.count
         if resumedBytes > 0 {
             let size = ByteCountText.format(resumedBytes)
-            actions.append(.notice(TransferNotice(.info, .resumed, "\(size) already there")))
+            actions.append(.notice(TransferNotice(.info, .resumed, "resuming: \(size) already downloaded")))
         }
         return actions
     }
@@ -371,15 +371,21 @@ package struct TransferStateMachine: Sendable {
             // The bytes were joined on the strength of this checksum alone: it says no, so join nothing.
             isSingle = true
             ranges = .broken
-            return startOver(because: "the checksum says that the joined bytes are not one file", isChange: false)
+            let reason = "the downloaded file does not match its checksum; its parts may be from different versions"
+            return startOver(because: reason, isChange: false)
         }
         let mine = mismatches.contains { $0.expected == terms.checksum }
-        let whose = mine ? "the checksum" : "the server's own checksum"
+        let wrong =
+            mine
+            ? "the downloaded file does not match the expected checksum"
+            : "the downloaded file does not match the checksum that the server sent"
         let values = mismatches.map(\.description).joined(separator: "; ")
         let error = TowlineError(
             .checksumMismatch,
-            "\(primary.url): the bytes do not match \(whose): \(values); "
-                + (terms.isStream ? "they went to standard output already" : "they are not published"))
+            "\(primary.url): \(wrong): \(values). "
+                + (terms.isStream
+                    ? "The wrong bytes were already written to standard output. Discard the output"
+                    : "The file was not saved under its final name. Check the checksum, or download again"))
         if mine, let actions = replacePrimary(refutedBy: error) { return actions }
         phase = .draining(.end(.failed(error)))
         return (terms.isStream ? [] : [.setAside]) + drained()

@@ -174,10 +174,10 @@ struct TransferSharingTests {
         script.endCancelled()
         #expect(script.plans.count == 2 && !script.last.sharesConnection, "at once")
         // Where that stands still, too, it waits like any other, and one try is used up.
-        #expect(!script.notices(.retrying).contains { $0.message.contains("(try") })
+        #expect(!script.notices(.retrying).contains { $0.message.contains("attempt 1") })
         script.now = .seconds(62)
         script.feed(.tick)
-        #expect(script.notices(.retrying).last?.message.contains("(try 1 of") == true)
+        #expect(script.notices(.retrying).last?.message.contains(", attempt 1 of ") == true)
         script.endCancelled()
         #expect(script.plans.count == 2)
     }

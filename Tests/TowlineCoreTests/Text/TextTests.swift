@@ -102,4 +102,16 @@ struct QuantityTextTests {
     func duration(duration: Duration, expected: String) {
         #expect(DurationText.format(duration) == expected)
     }
+
+    @Test(
+        "Durations inside a sentence",
+        arguments: [
+            (.seconds(-5), "0 s"), (.zero, "0 s"), (.milliseconds(40), "0 s"), (.milliseconds(440), "0.4 s"),
+            (.milliseconds(949), "0.9 s"), (.milliseconds(950), "1 s"), (.milliseconds(1499), "1 s"),
+            (.seconds(30), "30 s"), (.seconds(119), "119 s"), (.seconds(120), "2 min 00 s"),
+            (.seconds(3599), "59 min 59 s"), (.seconds(3600), "1 h 00 min"),
+        ] as [(Duration, String)])
+    func durationInSentence(duration: Duration, expected: String) {
+        #expect(DurationText.inSentence(duration) == expected)
+    }
 }

@@ -80,7 +80,8 @@ import TowlineCore
                     written: ByteRangeSet([ByteRange(0, 1_000_000)]), isDoubtful: true)))
         #expect(
             script.actions == [
-                .notice(TransferNotice(.info, .resumed, "976.6 KiB already there")), .verify([sum], length: 1_000_000),
+                .notice(TransferNotice(.info, .resumed, "resuming: 976.6 KiB already downloaded")),
+                .verify([sum], length: 1_000_000),
             ])
     }
 

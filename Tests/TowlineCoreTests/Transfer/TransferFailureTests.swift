@@ -58,8 +58,8 @@ struct TransferFailureTests {
             script.end(plan, .cancelled)
         }
         let before = script.plans.count
-        let waits = script.notices(.retrying).map(\.message).filter { $0.contains("next attempt") }
-        #expect(waits.count { $0.contains("in 0:07") } == 1, "\(waits)")
+        let waits = script.notices(.retrying).map(\.message).filter { $0.contains("retrying in") }
+        #expect(waits.count { $0.contains("retrying in 7 s") } == 1, "\(waits)")
         script.now = .seconds(46)
         script.feed(.tick)
         #expect(script.plans.count == before)

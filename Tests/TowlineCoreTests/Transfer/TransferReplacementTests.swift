@@ -162,7 +162,7 @@ struct TransferReplacementTests {
         let failure = script.failure
         let error = try #require(failure)
         #expect(error.code == .transient)
-        #expect(error.message.contains("gave up after \(tries) tr"))
+        #expect(error.message.contains("Giving up after \(tries) attempt"))
         #expect(script.now >= .seconds(30 * tries), "an outage is one failure, not one for each connection")
     }
 

@@ -248,7 +248,7 @@ struct TransferSegmentTests {
             script.end(plan, cut(.connectFailed))
         }
         #expect(script.plans.count == before)
-        #expect(script.notices(.retrying).count { $0.message.contains("next attempt") } == 1)
+        #expect(script.notices(.retrying).count { $0.message.contains("retrying in") } == 1)
         script.now = .seconds(22)
         script.feed(.tick)
         #expect(script.plans.count == before + 4)
@@ -375,7 +375,7 @@ struct TransferSegmentTests {
         let found = try #require(Checksum(algorithm: .crc32c, value: [4, 3, 2, 1]))
         script.feed(.verified(mismatches: [ChecksumMismatch(expected: sum, found: found)]))
         #expect(script.failure?.code == .checksumMismatch)
-        #expect(script.failure?.message.contains("expected crc32c:01020304, found crc32c:04030201") == true)
+        #expect(script.failure?.message.contains("expected crc32c:01020304, got crc32c:04030201") == true)
         #expect(script.actions.contains(.setAside))
         #expect(!script.actions.contains(.publish(length: 1000, modified: nil)))
     }
