@@ -43,18 +43,29 @@ final class ArchiveReader {
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, let archive = archive_read_new()
         else {
             Glibc.close(descriptor)
-            throw .damaged(path, "it is no regular file")
+            throw .damaged(
+                path,
+                "the downloaded archive was not unpacked because it is now a directory or a device, not a file. "
+                    + "Download the archive again")
         }
         self.descriptor = descriptor
         self.archive = archive
         length = Int64(status.st_size)
         isEmptyZip = Self.isEmptyZip(descriptor, length)
         if isEmptyZip { return }
-        guard Self.enable(archive) else { throw .damaged(path, "libarchive lacks gzip, xz, zstd, tar or zip") }
+        guard Self.enable(archive) else {
+            throw .damaged(
+                path,
+                "the downloaded archive was not unpacked because the libarchive on this machine does not support all "
+                    + "of gzip, xz, zstd, tar and zip. Install a complete libarchive and try again")
+        }
         guard archive_read_open_fd(archive, descriptor, 256 << 10) == ARCHIVE_OK else { throw damage() }
         // The last one is the plain file.
         guard archive_filter_count(archive) <= 2 else {
-            throw .refusing(path, "it is compressed more than once")
+            throw .refusing(
+                path,
+                "the downloaded archive was not unpacked because it is compressed more than once, which is not "
+                    + "supported. Unpack it with another program")
         }
     }
 
@@ -82,9 +93,16 @@ final class ArchiveReader {
     }
 
     private func damage() -> TowlineError {
-        let reason = archive_error_string(archive).map { String(cString: $0) } ?? "its end is missing"
-        let line = reason.prefix { !$0.isNewline }
-        return .damaged(path, TerminalSafeText.make(String(line), width: 200))
+        guard let reason = archive_error_string(archive).map({ String(cString: $0) }) else {
+            return .damaged(
+                path,
+                "the downloaded archive was not unpacked because it is damaged or its format is unknown. "
+                    + "Download the archive again, or unpack it with another program")
+        }
+        let line = TerminalSafeText.make(String(reason.prefix { !$0.isNewline }), width: 200)
+        return .damaged(
+            path,
+            "the downloaded archive was not unpacked: \(line). The archive may be damaged: download it again")
     }
 
     /// The next entry; `nil` at the end.
@@ -94,9 +112,17 @@ final class ArchiveReader {
         if code == ARCHIVE_EOF { return nil }
         // A warning may be about a name that could be kept as it is; without a name it is refused below.
         guard code == ARCHIVE_OK || code == ARCHIVE_WARN, let entry else { throw damage() }
-        guard archive_entry_is_encrypted(entry) == 0 else { throw .refusing(path, "it is encrypted") }
+        guard archive_entry_is_encrypted(entry) == 0 else {
+            throw .refusing(
+                path,
+                "the downloaded archive was not unpacked because it is encrypted, which is not supported. "
+                    + "Unpack it with another program")
+        }
         guard let name = Self.bytes(archive_entry_pathname(entry) ?? archive_entry_pathname_utf8(entry)) else {
-            throw .refusing(path, "an entry has no name that can be read")
+            throw .refusing(
+                path,
+                "the downloaded archive was not unpacked because it contains a file whose name cannot be read. "
+                    + "Unpack it with another program")
         }
         return Head(
             path: name, kind: kind(entry), size: archive_entry_size(entry),

@@ -26,22 +26,36 @@ struct EntryPath {
         let shown = TerminalSafeText.make(String(decoding: bytes.prefix(300), as: UTF8.self), width: 120)
         // Windows takes both for separators; what leads out there is not let in here.
         let strict = bytes.split(omittingEmptySubsequences: true) { $0 == 0x2F || $0 == 0x5C }
-        guard let first = bytes.first else { throw Refusal(reason: "an entry has no name") }
-        guard first != 0x2F, first != 0x5C else { throw Refusal(reason: "\"\(shown)\" is an absolute path") }
+        guard let first = bytes.first else {
+            throw Refusal(
+                reason: "the downloaded archive was not unpacked because it contains a file without a name. "
+                    + "Unpack it with another program")
+        }
+        guard first != 0x2F, first != 0x5C else {
+            throw Refusal(
+                reason: "the downloaded archive was not unpacked because it contains the absolute path \"\(shown)\","
+                    + " which is not safe. If you trust the archive, unpack it with another program")
+        }
         guard !strict.contains(where: { $0.elementsEqual("..".utf8) }) else {
-            throw Refusal(reason: "\"\(shown)\" leads out of the directory")
+            throw Refusal(
+                reason: "the downloaded archive was not unpacked because its file \"\(shown)\" would be written "
+                    + "outside the destination directory. If you trust the archive, unpack it with another program")
         }
         if let head = strict.first(where: { !$0.elementsEqual(".".utf8) }), let letter = head.first,
             ASCII.isLetter(letter), head.dropFirst().first == 0x3A
         {
-            throw Refusal(reason: "\"\(shown)\" names a drive")
+            throw Refusal(
+                reason: "the downloaded archive was not unpacked because it contains the path \"\(shown)\" with a "
+                    + "drive letter, which is not safe. If you trust the archive, unpack it with another program")
         }
         var components: [String] = []
         for component in bytes.split(separator: 0x2F) where !component.elementsEqual(".".utf8) {
             components.append(Self.safe(component))
         }
         guard components.count <= maximumDepth else {
-            throw Refusal(reason: "\"\(shown)\" is more than \(maximumDepth) directories deep")
+            throw Refusal(
+                reason: "the downloaded archive was not unpacked because its file \"\(shown)\" is more than "
+                    + "\(maximumDepth) directories deep (the limit). Unpack it with another program")
         }
         self.components = components
     }
@@ -93,7 +107,12 @@ struct EntryPath {
     /// leads. From there it goes down only, through links of which the same is true.
     func linkTarget(_ bytes: some Collection<UInt8>) throws(Refusal) -> String {
         let shown = TerminalSafeText.make(String(decoding: bytes.prefix(300), as: UTF8.self), width: 120)
-        let refusal = Refusal(reason: "the link \"\(TerminalSafeText.make(text, width: 120))\" leads to \"\(shown)\"")
+        let link = TerminalSafeText.make(text, width: 120)
+        let refusal = Refusal(
+            reason: """
+                the downloaded archive was not unpacked because its link "\(link)" points to "\(shown)", which is \
+                not a safe path inside the archive. If you trust the archive, unpack it with another program
+                """)
         guard let target = String(validating: bytes, as: UTF8.self), !target.isEmpty, target.utf8.first != 0x2F,
             bytes.count < 4096, !target.unicodeScalars.contains(where: Self.isAwkward)
         else { throw refusal }

@@ -34,7 +34,12 @@ final class EntryWriter {
         try flag.check(archive)
         let path = try place(head.path)
         guard let name = path.components.last else {
-            guard head.kind == .directory else { throw .refusing(archive, "an entry other than a directory is \".\"") }
+            guard head.kind == .directory else {
+                throw .refusing(
+                    archive,
+                    "the downloaded archive was not unpacked because it contains a file or link with the invalid name "
+                        + "\".\". Unpack it with another program")
+            }
             return try drain(reader, path)
         }
         switch head.kind {
@@ -54,7 +59,11 @@ final class EntryWriter {
             try budget.addEntry()
             try drain(reader, path)
             try link(name, path, to: try place(target))
-        case .other: throw .refusing(archive, "\"\(shown(path))\" is a device, a FIFO or a socket")
+        case .other:
+            throw .refusing(
+                archive,
+                "the downloaded archive was not unpacked because it contains \"\(shown(path))\", which is a device, "
+                    + "FIFO or socket. If you trust the archive, unpack it with another program")
         }
     }
 
@@ -79,11 +88,19 @@ final class EntryWriter {
 
     private func shown(_ path: EntryPath) -> String { TerminalSafeText.make(path.text, width: 120) }
 
-    private func failure(_ what: String, _ path: EntryPath, _ number: Int32) -> TowlineError {
+    private func failure(_ action: String, _ path: EntryPath, _ number: Int32) -> TowlineError {
         switch number {
-        case EEXIST: .refusing(archive, "\"\(shown(path))\" is in it twice")
-        case ENOTDIR, ELOOP: .refusing(archive, "\"\(shown(path))\" lies in something that is no directory")
-        default: .unpacking(what, "\(archive): \(shown(path))", number)
+        case EEXIST:
+            .refusing(
+                archive,
+                "the downloaded archive was not unpacked because it contains \"\(shown(path))\" twice. "
+                    + "Unpack it with another program")
+        case ENOTDIR, ELOOP:
+            .refusing(
+                archive,
+                "the downloaded archive was not unpacked because it contains \"\(shown(path))\" both as a directory "
+                    + "and as a file or link. Unpack it with another program")
+        default: .unpacking(action, "\"\(shown(path))\" from \(archive)", number)
         }
     }
 
@@ -91,7 +108,10 @@ final class EntryWriter {
     private func drain(_ reader: ArchiveReader, _ path: EntryPath) throws(TowlineError) {
         try reader.read { (bytes, _) throws(TowlineError) in
             guard bytes.isEmpty else {
-                throw .refusing(archive, "\"\(shown(path))\" is no file and yet has content")
+                throw .refusing(
+                    archive,
+                    "the downloaded archive was not unpacked because its directory or link \"\(shown(path))\" has "
+                        + "content, which is not valid. Unpack it with another program")
             }
         }
     }
@@ -138,7 +158,12 @@ final class EntryWriter {
         let outcome = Result { () throws(TowlineError) in
             try reader.read { (bytes, offset) throws(TowlineError) in
                 try flag.check(archive)
-                guard offset >= end else { throw .damaged(archive, "\"\(shown(path))\" overlaps itself") }
+                guard offset >= end else {
+                    throw .damaged(
+                        archive,
+                        "the downloaded archive was not unpacked because it is damaged: the data blocks of "
+                            + "\"\(shown(path))\" overlap. Download the archive again")
+                }
                 let (next, overflow) = offset.addingReportingOverflow(Int64(bytes.count))
                 try budget.addBytes(overflow ? .max : next - end)
                 try write(bytes, at: offset, to: file, path)
@@ -169,7 +194,7 @@ final class EntryWriter {
     /// A sparse file may end in a hole.
     private func extend(_ file: Int32, from end: Int64, to size: Int64, _ path: EntryPath) throws(TowlineError) {
         try budget.addBytes(size - end)
-        guard ftruncate(file, off_t(size)) == 0 else { throw failure("cannot set the length of", path, errno) }
+        guard ftruncate(file, off_t(size)) == 0 else { throw failure("cannot extend", path, errno) }
     }
 
     /// A date is a courtesy: a file system that does not take it keeps its own.
@@ -181,7 +206,12 @@ final class EntryWriter {
     /// A hard link to a file that came before. No symbolic link is there yet that could lead elsewhere.
     private func link(_ name: String, _ path: EntryPath, to target: EntryPath) throws(TowlineError) {
         let refusal = TowlineError.refusing(
-            archive, "the link \"\(shown(path))\" is to \"\(shown(target))\", no file that came before it")
+            archive,
+            """
+            the downloaded archive was not unpacked because its hard link "\(shown(path))" points to \
+            "\(shown(target))", which is not an earlier file of the archive. If you trust the archive, unpack it with \
+            another program
+            """)
         guard let targetName = target.components.last else { throw refusal }
         try enter(path.components.dropLast())
         let folder = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -191,7 +221,9 @@ final class EntryWriter {
         var status = stat()
         guard fstatat(parent, targetName, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG
         else { throw refusal }
-        guard linkat(parent, targetName, folder, name, 0) == 0 else { throw failure("cannot link", path, errno) }
+        guard linkat(parent, targetName, folder, name, 0) == 0 else {
+            throw failure("cannot create", path, errno)
+        }
     }
 }
 

@@ -38,7 +38,7 @@ final class StagingFolder {
         descriptor =
             mkdirat(own, Self.content, 0o777) == 0
             ? openat(own, Self.content, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1
-        guard descriptor >= 0 else { throw .unpacking("cannot write in", path, errno) }
+        guard descriptor >= 0 else { throw .unpacking("cannot write to", path, errno) }
     }
 
     deinit {
@@ -60,15 +60,32 @@ final class StagingFolder {
         if let receipt { UnpackReceipt.write(receipt, on: descriptor) }
         if durable {
             let code = towline_syncfs(descriptor)
-            guard code >= 0 else { throw .unpacking("cannot bring to stable storage", path, -code) }
+            guard code >= 0 else {
+                throw .unpackingFailed(
+                    "the archive was not unpacked because its files could not be saved to the disk "
+                        + "(\(TowlineError.systemReason(-code))). The temporary directory \(path) was deleted. "
+                        + "Check the disk and its free space, then try again",
+                    -code)
+            }
         }
         let code = give(final, renaming)
         guard code >= 0 else {
             let target = parentPath + "/" + final
-            throw code == -EEXIST ? Self.taken(target) : .unpacking("cannot rename to \(final):", path, -code)
+            throw code == -EEXIST
+                ? Self.taken(target)
+                : .unpackingFailed(
+                    "the archive was not unpacked because the temporary directory \(path) could not be renamed to "
+                        + "\(target) (\(TowlineError.systemReason(-code))). The files unpacked so far were deleted. "
+                        + "Check the destination and try again",
+                    -code)
         }
         guard !durable || fsync(parent) == 0 || towline_syncfs(parent) >= 0 else {
-            throw .unpacking("cannot bring to stable storage", parentPath, errno)
+            let number = errno
+            throw .unpackingFailed(
+                "the archive was unpacked to \(parentPath)/\(final), but this directory may be missing after a power "
+                    + "failure because it could not be saved to the disk (\(TowlineError.systemReason(number))). "
+                    + "Check the disk",
+                number)
         }
     }
 
@@ -88,7 +105,9 @@ final class StagingFolder {
 
     private static func taken(_ path: String) -> TowlineError {
         TowlineError(
-            .destinationExists, "\(path) is there already; nothing is unpacked over it", systemError: EEXIST)
+            .destinationExists,
+            "\(path) already exists, so the archive was not unpacked. Move or rename \(path) and try again",
+            systemError: EEXIST)
     }
 
     private static func isThere(_ parent: Int32, _ name: String) -> Bool {
@@ -110,9 +129,16 @@ final class StagingFolder {
             let number = errno
             if own >= 0 { Glibc.close(own) }
             // Another process took it, new and empty, for what a crash left: the next number.
-            guard number == ENOENT else { throw .unpacking("cannot write in", parentPath + "/" + name, number) }
+            guard number == ENOENT else {
+                throw .unpacking("cannot write to", parentPath + "/" + name, number)
+            }
         }
-        throw TowlineError(.destinationExists, "\(parentPath)/\(final).unpacking-1 and 999 more are there already")
+        throw TowlineError(
+            .destinationExists,
+            """
+            the archive was not unpacked because no temporary directory could be created: \
+            \(parentPath)/\(final).unpacking-1 to .unpacking-1000 already exist. Delete them and try again
+            """)
     }
 
     private static func place(_ folder: Int32, _ name: String) -> Bool {

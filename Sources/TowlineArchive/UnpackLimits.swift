@@ -38,7 +38,10 @@ struct UnpackBudget {
     mutating func addEntry() throws(TowlineError) {
         entries += 1
         guard entries > limits.entries else { return }
-        throw .refusing(archive, "it holds more than \(limits.entries) files and directories")
+        throw .refusing(
+            archive,
+            "the downloaded archive was not unpacked because it contains more than \(limits.entries) files and "
+                + "directories (the limit). If you trust the archive, unpack it with another program")
     }
 
     /// More bytes, about to be written.
@@ -47,34 +50,60 @@ struct UnpackBudget {
         bytes = overflow ? .max : sum
         guard bytes > allowedBytes else { return }
         if allowedBytes == limits.bytes {
-            throw .refusing(archive, "more than \(ByteCountText.format(limits.bytes)) would come out")
+            let limit = ByteCountText.format(limits.bytes)
+            throw .refusing(
+                archive,
+                "the downloaded archive was not unpacked because its files would exceed \(limit) in total (the limit). "
+                    + "If you trust the archive, unpack it with another program")
         }
         throw .refusing(
             archive,
-            "over \(ByteCountText.format(allowedBytes)) would come out, more than \(limits.ratio) times its size")
+            """
+            the downloaded archive was not unpacked because its files would exceed \
+            \(ByteCountText.format(allowedBytes)) (limit: \(limits.ratio) times the size of the archive, but at least \
+            \(ByteCountText.format(limits.ratioFreeBytes))). If you trust the archive, unpack it with another program
+            """)
     }
 }
 
 extension TowlineError {
     /// An archive that is not unpacked because of what it would do.
     static func refusing(_ archive: String, _ reason: String) -> TowlineError {
-        TowlineError(.archiveRefused, "\(archive) is not unpacked: \(reason)")
+        TowlineError(.archiveRefused, "\(archive): \(reason)")
     }
 
     /// An archive that cannot be read.
     static func damaged(_ archive: String, _ reason: String) -> TowlineError {
-        TowlineError(.archiveDamaged, "\(archive) cannot be unpacked: \(reason)")
+        TowlineError(.archiveDamaged, "\(archive): \(reason)")
     }
 
     /// A call of the system that failed while unpacking.
-    static func unpacking(_ what: String, _ path: String, _ number: Int32) -> TowlineError {
-        let code: Code =
-            switch number {
-            case ENOSPC, EDQUOT: .diskFull
-            case EACCES, EPERM, EROFS: .diskPermission
-            case ENOENT, ENOTDIR, ELOOP: .unusableDestination
-            default: .diskFailure
+    static func unpacking(_ action: String, _ path: String, _ number: Int32) -> TowlineError {
+        let cause = "\(action) \(path): \(systemReason(number))"
+        let message =
+            switch unpackingCode(number) {
+            case .diskFull: "the archive was not unpacked (\(cause)). Free some space and try again"
+            case .diskPermission: "the archive was not unpacked (\(cause)). Check the permissions and try again"
+            case .unusableDestination: "the archive was not unpacked (\(cause)). Check the path and try again"
+            default: "the archive was not unpacked (\(cause)). Check the disk and try again"
             }
-        return TowlineError(code, "\(what) \(path): \(String(cString: strerror(number)))", systemError: number)
+        return unpackingFailed(message, number)
+    }
+
+    /// The same, with the whole message.
+    static func unpackingFailed(_ message: String, _ number: Int32) -> TowlineError {
+        TowlineError(unpackingCode(number), message, systemError: number)
+    }
+
+    /// The system's words for an error number.
+    static func systemReason(_ number: Int32) -> String { String(cString: strerror(number)) }
+
+    private static func unpackingCode(_ number: Int32) -> Code {
+        switch number {
+        case ENOSPC, EDQUOT: .diskFull
+        case EACCES, EPERM, EROFS: .diskPermission
+        case ENOENT, ENOTDIR, ELOOP: .unusableDestination
+        default: .diskFailure
+        }
     }
 }

@@ -55,7 +55,10 @@ package struct Unpacker: Sendable {
         _ archive: String, into directory: String, as name: String, durable: Bool = true, receipt: String? = nil
     ) async throws(TowlineError) -> Result {
         guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(0x2F), !name.utf8.contains(0) else {
-            throw TowlineError(.unusableDestination, "\"\(TerminalSafeText.make(name))\" is no name for a directory")
+            let shown = TerminalSafeText.make(name)
+            throw TowlineError(
+                .unusableDestination,
+                "the archive was not unpacked because \"\(shown)\" is not a valid directory name. Choose another name")
         }
         let limits = limits
         return try await WorkThread.run { (flag) throws(TowlineError) in

@@ -33,7 +33,8 @@ extension AttemptLoop {
     }
 
     private func endUnwatched(_ attempt: Attempt) {
-        end(attempt, .failed(TransportFailure(.local, "the socket cannot be watched")))
+        let reason = "this machine cannot wait for data of the connection: the system call epoll_ctl(2) failed"
+        end(attempt, .failed(TransportFailure(.local, reason)))
     }
 
     /// Something happened to the socket of such a body.
@@ -54,11 +55,19 @@ extension AttemptLoop {
         case .moved: return handOver(body, to: attempt)
         case .nothing, .unproven:
             if !attempt.rests() { end(attempt, .stopped) }
-        case .disturbed: end(attempt, .failed(TransportFailure(.bodyCut, "the connection lost bytes")))
-        case .closed: end(attempt, .failed(TransportFailure(.bodyCut, "closed before the end")))
-        case .failed(let number): end(attempt, .failed(TransportFailure(.bodyCut, String(cString: strerror(number)))))
+        case .disturbed:
+            let reason =
+                "Towline closed the connection: it and the operating system counted different numbers of received bytes"
+            cut(attempt, reason)
+        case .closed: cut(attempt, "the connection to the server closed before the whole response was received")
+        case .failed(let number):
+            cut(attempt, "cannot read from the connection to the server: \(String(cString: strerror(number)))")
         }
         return false
+    }
+
+    private func cut(_ attempt: Attempt, _ reason: String) {
+        end(attempt, .failed(TransportFailure(.bodyCut, reason)))
     }
 
     /// Goes on after a pause.

@@ -104,13 +104,15 @@ final class AttemptLoop {
     func start(_ request: AttemptRequest, _ receiver: any AttemptReceiver) {
         do throws(TransportFailure) {
             guard attempts[request.id] == nil else {
-                throw TransportFailure(.local, "attempt \(request.id.value) was started before")
+                let number = request.id.value
+                throw TransportFailure(
+                    .local, "internal error in Towline (please report this bug): attempt \(number) was started twice")
             }
             try RequestFields.check(request.url.requestText)
             let fields = try fieldList(request.fields)
             let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
             let pool = try pool(for: options, options.mayShare ? request.sharing : .none)
-            guard let handle = pool.takeHandle() else { throw TransportFailure(.local, "out of memory") }
+            guard let handle = pool.takeHandle() else { throw TransportFailure(.local, FailureTable.outOfMemory) }
             let attempt = Attempt(
                 id: request.id, receiver: receiver, pool: pool, handle: handle, headTimeout: options.headTimeout,
                 cache: cache,
@@ -119,7 +121,7 @@ final class AttemptLoop {
                 })
             let size = BufferPolicy.size(upTo: bufferSize, running: attempts.count + 1)
             guard handle.prepare(url: request.url, fields: fields, bufferSize: size, for: attempt) else {
-                throw TransportFailure(.local, "out of memory")
+                throw TransportFailure(.local, FailureTable.outOfMemory)
             }
             try pool.add(handle)
             attempts[request.id] = attempt
@@ -231,7 +233,9 @@ final class AttemptLoop {
     private func deadlineCame(for attempt: Attempt) {
         if attempt.phase == .requested {
             retireIfSilent(attempt)
-            end(attempt, .failed(TransportFailure(.headTimedOut, "no response head in time")))
+            let limit = DurationText.format(attempt.headTimeout)
+            let reason = "the server sent no response within \(limit)"
+            end(attempt, .failed(TransportFailure(.headTimedOut, reason)))
         } else if !attempt.pause.isNone {
             resume(attempt)
         } else {

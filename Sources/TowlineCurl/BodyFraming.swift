@@ -11,7 +11,10 @@ enum BodyFraming {
         let length = try contentLength(head.fields)
         let isChunked = try isChunked(head.fields)
         guard length == nil || !isChunked else {
-            throw TransportFailure(.malformed, "both Transfer-Encoding and Content-Length")
+            let reason =
+                "the server sent an invalid response with both Transfer-Encoding and Content-Length,"
+                + " so the size of the file is unclear"
+            throw TransportFailure(.malformed, reason)
         }
         // 204 and 304 have no body (RFC 9112 §6.3 rule 1).
         if length != nil || isChunked || head.status == 204 || head.status == 304 { return .delimited }
@@ -27,7 +30,10 @@ enum BodyFraming {
         var length: Int64?
         for member in fields.values(named: "Content-Length").flatMap(members) {
             guard let value = HeadCollector.decimal(member), length == nil || length == value else {
-                throw TransportFailure(.malformed, "invalid or contradictory Content-Length")
+                let reason =
+                    "the server sent an invalid Content-Length or two different ones, so the size of the file"
+                    + " is unclear"
+                throw TransportFailure(.malformed, reason)
             }
             length = value
         }
@@ -41,7 +47,8 @@ enum BodyFraming {
         let real = codings.filter { !$0.elementsEqual("identity".utf8) }
         guard let coding = real.first else { return false }
         guard real.count == 1, coding.elementsEqual("chunked".utf8) else {
-            throw TransportFailure(.malformed, "a Transfer-Encoding that was not asked for")
+            let reason = "the server used a Transfer-Encoding that Towline does not support (only chunked is supported)"
+            throw TransportFailure(.malformed, reason)
         }
         return true
     }

@@ -131,23 +131,27 @@ extension ConnectionPool {
     /// kind, and text that would end early in C or break a line on the wire.
     static func check(_ options: ConnectionOptions) throws(TransportFailure) {
         var files: [(String, String)] = []
-        if let file = options.certificateAuthorityFile { files.append(("certificate authorities", file)) }
-        if let file = options.cookieFile { files.append(("cookies", file)) }
-        if case .file(let file) = options.netrc { files.append(("passwords", file)) }
+        if let file = options.certificateAuthorityFile { files.append(("certificate file", file)) }
+        if let file = options.cookieFile { files.append(("cookie file", file)) }
+        if case .file(let file) = options.netrc { files.append(("netrc file", file)) }
         for (what, file) in files {
             guard !file.utf8.contains(0), access(file, R_OK) == 0 else {
-                throw TransportFailure(.local, "the file of \(what) cannot be read: \(file)")
+                let reason = "cannot read the \(what) \(file): the file does not exist or may not be read"
+                throw TransportFailure(.local, reason)
             }
         }
         for text in [options.proxy, options.user].compactMap(\.self) {
             guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-                throw TransportFailure(.local, "a control character in the proxy or in the user's name and password")
+                let reason =
+                    "the proxy URL, user name or password contains a control character such as a line break,"
+                    + " which must be removed"
+                throw TransportFailure(.local, reason)
             }
         }
         guard let proxy = options.proxy, let end = proxy.firstRange(of: "://") else { return }
         let scheme = proxy[..<end.lowerBound].lowercased()
         guard ["http", "https", "socks5", "socks5h"].contains(scheme) else {
-            throw TransportFailure(.local, "a proxy is http, https, socks5 or socks5h")
+            throw TransportFailure(.local, "the proxy URL must begin with http://, https://, socks5:// or socks5h://")
         }
     }
 }

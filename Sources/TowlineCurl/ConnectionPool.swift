@@ -50,11 +50,11 @@ final class ConnectionPool {
     ) throws(TransportFailure) {
         try Self.check(options)
         guard CurlLibrary.initialisation == CURLE_OK, let multi = curl_multi_init() else {
-            throw TransportFailure(.local, "libcurl cannot be initialised")
+            throw TransportFailure(.local, FailureTable.cannotStart)
         }
         guard let share = curl_share_init() else {
             curl_multi_cleanup(multi)
-            throw TransportFailure(.local, "out of memory")
+            throw TransportFailure(.local, FailureTable.outOfMemory)
         }
         self.options = options
         self.sharing = sharing
@@ -263,7 +263,8 @@ final class ConnectionPool {
     }
 
     private static func failure(_ code: CURLMcode) -> TransportFailure {
-        TransportFailure(.local, curl_multi_strerror(code).map { String(cString: $0) } ?? "libcurl error")
+        let text = curl_multi_strerror(code).map { String(cString: $0) } ?? "unknown error"
+        return TransportFailure(.local, "libcurl cannot start the request: error \(code.rawValue) (\(text))")
     }
 
     private static let socketChanged:

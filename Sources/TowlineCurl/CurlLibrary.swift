@@ -8,7 +8,7 @@ enum CurlLibrary {
 
     /// What libcurl says about a code.
     static func text(_ code: CURLcode) -> String {
-        guard let text = curl_easy_strerror(code) else { return "libcurl error \(code.rawValue)" }
+        guard let text = curl_easy_strerror(code) else { return "unknown libcurl error \(code.rawValue)" }
         return String(cString: text)
     }
 }

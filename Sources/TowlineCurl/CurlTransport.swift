@@ -75,7 +75,9 @@ package final class CurlTransport: Transport {
         switch isTaken {
         case true?: break
         case false?: receiver.ended(.cancelled)
-        case nil: receiver.ended(.failed(TransportFailure(.local, "no engine thread could be started")))
+        case nil:
+            let reason = "cannot start a thread for the download: the limit on processes (ulimit -u) may be reached"
+            receiver.ended(.failed(TransportFailure(.local, reason)))
         }
     }
 

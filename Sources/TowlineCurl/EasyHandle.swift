@@ -94,9 +94,9 @@ final class EasyHandle {
     /// Sets a text option; libcurl keeps a copy.
     func set(_ option: CURLoption, _ value: String?) { _ = ccurl_set_string(pointer, option, value) }
 
-    /// What libcurl says about the failure, or the code's general text.
-    func errorMessage(_ code: CURLcode) -> String {
-        guard let base = errorText.baseAddress, base.pointee != 0 else { return CurlLibrary.text(code) }
+    /// What libcurl says about the failure; `nil` if it says no more than the code does. May hold text from the server.
+    var errorDetail: String? {
+        guard let base = errorText.baseAddress, base.pointee != 0 else { return nil }
         return String(cString: base)
     }
 

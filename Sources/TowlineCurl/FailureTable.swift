@@ -3,13 +3,14 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// What libcurl's results mean for an attempt: one row per code, one column per phase, a reason for each.
+/// What libcurl's results mean for an attempt: one row per code, one column per phase, and the text that users read.
 enum FailureTable {
     /// A row: the kind of failure while connecting, before the head was whole, and in the body.
     struct Row {
         let connecting: TransportFailure.Kind
         let requested: TransportFailure.Kind
         let body: TransportFailure.Kind
+        /// What happened, as users read it. libcurl's own message follows in parentheses.
         let reason: String
 
         init(
@@ -29,101 +30,189 @@ enum FailureTable {
     /// The table. A code that is not in it cannot come from an HTTP request and is `other`.
     static let rows: [CURLcode.RawValue: Row] = [
         CURLE_UNSUPPORTED_PROTOCOL.rawValue: Row(
-            .local, .malformed, .malformed, "HTTP/0.9, or a scheme we do not speak"),
-        CURLE_FAILED_INIT.rawValue: Row(.local, "libcurl could not set itself up"),
-        CURLE_URL_MALFORMAT.rawValue: Row(.local, "libcurl reads the URL differently from us"),
-        CURLE_NOT_BUILT_IN.rawValue: Row(.local, "this libcurl was built without what is asked for"),
-        CURLE_COULDNT_RESOLVE_PROXY.rawValue: Row(.proxyFailed, "the proxy's name does not resolve"),
-        CURLE_COULDNT_RESOLVE_HOST.rawValue: Row(.hostNotFound, "the host's name does not resolve"),
-        CURLE_COULDNT_CONNECT.rawValue: Row(.connectFailed, "refused, unreachable, no route"),
-        CURLE_WEIRD_SERVER_REPLY.rawValue: Row(.malformed, "a response that is not HTTP, or an invalid length"),
-        CURLE_HTTP2.rawValue: Row(.tlsFailed, .closedBeforeHead, .bodyCut, "the HTTP/2 connection broke as a whole"),
-        CURLE_HTTP2_STREAM.rawValue: Row(.connectFailed, .closedBeforeHead, .bodyCut, "the stream was reset"),
-        CURLE_PARTIAL_FILE.rawValue: Row(.closedBeforeHead, .closedBeforeHead, .bodyCut, "closed before the end"),
-        CURLE_WRITE_ERROR.rawValue: Row(.local, "our callback refused bytes without saying why"),
-        CURLE_OUT_OF_MEMORY.rawValue: Row(.local, "no memory"),
+            .local, .malformed, .malformed,
+            "the server does not speak HTTP: its response has no HTTP headers"),
+        CURLE_FAILED_INIT.rawValue: Row(.local, cannotStart),
+        CURLE_URL_MALFORMAT.rawValue: Row(.local, "libcurl rejected the URL as invalid, so no request was sent"),
+        CURLE_NOT_BUILT_IN.rawValue: Row(
+            .local, "the libcurl on this machine was built without a feature that this request needs"),
+        CURLE_COULDNT_RESOLVE_PROXY.rawValue: Row(.proxyFailed, proxyNotFound),
+        CURLE_COULDNT_RESOLVE_HOST.rawValue: Row(.hostNotFound, hostNotFound),
+        CURLE_COULDNT_CONNECT.rawValue: Row(
+            .connectFailed, "cannot connect to the server, which may be down: connection refused or host unreachable"),
+        CURLE_WEIRD_SERVER_REPLY.rawValue: Row(
+            .malformed, "the server sent an invalid response: its headers are not valid HTTP"),
+        CURLE_HTTP2.rawValue: Row(
+            .tlsFailed, .closedBeforeHead, .bodyCut,
+            "the HTTP/2 connection to the server failed because of an error in the HTTP/2 protocol"),
+        CURLE_HTTP2_STREAM.rawValue: Row(
+            .connectFailed, .closedBeforeHead, .bodyCut,
+            "the server aborted the request before the response was complete (HTTP/2 stream reset)"),
+        CURLE_PARTIAL_FILE.rawValue: Row(
+            .closedBeforeHead, .closedBeforeHead, .bodyCut,
+            "the connection to the server closed before the whole response was received"),
+        CURLE_WRITE_ERROR.rawValue: Row(
+            .local, "internal error in Towline (please report this bug): the received bytes were rejected"),
+        CURLE_OUT_OF_MEMORY.rawValue: Row(.local, outOfMemory),
+        // The only limit that a download sets is the one for connecting; a webhook has one for the whole request.
         CURLE_OPERATION_TIMEDOUT.rawValue: Row(
-            .connectTimedOut, .closedBeforeHead, .bodyCut, "the only limit set is the one for connecting"),
-        CURLE_SSL_CONNECT_ERROR.rawValue: Row(.tlsFailed, "the handshake broke off"),
+            .connectTimedOut, .closedBeforeHead, .bodyCut,
+            "the request timed out: the server did not respond within the time limit"),
+        CURLE_SSL_CONNECT_ERROR.rawValue: Row(
+            .tlsFailed, "cannot open an encrypted connection to the server: the TLS handshake failed"),
+        // Such as a head that begins with a folded line.
         CURLE_BAD_FUNCTION_ARGUMENT.rawValue: Row(
-            .local, .malformed, .malformed, "a header line that libcurl cannot file, such as a folded first one"),
-        CURLE_ABORTED_BY_CALLBACK.rawValue: Row(.local, "a callback of ours was missing its attempt"),
-        CURLE_INTERFACE_FAILED.rawValue: Row(.local, "the outgoing address is not ours"),
-        CURLE_GOT_NOTHING.rawValue: Row(.closedBeforeHead, "closed without a byte"),
-        CURLE_SSL_ENGINE_NOTFOUND.rawValue: Row(.local, "OpenSSL's configuration"),
-        CURLE_SSL_ENGINE_SETFAILED.rawValue: Row(.local, "OpenSSL's configuration"),
-        CURLE_SSL_ENGINE_INITFAILED.rawValue: Row(.local, "OpenSSL's configuration"),
-        CURLE_SEND_ERROR.rawValue: Row(.connectFailed, .closedBeforeHead, .bodyCut, "reset while sending"),
+            .local, .malformed, .malformed,
+            "the server sent an invalid response: libcurl cannot parse one of its header lines"),
+        CURLE_ABORTED_BY_CALLBACK.rawValue: Row(.local, "the request was cancelled on this machine, not by the server"),
+        CURLE_INTERFACE_FAILED.rawValue: Row(
+            .local, "the network interface or local address of this machine cannot be used for the connection"),
+        CURLE_GOT_NOTHING.rawValue: Row(
+            .closedBeforeHead, "the server closed the connection without sending a response"),
+        CURLE_SSL_ENGINE_NOTFOUND.rawValue: Row(
+            .local, "OpenSSL cannot find the crypto engine (a plug-in) that its configuration on this machine names"),
+        CURLE_SSL_ENGINE_SETFAILED.rawValue: Row(
+            .local, "OpenSSL cannot use the crypto engine (a plug-in) that its configuration on this machine names"),
+        CURLE_SSL_ENGINE_INITFAILED.rawValue: Row(
+            .local, "OpenSSL cannot start the crypto engine (a plug-in) that its configuration on this machine names"),
+        CURLE_SEND_ERROR.rawValue: Row(
+            .connectFailed, .closedBeforeHead, .bodyCut,
+            "the connection to the server broke while the request was sent"),
         CURLE_RECV_ERROR.rawValue: Row(
-            .connectFailed, .closedBeforeHead, .bodyCut, "reset, or TLS closed without close_notify"),
-        CURLE_SSL_CERTPROBLEM.rawValue: Row(.local, "our own certificate, which we have none of"),
-        CURLE_SSL_CIPHER.rawValue: Row(.tlsFailed, "no cipher in common"),
-        CURLE_PEER_FAILED_VERIFICATION.rawValue: Row(.certificateRefused, "not trusted, expired, or another host's"),
-        CURLE_BAD_CONTENT_ENCODING.rawValue: Row(.malformed, "a coding nobody asked for"),
-        CURLE_USE_SSL_FAILED.rawValue: Row(.tlsFailed, "TLS is required"),
-        CURLE_SSL_CACERT_BADFILE.rawValue: Row(.local, "the file of certificate authorities cannot be used"),
-        CURLE_SSL_SHUTDOWN_FAILED.rawValue: Row(.tlsFailed, .closedBeforeHead, .bodyCut, "TLS did not end in order"),
-        CURLE_AGAIN.rawValue: Row(.other, "libcurl keeps this one to itself"),
-        CURLE_SSL_CRL_BADFILE.rawValue: Row(.local, "a file of the TLS settings cannot be used"),
-        CURLE_SSL_ISSUER_ERROR.rawValue: Row(.certificateRefused, "issued by someone else"),
-        CURLE_NO_CONNECTION_AVAILABLE.rawValue: Row(.local, "a limit of ours on connections"),
-        CURLE_SSL_PINNEDPUBKEYNOTMATCH.rawValue: Row(.certificateRefused, "another key than the pinned one"),
-        CURLE_SSL_INVALIDCERTSTATUS.rawValue: Row(.certificateRefused, "the certificate is revoked"),
-        CURLE_PROXY.rawValue: Row(.proxyFailed, "the SOCKS handshake failed"),
-        CURLE_SSL_CLIENTCERT.rawValue: Row(.tlsFailed, "the server wants a certificate of ours"),
-        CURLE_UNRECOVERABLE_POLL.rawValue: Row(.local, "poll(2) failed"),
+            .connectFailed, .closedBeforeHead, .bodyCut,
+            "the server reset or closed the connection before the whole response was received"),
+        CURLE_SSL_CERTPROBLEM.rawValue: Row(
+            .local, "the client certificate on this machine cannot be used, so the request was not sent"),
+        CURLE_SSL_CIPHER.rawValue: Row(
+            .tlsFailed,
+            "the TLS handshake failed: this machine and the server have no encryption method (cipher) in common"),
+        CURLE_PEER_FAILED_VERIFICATION.rawValue: Row(
+            .certificateRefused, "the certificate of the server cannot be verified, so the request was not sent"),
+        CURLE_BAD_CONTENT_ENCODING.rawValue: Row(
+            .malformed, "the server compressed the response with a Content-Encoding that libcurl cannot decode"),
+        CURLE_USE_SSL_FAILED.rawValue: Row(
+            .tlsFailed, "the server does not support encryption (TLS), which this URL requires"),
+        CURLE_SSL_CACERT_BADFILE.rawValue: Row(
+            .local, "the file of trusted certificates on this machine cannot be read, so no server can be verified"),
+        CURLE_SSL_SHUTDOWN_FAILED.rawValue: Row(
+            .tlsFailed, .closedBeforeHead, .bodyCut,
+            "the encrypted (TLS) connection was not closed correctly, so the response may be incomplete"),
+        CURLE_AGAIN.rawValue: Row(
+            .other, "the operating system was not ready to send or receive data on this connection"),
+        CURLE_SSL_CRL_BADFILE.rawValue: Row(
+            .local, "the certificate revocation list (CRL file) on this machine cannot be read"),
+        CURLE_SSL_ISSUER_ERROR.rawValue: Row(
+            .certificateRefused,
+            "the certificate of the server was issued by an unexpected authority, so the request was not sent"),
+        CURLE_NO_CONNECTION_AVAILABLE.rawValue: Row(
+            .local, "no connection was opened: the connection limit of libcurl on this machine is reached"),
+        CURLE_SSL_PINNEDPUBKEYNOTMATCH.rawValue: Row(
+            .certificateRefused,
+            "the public key of the server is not the expected (pinned) key, so the request was not sent"),
+        CURLE_SSL_INVALIDCERTSTATUS.rawValue: Row(
+            .certificateRefused,
+            "the certificate of the server is revoked or its status is unknown, so the request was not sent"),
+        CURLE_PROXY.rawValue: Row(.proxyFailed, socksFailed),
+        CURLE_SSL_CLIENTCERT.rawValue: Row(
+            .tlsFailed, "the server requires a client certificate, which Towline does not support"),
+        CURLE_UNRECOVERABLE_POLL.rawValue: Row(
+            .local, "this machine cannot wait for network data: the system call poll(2) failed"),
     ]
+
+    static let outOfMemory = "this machine has no free memory left for the request"
+    static let cannotStart =
+        "the network library libcurl cannot start on this machine, possibly because memory is low"
+    private static let hostNotFound =
+        "cannot resolve the host name of the server: the name is wrong, or the network or DNS is down"
+    private static let proxyNotFound =
+        "cannot resolve the host name of the proxy: the name is wrong, or the network or DNS is down"
+    private static let socksFailed =
+        "the SOCKS proxy did not open a connection to the server (the SOCKS handshake failed)"
 
     /// How an attempt ended that libcurl is done with.
     static func end(of attempt: Attempt, _ code: CURLcode) -> AttemptEnd {
         if let decided = attempt.decidedEnd { return decided }
         if code == CURLE_OK {
             // libcurl 7.88 takes a close in the midst of the head for the end of an empty response.
-            guard attempt.phase == .body else {
-                return .failed(TransportFailure(.closedBeforeHead, "closed in the midst of the response head"))
-            }
+            guard attempt.phase == .body else { return .failed(headCut) }
             if attempt.framing == .closed, attempt.handle.wasCutOff {
-                return .failed(TransportFailure(.bodyCut, "TLS ended without close_notify"))
+                let reason =
+                    "the server ended the TLS connection without a closing message (close_notify),"
+                    + " so the file may be incomplete"
+                return .failed(TransportFailure(.bodyCut, reason))
             }
             return .complete(attempt.framing)
         }
-        let kind = kind(of: attempt, code)
-        guard kind != .addressRefused else {
-            let words = "the address is of this machine or of a private network, and only public ones may be asked"
-            return .failed(TransportFailure(kind, words))
-        }
-        return .failed(TransportFailure(kind, attempt.handle.errorMessage(code)))
+        return .failed(failure(of: attempt, code))
     }
 
-    private static func kind(of attempt: Attempt, _ code: CURLcode) -> TransportFailure.Kind {
-        if attempt.phase == .connecting, let kind = proxyRefusal(of: attempt, code) { return kind }
-        if let kind = special(attempt, code) { return kind }
-        guard let row = rows[code.rawValue] else { return .other }
-        switch attempt.phase {
-        case .connecting: return row.connecting
-        case .requested: return row.requested
-        case .body: return row.body
+    /// The connection closed before the head was whole, which libcurl 7.88 reports as a success.
+    static var headCut: TransportFailure {
+        TransportFailure(.closedBeforeHead, "the server closed the connection in the middle of the response headers")
+    }
+
+    /// The failure of a request that was sent. `detail` is libcurl's own message.
+    static func failure(_ code: CURLcode, detail: String?) -> TransportFailure {
+        guard let row = rows[code.rawValue] else { return unknown(code, detail) }
+        return explained(TransportFailure(row.requested, row.reason), detail)
+    }
+
+    private static func failure(of attempt: Attempt, _ code: CURLcode) -> TransportFailure {
+        let detail = attempt.handle.errorDetail
+        if attempt.phase == .connecting, let failure = proxyRefusal(of: attempt, code) {
+            return explained(failure, detail)
         }
+        if let failure = special(attempt, code) {
+            return failure.kind == .addressRefused ? failure : explained(failure, detail)
+        }
+        guard let row = rows[code.rawValue] else { return unknown(code, detail) }
+        let kind =
+            switch attempt.phase {
+            case .connecting: row.connecting
+            case .requested: row.requested
+            case .body: row.body
+            }
+        return explained(TransportFailure(kind, row.reason), detail)
+    }
+
+    /// Adds libcurl's message, which has the particulars: addresses, times, the error of OpenSSL.
+    private static func explained(_ failure: TransportFailure, _ detail: String?) -> TransportFailure {
+        guard let detail else { return failure }
+        return TransportFailure(failure.kind, "\(failure.message) (\(detail))")
+    }
+
+    private static func unknown(_ code: CURLcode, _ detail: String?) -> TransportFailure {
+        let text = detail ?? CurlLibrary.text(code)
+        return TransportFailure(.other, "the request to the server failed: libcurl error \(code.rawValue) (\(text))")
     }
 
     /// What the code alone does not tell.
-    private static func special(_ attempt: Attempt, _ code: CURLcode) -> TransportFailure.Kind? {
+    private static func special(_ attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         let handle = attempt.handle
         switch code {
-        case CURLE_COULDNT_CONNECT where attempt.hasRefusedAddress: return .addressRefused
+        case CURLE_COULDNT_CONNECT where attempt.hasRefusedAddress:
+            let reason =
+                "this download may only use public addresses, but all addresses of the server are private or local"
+            return TransportFailure(.addressRefused, reason)
         case CURLE_COULDNT_CONNECT:
             let exhausted = [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(Int32(handle.number(CURLINFO_OS_ERRNO)))
-            return exhausted || !hasDescriptor() ? .local : nil
+            guard exhausted || !hasDescriptor() else { return nil }
+            let reason = "no connection was opened: this machine is out of file descriptors, socket buffers or memory"
+            return TransportFailure(.local, reason)
         case CURLE_OUT_OF_MEMORY:
             // libcurl 7.88 says so of a header line of over 100 KiB as well, which ends in no callback.
-            return attempt.phase == .requested && handle.hasResponse ? .headTooLarge : nil
-        case CURLE_RECV_ERROR where handle.errorMessage(code).contains("chunked-encoding"):
+            guard attempt.phase == .requested, handle.hasResponse else { return nil }
+            let reason = "the server sent a response header of more than 100 KiB; Towline accepts at most 64 KiB"
+            return TransportFailure(.headTooLarge, reason)
+        case CURLE_RECV_ERROR where handle.errorDetail?.contains("chunked-encoding") == true:
             // The one trace of invalid chunk framing (RFC 9112 §7.1), which has no code of its own before 8.x.
-            return .malformed
+            let reason = "the server sent invalid chunked data, so the end of the response is unclear"
+            return TransportFailure(.malformed, reason)
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR:
             // libcurl asks again five times when the server refuses a stream (RFC 9113 §8.7), then gives up.
-            let isRefusal = attempt.phase == .requested && attempt.requestCount > refusedRequestCount
-            return isRefusal ? .streamRefused : nil
+            guard attempt.phase == .requested, attempt.requestCount > refusedRequestCount else { return nil }
+            let reason = "the server refused to process the request on this HTTP/2 connection (REFUSED_STREAM)"
+            return TransportFailure(.streamRefused, reason)
         default: return nil
         }
     }
@@ -132,22 +221,33 @@ enum FailureTable {
     private static let refusedRequestCount = 5
 
     /// What a proxy's refusal means: the proxy's own trouble, or the way behind it.
-    private static func proxyRefusal(of attempt: Attempt, _ code: CURLcode) -> TransportFailure.Kind? {
+    private static func proxyRefusal(of attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         let status = attempt.handle.number(CURLINFO_HTTP_CONNECTCODE)
         // CONNECT: 5xx tells that the proxy could not get through, anything else that it would not.
-        if status >= 300 { return status >= 500 ? .connectFailed : .proxyFailed }
+        switch status {
+        case ..<300: break
+        case 407: return TransportFailure(.proxyFailed, HeadCollector.proxyCredentials)
+        case ..<500: return TransportFailure(.proxyFailed, "the proxy refused to open a connection to this server")
+        default: return TransportFailure(.connectFailed, "the proxy cannot connect to the server, which may be down")
+        }
         // With a proxy it is the proxy alone whose name we resolve and whom we connect to; a name that is resolved here
         // for SOCKS has a code of its own below.
         let isProxied = attempt.pool.options.proxy != nil
-        if isProxied, code == CURLE_COULDNT_RESOLVE_HOST { return .proxyFailed }
-        if isProxied, code == CURLE_COULDNT_CONNECT, hasDescriptor() { return .proxyFailed }
+        if isProxied, code == CURLE_COULDNT_RESOLVE_HOST {
+            return TransportFailure(.proxyFailed, proxyNotFound)
+        }
+        if isProxied, code == CURLE_COULDNT_CONNECT, hasDescriptor() {
+            return TransportFailure(
+                .proxyFailed,
+                "cannot connect to the proxy, which may be down: connection refused or host unreachable")
+        }
         guard code == CURLE_PROXY else { return nil }
         switch CURLproxycode(UInt32(attempt.handle.number(CURLINFO_PROXY_ERROR))) {
-        case CURLPX_RESOLVE_HOST: return .hostNotFound
+        case CURLPX_RESOLVE_HOST: return TransportFailure(.hostNotFound, hostNotFound)
         case CURLPX_REPLY_HOST_UNREACHABLE, CURLPX_REPLY_NETWORK_UNREACHABLE, CURLPX_REPLY_CONNECTION_REFUSED,
             CURLPX_REPLY_TTL_EXPIRED:
-            return .connectFailed
-        default: return .proxyFailed
+            return TransportFailure(.connectFailed, "the SOCKS proxy cannot connect to the server, which may be down")
+        default: return TransportFailure(.proxyFailed, socksFailed)
         }
     }
 

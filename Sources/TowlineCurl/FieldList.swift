@@ -12,7 +12,7 @@ final class FieldList {
     /// Throws where a field could break out of its place (`RequestFields.check`), and if memory ran out.
     init(_ fields: HTTPFields) throws(TransportFailure) {
         try RequestFields.check(fields)
-        guard let pointer = RequestFields.list(fields) else { throw TransportFailure(.local, "out of memory") }
+        guard let pointer = RequestFields.list(fields) else { throw TransportFailure(.local, FailureTable.outOfMemory) }
         self.fields = fields
         self.pointer = pointer
     }

@@ -50,7 +50,9 @@ struct HeadCollector {
     /// Takes the next line, its end of line included. `cache` has those of earlier heads.
     mutating func take(_ raw: UnsafeRawBufferPointer, _ cache: FieldCache? = nil) -> Step {
         byteCount += raw.count
-        guard byteCount <= Self.maximumBytes else { return Self.tooLarge("head over 64 KiB") }
+        guard byteCount <= Self.maximumBytes else {
+            return Self.tooLarge("the server sent more than 64 KiB of response headers; Towline accepts at most 64 KiB")
+        }
         let index = fields.lines.count
         if state == .fields, let cache, let field = cache.field(raw, at: index, status: status) {
             fields.append(field)
@@ -73,7 +75,7 @@ struct HeadCollector {
         var broken: UInt8 = 0
         for byte in line { broken |= (byte == 0 ? 1 : 0) | (byte == 0x0D ? 1 : 0) | (byte == 0x0A ? 1 : 0) }
         guard broken == 0 else {
-            return Self.malformed("CR or NUL inside a header line")
+            return Self.malformed("the server sent an invalid response: a header line contains a CR or NUL byte")
         }
         switch state {
         case .done: return countField()
@@ -84,18 +86,19 @@ struct HeadCollector {
 
     private mutating func countField() -> Step {
         fieldCount += 1
-        return fieldCount <= Self.maximumFields ? .more : Self.tooLarge("over 100 fields")
+        guard fieldCount > Self.maximumFields else { return .more }
+        return Self.tooLarge("the server sent more than 100 response headers; Towline accepts at most 100")
     }
 
     /// `status-line = HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4); libcurl writes one in the same
     /// form for HTTP/2, without the minor version.
     private mutating func takeStatusLine(_ line: UnsafeRawBufferPointer) -> Step {
         guard let space = line.firstIndex(of: 0x20), let version = Self.version(Self.part(of: line, 0..<space)) else {
-            return Self.malformed("no valid status line")
+            return Self.malformed("the server sent an invalid response: it does not begin with an HTTP status line")
         }
         let code = Self.part(of: line, space + 1..<line.count).prefix { $0 != 0x20 }
         guard code.count == 3, let status = Self.decimal(code), status >= 100 else {
-            return Self.malformed("no valid status line")
+            return Self.malformed("the server sent an invalid response: its first line has no valid HTTP status")
         }
         self.version = version
         self.status = Int(status)
@@ -106,7 +109,7 @@ struct HeadCollector {
     private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Step {
         if Self.isBlank(line[0]) { return unfold(line) }
         guard let colon = line.firstIndex(where: { !RequestFields.isTokenByte($0) }), colon > 0, line[colon] == 0x3A
-        else { return Self.malformed("a header line that is no field") }
+        else { return Self.malformed("the server sent an invalid response: a header line has no valid name") }
         fields.append(
             name: FieldText.decode(Self.part(of: line, 0..<colon)),
             value: FieldText.decode(Self.trimmed(Self.part(of: line, colon + 1..<line.count))))
@@ -116,10 +119,12 @@ struct HeadCollector {
     /// Joins a folded line to the field above it (obs-fold, RFC 9112 §5.2). Not for the framing fields: libcurl has
     /// read the first line of those on its own and would see another body than we do.
     private mutating func unfold(_ line: UnsafeRawBufferPointer) -> Step {
-        guard let last = fields.lines.last else { return Self.malformed("a folded line without a field") }
+        guard let last = fields.lines.last else {
+            return Self.malformed("the server sent an invalid response: its first header line has no name")
+        }
         let framing = ["content-length", "transfer-encoding", "connection"]
         guard !framing.contains(where: { HTTPFields.equalNames($0, last.name) }) else {
-            return Self.malformed("a framing field in folded lines")
+            return Self.malformed("the server sent an invalid response: it splits the header \(last.name) in two lines")
         }
         let rest = FieldText.decode(Self.trimmed(line))
         if !rest.isEmpty { fields.replaceLastValue(by: last.value.isEmpty ? rest : "\(last.value) \(rest)") }
@@ -130,12 +135,17 @@ struct HeadCollector {
         defer { fields = HTTPFields() }
         if status < 200 {
             // 101 answers an `Upgrade` that is never sent (RFC 9110 §15.2.2).
-            guard status != 101 else { return Self.malformed("101 to a request without Upgrade") }
+            guard status != 101 else {
+                return Self.malformed("the server switched to another protocol (101), which Towline did not request")
+            }
             interimHeadCount += 1
             state = .statusLine
-            return interimHeadCount <= Self.maximumInterimHeads ? .more : Self.tooLarge("over 20 interim responses")
+            guard interimHeadCount > Self.maximumInterimHeads else { return .more }
+            return Self.tooLarge("the server sent more than 20 interim responses (1xx) and no final response")
         }
-        guard status != 407 else { return .refused(TransportFailure(.proxyFailed, "the proxy answered 407")) }
+        guard status != 407 else {
+            return .refused(TransportFailure(.proxyFailed, Self.proxyCredentials))
+        }
         state = .done
         let head = ResponseHead(status: status, fields: fields, version: version)
         do throws(TransportFailure) {
@@ -179,6 +189,9 @@ struct HeadCollector {
     private static func part(of bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: bytes[range])
     }
+
+    static let proxyCredentials =
+        "the proxy requires a valid user name and password (407), which belong in the proxy URL"
 
     private static func malformed(_ message: String) -> Step { .refused(TransportFailure(.malformed, message)) }
     private static func tooLarge(_ message: String) -> Step { .refused(TransportFailure(.headTooLarge, message)) }

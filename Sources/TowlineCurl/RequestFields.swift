@@ -17,11 +17,12 @@ enum RequestFields {
     /// white space.
     static func check(_ url: String) throws(TransportFailure) {
         guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
-            throw TransportFailure(.local, "the URL is neither http nor https")
+            throw TransportFailure(.local, "the URL must begin with http:// or https://, so no request was sent")
         }
         let isClean = url.utf8.withContiguousStorageIfAvailable { $0.allSatisfy { $0 > 0x20 && $0 != 0x7F } }
         guard isClean ?? url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
-            throw TransportFailure(.local, "the URL holds a control character or white space")
+            throw TransportFailure(
+                .local, "the URL contains a control character or a space, which must be percent-encoded or removed")
         }
     }
 
@@ -29,11 +30,14 @@ enum RequestFields {
     static func check(_ fields: HTTPFields) throws(TransportFailure) {
         for line in fields.lines {
             guard !line.name.isEmpty, line.name.utf8.allSatisfy(isTokenByte) else {
-                throw TransportFailure(.local, "a request field has an invalid name")
+                throw TransportFailure(
+                    .local,
+                    "a header that was set for this request has an empty or invalid name, which must be corrected")
             }
             let isPlain = line.value.utf8.allSatisfy { (0x20...0x7E).contains($0) }
             guard isPlain || FieldText.encode(line.value).allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-                throw TransportFailure(.local, "the request field \(line.name) holds a control character")
+                let reason = "the request header \(line.name) contains a control character, which must be removed"
+                throw TransportFailure(.local, reason)
             }
         }
     }

@@ -79,7 +79,7 @@ private final class Exchange {
         -> Result<SocketExchange.Answer, SocketExchange.Failure>
     {
         guard CurlLibrary.initialisation == CURLE_OK, let handle = curl_easy_init() else {
-            return .failure(.other("libcurl could not set itself up"))
+            return .failure(.other(FailureTable.cannotStart))
         }
         self.handle = handle
         defer { curl_easy_cleanup(handle) }
@@ -87,13 +87,15 @@ private final class Exchange {
         // No 100-continue: the service is here.
         list = curl_slist_append(list, "Expect:")
         defer { curl_slist_free_all(list) }
-        guard list != nil, prepare(handle, request, socket, list) else { return .failure(.other("no memory")) }
+        guard list != nil, prepare(handle, request, socket, list) else {
+            return .failure(.other(FailureTable.outOfMemory))
+        }
         _ = ccurl_set_long(handle, CURLOPT_TIMEOUT_MS, timeout.curlMilliseconds)
         let code = withExtendedLifetime(self) { curl_easy_perform(handle) }
         switch code {
         case CURLE_OK: return .success(SocketExchange.Answer(status: status(), body: body))
         case CURLE_COULDNT_CONNECT: return .failure(.nobodyListens)
-        default: return .failure(.other(CurlLibrary.text(code)))
+        default: return .failure(.other(FailureTable.rows[code.rawValue]?.reason ?? CurlLibrary.text(code)))
         }
     }
 

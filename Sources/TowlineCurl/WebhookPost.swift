@@ -38,19 +38,18 @@ struct WebhookPost: Sendable {
             return .failure(error)
         }
         guard CurlLibrary.initialisation == CURLE_OK, let handle = EasyHandle() else {
-            return .failure(TransportFailure(.local, "libcurl could not set itself up"))
+            return .failure(TransportFailure(.local, FailureTable.cannotStart))
         }
         options.apply(to: handle)
         let exchange = Exchange(flag: flag)
         guard prepare(handle, list.pointer, exchange) else {
-            return .failure(TransportFailure(.local, "no memory"))
+            return .failure(TransportFailure(.local, FailureTable.outOfMemory))
         }
         let code = withExtendedLifetime((exchange, list)) { curl_easy_perform(handle.pointer) }
         if let head = exchange.head { return .success(head) }
         if let refusal = exchange.refusal { return .failure(refusal) }
-        let kind = FailureTable.rows[code.rawValue]?.requested ?? .other
-        let text = code == CURLE_OK ? "closed in the midst of the response head" : handle.errorMessage(code)
-        return .failure(TransportFailure(code == CURLE_OK ? .closedBeforeHead : kind, text))
+        guard code != CURLE_OK else { return .failure(FailureTable.headCut) }
+        return .failure(FailureTable.failure(code, detail: handle.errorDetail))
     }
 
     private func prepare(

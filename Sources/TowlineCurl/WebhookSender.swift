@@ -33,25 +33,30 @@ package struct WebhookSender: Sendable {
         while true {
             let post = WebhookPost(url: url.requestText, message: message, options: options, timeout: timeout)
             let answer = try await WorkThread.run { (flag) throws(TowlineError) in
-                try flag.check("webhook \(url)")
+                try flag.check("webhook to \(url)")
                 return post.perform(flag)
             }
-            if Task.isCancelled { throw TowlineError(.cancelled, "webhook \(url): cancelled") }
+            if Task.isCancelled { throw TowlineError(.cancelled, Self.cancelled(url)) }
             tries += 1
             guard let failure = Self.judge(answer) else { return }
             if failure.isPermanent || retry.isExhausted(failures: tries, limit: nil) {
-                let count = tries == 1 ? "" : " (\(tries) tries)"
+                let count = tries == 1 ? "" : ". Giving up after \(tries) attempts"
                 throw TowlineError(
-                    .webhookFailed, "webhook \(url): \(failure.reason)\(count)", status: failure.status)
+                    .webhookFailed, "cannot send the webhook to \(url): \(failure.reason)\(count)",
+                    status: failure.status)
             }
             let delay = retry.backoff.delay(failures: tries, jitter: Double.random(in: 0..<1))
             let wait = max(delay, min(failure.wait ?? .zero, retry.retryAfterCap))
             do {
                 try await Task.sleep(for: wait)
             } catch {
-                throw TowlineError(.cancelled, "webhook \(url): cancelled")
+                throw TowlineError(.cancelled, Self.cancelled(url))
             }
         }
+    }
+
+    private static func cancelled(_ url: HTTPURL) -> String {
+        "the webhook to \(url) was cancelled, so it may not have reached the server"
     }
 
     private struct Failure {
@@ -75,14 +80,18 @@ package struct WebhookSender: Sendable {
             case 200..<300: return nil
             case 408, 425, 429, 500...599:
                 return Failure(
-                    reason: "the server answered \(head.status)", isPermanent: false, status: head.status,
+                    reason: "the webhook server reported a temporary error (\(head.status))", isPermanent: false,
+                    status: head.status,
                     wait: RetryAfter.delay(head.fields))
             case 300..<400:
                 return Failure(
-                    reason: "the server answered \(head.status); redirects are not followed", isPermanent: true,
-                    status: head.status)
+                    reason: "the webhook server redirects to another URL (\(head.status)), which is not followed."
+                        + " Use that URL",
+                    isPermanent: true, status: head.status)
             default:
-                return Failure(reason: "the server answered \(head.status)", isPermanent: true, status: head.status)
+                return Failure(
+                    reason: "the webhook server refused the message (\(head.status)). Check the URL of the webhook",
+                    isPermanent: true, status: head.status)
             }
         }
     }

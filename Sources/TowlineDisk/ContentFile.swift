@@ -30,12 +30,17 @@ package final class ContentFile: Sendable {
     ) throws(TowlineError) -> ContentFile {
         let (directory, name) = JournalReader.split(path)
         guard let file = try Folder(directory, syscall: syscall).open(name, readOnly: true) else {
-            throw TowlineError(.unusableDestination, "\(TerminalSafeText.make(path)) is not there any more")
+            throw TowlineError(
+                .unusableDestination,
+                "\(TerminalSafeText.make(path)) no longer exists: the file was moved or deleted after the download. "
+                    + "Move the file back, or download it again")
         }
         let status = try file.status()
         guard status.size == length ?? status.size else {
             throw TowlineError(
-                .unusableDestination, "\(TerminalSafeText.make(path)) is not the file that was downloaded any more")
+                .unusableDestination,
+                "\(TerminalSafeText.make(path)) was changed after the download: its size is now \(status.size) bytes. "
+                    + "Download the file again")
         }
         return ContentFile(
             file, completeLength: status.size, available: ByteRangeSet([ByteRange(0, status.size)]),
@@ -53,7 +58,10 @@ package final class ContentFile: Sendable {
     ) throws(TowlineError) -> ContentFile {
         let (report, part) = try JournalReader.open(path, syscall)
         guard let part, report.isSamePart, let size = report.partLength else {
-            throw TowlineError(.unusableDestination, "\(TerminalSafeText.make(path)): nothing of it is there")
+            throw TowlineError(
+                .unusableDestination,
+                "cannot read the downloaded bytes of \(TerminalSafeText.make(path)): "
+                    + "the part file (NAME.tow) is missing or was replaced. Start the download again")
         }
         let representation = report.record.representation
         return ContentFile(

@@ -48,8 +48,7 @@ extension FileStorage {
             }
             scene.close()
         }
-        throw TowlineError(
-            .destinationBusy, "\(folder.path(of: names.part)): another process is at this download already")
+        throw .inUse(folder.path(of: names.part), by: "another process")
     }
 
     private func isCurrent(_ file: Descriptor?, _ name: String, _ folder: Folder) throws(TowlineError) -> Bool {
@@ -75,7 +74,8 @@ extension FileStorage {
         case .damaged:
             let name = try scene.folder.rename(scene.names.journal, toFreeNameLike: scene.names.journalAside)
             scene.notices.append(
-                "\(journal.path) is damaged and was set aside as \(name); the download starts over")
+                "the journal file \(journal.path) is damaged and was renamed to \(name). "
+                    + "The download restarts from the beginning")
         }
         return try judgeWithoutJournal(&scene)
     }
@@ -94,7 +94,8 @@ extension FileStorage {
             } else {
                 let name = try scene.folder.rename(scene.names.part, toFreeNameLike: scene.names.aside)
                 scene.notices.append(
-                    "\(part.path) has no usable journal and was set aside as \(name); the download starts over")
+                    "the part file \(part.path) has no usable journal file and was renamed to \(name). "
+                        + "The download restarts from the beginning")
             }
         }
         scene.close()
@@ -198,7 +199,9 @@ extension FileStorage {
                 source: PublishedSource { $0 == source })
         }
         guard let part = scene.part else {
-            scene.notices.append("\(file.path) has lost its part file; the download starts over")
+            scene.notices.append(
+                "the journal file \(file.path) exists, but its part file \(scene.names.part) is missing. "
+                    + "The download restarts from the beginning")
             try journal.retire(as: .void)
             return try judgeWithoutJournal(&scene)
         }
@@ -236,8 +239,8 @@ extension FileStorage {
             guard scene.part != nil else {
                 throw TowlineError(
                     .unusableDestination,
-                    "\(scene.folder.path(of: name)) is the unfinished download; renamed to \(scene.names.part) it goes on"
-                )
+                    "\(scene.folder.path(of: name)) is an unfinished download, not the complete file. "
+                        + "Rename the file to \(scene.names.part) to resume the download")
             }
         }
         return nil
@@ -251,7 +254,8 @@ extension FileStorage {
         try? scene.folder.remove(scene.names.newJournal)
         if contents.damagedMarks > 0 {
             scene.notices.append(
-                "\(journal.file.path): \(contents.damagedMarks) marks are damaged; their bytes come again")
+                "the journal file \(journal.file.path) has \(contents.damagedMarks) damaged records. "
+                    + "The bytes of these records are downloaded again")
         }
         let status = try part.status()
         var length = status.size
@@ -264,11 +268,14 @@ extension FileStorage {
         if isDoubtful {
             credible = DataMap.data(of: part, upTo: length)
             scene.notices.append(
-                "\(part.path) is not the file that its journal was made with; the last 64 KiB of each run are compared")
+                "the part file \(part.path) was copied or replaced since its journal file was written. "
+                    + "The last 64 KiB before each resume point are downloaded again and compared")
         }
         var excess = journal.written
         if let last = excess.ranges.last, last.upperBound > length {
-            scene.notices.append("\(part.path) is shorter than its journal says; what is missing comes again")
+            scene.notices.append(
+                "the part file \(part.path) is shorter than its journal file states. "
+                    + "The missing bytes are downloaded again")
         }
         excess.subtract(credible)
         for range in excess.ranges { try journal.withdraw(range) }
@@ -278,7 +285,8 @@ extension FileStorage {
                 try part.synchronizeData()
             } catch {
                 journal.forgetWhatIsNotDurable()
-                scene.notices.append("\(error.message); what was not on stable storage comes again")
+                scene.notices.append(
+                    "\(error.message). Bytes that were not yet saved to the disk are downloaded again")
             }
         }
         let sink = PartFile(

@@ -159,7 +159,10 @@ package final class FileStorage: Storage {
     func enter(_ place: Place) throws(TowlineError) -> (Folder, PlaceNames) {
         let name = place.name
         guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(0x2F), !name.utf8.contains(0) else {
-            throw TowlineError(.unusableDestination, "the name of the file must be one path component")
+            throw TowlineError(
+                .unusableDestination,
+                "invalid file name \"\(name)\": a name must not be empty, \".\" or \"..\", and must not contain \"/\". "
+                    + "Choose another name")
         }
         return (try folder(place.directory), PlaceNames(final: name))
     }
@@ -179,9 +182,7 @@ package final class FileStorage: Storage {
             return part
         }
         guard let file = try folder.create(names.part, mode: 0o666) else {
-            throw TowlineError(
-                .destinationBusy, "\(folder.path(of: names.part)): another process began this download just now",
-                systemError: EEXIST)
+            throw .inUse(folder.path(of: names.part), by: "another process", systemError: EEXIST)
         }
         // Between creation and lock another process may have taken the file for a leftover, and removed it.
         // Where it still has a name it has this one: nobody gives an empty part file another.
@@ -218,9 +219,7 @@ package final class FileStorage: Storage {
         guard let file = try folder.createUnnamed(mode: 0o666, for: part) else { return nil }
         // Another process may have begun this download since the directory was read: the place is its own then.
         guard try folder.status(of: part) == nil else {
-            throw TowlineError(
-                .destinationBusy, "\(folder.path(of: part)): another process began this download just now",
-                systemError: EEXIST)
+            throw .inUse(folder.path(of: part), by: "another process", systemError: EEXIST)
         }
         guard try folder.status(of: names.final) == nil else { throw .occupied(folder.path(of: names.final)) }
         return try equip(file, folder, names, record, terms, isNamed: false)
@@ -273,7 +272,10 @@ package final class FileStorage: Storage {
         _ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms
     ) throws(TowlineError) -> OpenPart {
         guard let oldPart = old.sink as? PartFile else {
-            throw TowlineError(.unusableDestination, "\(place.path) is no part file that can be replaced")
+            throw TowlineError(
+                .unusableDestination,
+                "internal error: the download of \(place.path) cannot restart because its output is not a file. "
+                    + "Please report this bug")
         }
         let (folder, names) = (oldPart.folder, oldPart.names)
         if !oldPart.hasName {

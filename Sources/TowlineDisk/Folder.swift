@@ -22,9 +22,11 @@ final class Folder: Sendable {
             switch -code {
             case ENOENT:
                 throw TowlineError(
-                    .unusableDestination, "the directory \(path) does not exist; create it first", systemError: -code)
+                    .unusableDestination, "the directory \(path) does not exist. Create the directory first",
+                    systemError: -code)
             case ENOTDIR, ELOOP:
-                throw TowlineError(.unusableDestination, "\(path) is no directory", systemError: -code)
+                throw TowlineError(
+                    .unusableDestination, "\(path) is not a directory. Choose another directory", systemError: -code)
             default: throw .opening(path, -code)
             }
         }
@@ -63,12 +65,12 @@ final class Folder: Sendable {
         let status = try file.status()
         guard status.kind == .regular else {
             throw TowlineError(
-                .unusableDestination, "\(path(of: name)) is no regular file. Remove it, or choose another name")
+                .unusableDestination, "\(path(of: name)) is not a regular file. Remove it, or choose another name")
         }
         guard status.owner == geteuid() || status.owner == owner else {
             throw TowlineError(
                 .unusableDestination,
-                "\(path(of: name)) belongs to another user and is not trusted. Remove it, or choose another name")
+                "\(path(of: name)) belongs to another user and is not used. Remove the file, or choose another name")
         }
         return file
     }

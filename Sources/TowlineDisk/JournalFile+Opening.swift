@@ -60,8 +60,8 @@ extension JournalFile {
             guard case .newerVersion(let version) = error else { return .damaged }
             throw TowlineError(
                 .unsupportedJournal,
-                "\(file.path) was written by a newer version (format \(version)); use that one, or remove the file "
-                    + "to start over")
+                "\(file.path) was written by a newer version of Towline (journal format \(version)). "
+                    + "Use that version, or remove the file to restart the download from the beginning")
         }
         let metadata = try readMetadata(file, header)
         guard header.state == .live else { return .retired(header, metadata?.block) }

@@ -189,7 +189,10 @@ package final class JournalFile: Journal {
         if case .unknown = directory { try await makeDirectoryDurable() }
         try state.withLock { (state) throws(TowlineError) in
             guard state.epoch == epoch else {
-                throw TowlineError(.diskFailure, "\(file.path): a sync of the part file failed meanwhile")
+                throw TowlineError(
+                    .diskFailure,
+                    "some downloaded bytes could not be saved to the disk, so the journal file \(file.path) does not "
+                        + "list them. Check the disk if this occurs again")
             }
             for (slot, snapshot) in snapshots { try slot.recordDurable(snapshot) }
         }

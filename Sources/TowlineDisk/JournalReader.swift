@@ -53,7 +53,9 @@ package enum JournalReader {
             throw TowlineError(.unusableDestination, try absence(of: path, names, in: folder), systemError: ENOENT)
         }
         guard status.kind == .regular else {
-            throw TowlineError(.unusableDestination, "\(path) is no regular file, and no download of it in progress")
+            throw TowlineError(
+                .unusableDestination,
+                "\(path) is not a regular file, and no unfinished download has this name. Give the path of a file")
         }
         // One that may not be read may be anything; that is no failure of looking.
         guard let file = try? folder.open(name, readOnly: true),
@@ -66,10 +68,10 @@ package enum JournalReader {
 
     private static func absence(of path: String, _ names: PlaceNames, in folder: Folder) throws(TowlineError) -> String
     {
-        if names.final.isEmpty { return "\(path) is a directory; give a file in it" }
-        let absence = "\(path): there is no such file, and no download of it in progress"
+        if names.final.isEmpty { return "\(path) is a directory. Give the path of a file" }
+        let absence = "\(path) does not exist, and no unfinished download has this name. Check the path"
         guard try folder.status(of: names.bad) != nil else { return absence }
-        return "\(absence). What came before was not what its checksum says: it is kept as \(names.bad)"
+        return "\(absence). A download with a wrong checksum is kept as \(names.bad)"
     }
 
     /// - Parameter path: the download's final path.
@@ -90,10 +92,14 @@ package enum JournalReader {
         guard let file = try folder.open(names.journal, readOnly: true) else {
             throw TowlineError(
                 .unusableDestination,
-                "\(path): there is no unfinished download with a journal (files under 1 MiB have none)")
+                "there is no unfinished download of \(path): the journal file \(names.journal) does not exist "
+                    + "(files under 1 MiB have no journal file). Check the path, or start the download again")
         }
         guard case .live(let contents) = try JournalFile.read(file, boot: folder.boot(.current(syscall))) else {
-            throw TowlineError(.unusableDestination, "\(folder.path(of: names.journal)): not a journal, or damaged")
+            throw TowlineError(
+                .unusableDestination,
+                "\(folder.path(of: names.journal)) is damaged or is not a journal file. "
+                    + "Start the download again: it restarts from the beginning")
         }
         let part = try folder.open(names.part, readOnly: true)
         let status = try part?.status()

@@ -9,12 +9,12 @@ enum LockOwner {
         switch process(locking: file) {
         case getpid():
             return TowlineError(
-                .destinationBusy, "\(file.path) was asked for twice: it is being downloaded here already")
+                .destinationBusy,
+                "\(file.path) is in use: this process is already downloading the same file. Wait for that download")
         case let process?: owner = "process \(process)"
         case nil: owner = "another process"
         }
-        return TowlineError(
-            .destinationBusy, "\(file.path): \(owner) is at this download already; wait for it, or stop it")
+        return .inUse(file.path, by: owner)
     }
 
     static func process(locking file: Descriptor) -> Int32? {

@@ -45,7 +45,9 @@ struct MetadataBlock: Sendable {
         }
         guard fields.count <= MetadataBlock.byteCount - MetadataBlock.headerSize else {
             throw TowlineError(
-                .unusableURL, "the URL for \(record.name) is longer than a journal can keep (about 32,000 bytes)")
+                .unusableURL,
+                "the URL of \(record.name) is too long for the journal file: the limit is about 32,000 bytes. "
+                    + "Use a shorter URL")
         }
         var bytes: [UInt8] = []
         bytes.append(number: UInt32(fields.count))

@@ -65,7 +65,10 @@ extension PartFile {
     /// Brings length, date and mark to what they are to be.
     private func settle(_ terms: PublishTerms, _ length: Int64) throws(TowlineError) {
         guard length >= terms.length, !mayLackBytes(upTo: terms.length) else {
-            throw TowlineError(.diskFailure, "\(file.path) is not whole; run again to fetch what is missing")
+            throw TowlineError(
+                .diskFailure,
+                "\(file.path) is incomplete: some bytes are missing or were not saved. "
+                    + "Start the download again to fetch these bytes")
         }
         if length > terms.length { try file.truncate(to: terms.length) }
         try FinishedMark.put(

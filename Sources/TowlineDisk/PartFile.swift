@@ -111,11 +111,15 @@ package final class PartFile: PipeSink {
         if let there = try folder.status(of: names.part), there.identity == (try file.identity()) { return there }
         guard try file.status().links > 0 else {
             throw TowlineError(
-                .diskFailure, "\(file.path) was deleted while it was written; start the download again",
+                .diskFailure,
+                "another program deleted \(file.path) during the download, "
+                    + "so the download must start again from the beginning",
                 systemError: ENOENT)
         }
         throw TowlineError(
-            .diskFailure, "\(file.path) was moved or replaced while it was written; start the download again",
+            .diskFailure,
+            "another program moved or replaced \(file.path) during the download, "
+                + "so the download must start again from the beginning",
             systemError: ESTALE)
     }
 
@@ -126,8 +130,7 @@ package final class PartFile: PipeSink {
     func appear() throws(TowlineError) {
         guard !hasName else { return }
         guard try file.lock(), try folder.name(file, names.part) else {
-            throw TowlineError(
-                .destinationBusy, "\(file.path): another process began this download just now", systemError: EEXIST)
+            throw .inUse(file.path, by: "another process", systemError: EEXIST)
         }
         isNamed.store(true, ordering: .releasing)
     }

@@ -15,9 +15,10 @@ enum Preallocation {
         guard overflow || length <= available else {
             throw TowlineError(
                 .diskFull,
-                "\(folder.path): the download needs \(ByteCountText.format(length)) and "
-                    + "\(ByteCountText.format(available)) are free, \(ByteCountText.format(length - available)) too "
-                    + "little; free some, or choose another directory", systemError: ENOSPC)
+                "not enough free disk space in \(folder.path): the download needs \(ByteCountText.format(length)), "
+                    + "but only \(ByteCountText.format(available)) are free. Free "
+                    + "\(ByteCountText.format(length - available)) more, or choose another directory",
+                systemError: ENOSPC)
         }
     }
 

@@ -71,8 +71,12 @@ final class PrefixHasher: Sendable {
         answerCancelled(waiter)
     }
 
+    private var cancelled: TowlineError {
+        TowlineError(.cancelled, "the checksum verification of \(file.path) was cancelled, so the file is not verified")
+    }
+
     private func answerCancelled(_ waiter: Waiter?) {
-        waiter?.continuation.resume(returning: .failure(TowlineError(.cancelled, "\(file.path): cancelled")))
+        waiter?.continuation.resume(returning: .failure(cancelled))
     }
 
     /// Hashes what is left of the first `length` bytes, and compares.
@@ -136,7 +140,7 @@ final class PrefixHasher: Sendable {
         state.withLock { state in
             state.parked = nil
             if state.isCancelled {
-                return state.rest(with: .failure(TowlineError(.cancelled, "\(file.path): cancelled")))
+                return state.rest(with: .failure(cancelled))
             }
             let left = state.end - state.hashed
             let takesAll = state.waiter != nil

@@ -93,7 +93,9 @@ package final class StandardOutputSink: Sink {
         }
         if let unknown = checksums.first(where: { values[$0.algorithm] == nil }) {
             throw TowlineError(
-                .unusableOption, "\(name): \(unknown.algorithm.rawValue) was not asked for before the first byte")
+                .unusableOption,
+                "cannot verify the data on \(name): the \(unknown.algorithm.rawValue) checksum was requested after "
+                    + "the first byte. Download to a file to verify the data")
         }
         return FileHasher.mismatches(checksums, values)
     }
@@ -106,7 +108,10 @@ package final class StandardOutputSink: Sink {
     package func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
         let position = tail.withLock { $0.position }
         guard position == terms.length else {
-            throw TowlineError(.diskFailure, "\(name) got \(position) of \(terms.length) bytes")
+            throw TowlineError(
+                .diskFailure,
+                "the data on \(name) is incomplete: \(position) of \(terms.length) bytes were written. "
+                    + "Discard the output and download again")
         }
         return PublishedFile(path: "-", length: terms.length)
     }
@@ -116,6 +121,9 @@ package final class StandardOutputSink: Sink {
     package func close() {}
 
     private func outOfOrder(_ offset: Int64) -> TowlineError {
-        TowlineError(.diskFailure, "\(name) takes bytes in order only; byte \(offset) is not next", systemError: ESPIPE)
+        TowlineError(
+            .diskFailure,
+            "internal error: byte \(offset) was written to \(name) out of order. Please report this bug",
+            systemError: ESPIPE)
     }
 }

@@ -21,7 +21,9 @@ struct DatabaseFile {
         let size = FileCall.size(path: path)
         if size == 0 { return .absent }
         guard let file = try? FileCall.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) else {
-            return .damaged("it cannot be read")
+            return .damaged(
+                "Towline rebuilt the list of downloads from its readable part and from journal files, "
+                    + "because its file could not be opened. Add missing downloads again")
         }
         defer { close(file) }
         let header = FileCall.read(file, count: 100, at: 0)
@@ -29,14 +31,23 @@ struct DatabaseFile {
         let isBeingMade = FileCall.exists(path + "-journal")
         guard header.count == 100, header.starts(with: DatabaseFile.magic), header[21...23].elementsEqual([64, 32, 32])
         else {
-            return isBeingMade ? .database(version: 0) : .damaged("it does not begin like a database")
+            guard !isBeingMade else { return .database(version: 0) }
+            return .damaged(
+                "Towline rebuilt the list of downloads from its readable part and from journal files, "
+                    + "because its file had no valid SQLite header. Add missing downloads again")
         }
         let log = LogFile(path: path + "-wal").read()
-        if log.lostCommits > 0 { return .damaged("its log makes no sense in the middle") }
+        if log.lostCommits > 0 {
+            return .damaged(
+                "Towline rebuilt the list of downloads from its readable part and from journal files, "
+                    + "because its write-ahead log was damaged. Add missing downloads again")
+        }
         if log.frames == 0, !isBeingMade, header.number(at: 24) == header.number(at: 92) {
             let pageSize = Int(header[16]) << 8 | Int(header[17])
             if Int(header.number(at: 28)) * (pageSize == 1 ? 65_536 : pageSize) > size {
-                return .damaged("its end is missing")
+                return .damaged(
+                    "Towline rebuilt the list of downloads from its readable part and from journal files, "
+                        + "because the end of its file was missing. Add missing downloads again")
             }
         }
         return .database(version: Int(log.userVersion ?? header.number(at: 60)))

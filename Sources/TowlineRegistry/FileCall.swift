@@ -52,17 +52,42 @@ enum FileCall {
     static func synchronize(directory: String) throws(TowlineError) {
         let file = try open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { close(file) }
-        guard fsync(file) == 0 else { throw error("cannot bring to stable storage", directory, errno) }
+        guard fsync(file) == 0 else {
+            let number = errno
+            throw failure(
+                "the latest change of the list of downloads may be lost because the directory \(directory) could not "
+                    + "be saved to the disk (\(reason(number))). Check the disk and its free space, then try again",
+                number)
+        }
     }
 
-    static func error(_ what: String, _ path: String, _ number: Int32) -> TowlineError {
-        let code: TowlineError.Code =
-            switch number {
-            case ENOSPC, EDQUOT: .diskFull
-            case EACCES, EPERM, EROFS: .diskPermission
-            case ENOENT, ENOTDIR, ELOOP, EISDIR, ENAMETOOLONG: .unusableDestination
-            default: .diskFailure
+    /// A call on a file failed.
+    static func error(_ action: String, _ path: String, _ number: Int32) -> TowlineError {
+        let cause = "\(action) \(path): \(reason(number))"
+        let message =
+            switch code(number) {
+            case .diskFull: "the list of downloads cannot be used (\(cause)). Free some space and try again"
+            case .diskPermission: "the list of downloads cannot be used (\(cause)). Check the permissions and try again"
+            case .unusableDestination: "the list of downloads cannot be used (\(cause)). Check the path and try again"
+            default: "the list of downloads cannot be used (\(cause)). Check the disk and try again"
             }
-        return TowlineError(code, "\(what) \(path): \(String(cString: strerror(number)))", systemError: number)
+        return failure(message, number)
+    }
+
+    /// The same, with the whole message.
+    static func failure(_ message: String, _ number: Int32) -> TowlineError {
+        TowlineError(code(number), message, systemError: number)
+    }
+
+    /// The system's words for an error number.
+    static func reason(_ number: Int32) -> String { String(cString: strerror(number)) }
+
+    private static func code(_ number: Int32) -> TowlineError.Code {
+        switch number {
+        case ENOSPC, EDQUOT: .diskFull
+        case EACCES, EPERM, EROFS: .diskPermission
+        case ENOENT, ENOTDIR, ELOOP, EISDIR, ENAMETOOLONG: .unusableDestination
+        default: .diskFailure
+        }
     }
 }

@@ -117,7 +117,9 @@ struct PageQuery {
     }
 
     private static var unusable: TowlineError {
-        TowlineError(.unusableOption, "this cursor is not of a page in this order; begin with the first page")
+        TowlineError(
+            .unusableOption,
+            "the cursor is invalid or belongs to another sort order. Request the first page again, without a cursor")
     }
 
     private static func hexadecimal(_ text: String) -> String {

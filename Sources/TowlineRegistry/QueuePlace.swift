@@ -27,7 +27,10 @@ enum QueuePlace {
         else { return }
         guard targetRank == rank else {
             throw TowlineError(
-                .unusableOption, "\(id) and \(before) have different priorities; change the priority first")
+                .unusableOption,
+                """
+                cannot move download \(id) before \(before): their priorities differ. Give both the same priority first
+                """)
         }
         var free = try placeBefore(target, rank, moving: number, in: database)
         if free == nil {

@@ -19,28 +19,44 @@ enum RegistryFailure {
         if let error = error as? TowlineError { return error }
         if error is DamagedRow || error is RowDecodingError { return damaged(path) }
         guard let error = error as? DatabaseError else {
-            return TowlineError(.diskFailure, "\(path): \(error)")
+            return TowlineError(
+                .diskFailure, "cannot use the list of downloads \(path): \(error). Check the disk and try again")
         }
         // SQLite's message, never the statement with its arguments: those may be secrets.
         let what = error.resultCode.description
         switch error.resultCode {
         case .SQLITE_FULL:
-            return TowlineError(.diskFull, "\(path): no space is left; free some and go on")
+            return TowlineError(
+                .diskFull,
+                "cannot save the list of downloads \(path): no space is left on the disk. "
+                    + "Free some space and try again")
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
-            return TowlineError(.diskPermission, "\(path) cannot be written: \(what)")
+            return TowlineError(
+                .diskPermission,
+                "cannot write to the list of downloads \(path): \(what). Check the permissions and try again")
         case .SQLITE_CANTOPEN:
-            return TowlineError(.diskPermission, "\(path) cannot be opened: \(what)")
+            return TowlineError(
+                .diskPermission,
+                "cannot open the list of downloads \(path): \(what). Check the permissions and try again")
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             return TowlineError(
-                .registryBusy, "\(path): another program keeps the database locked; end it and go on")
+                .registryBusy,
+                "another program has locked the list of downloads \(path). Close that program and try again")
         case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT: return damaged(path)
-        default: return TowlineError(.diskFailure, "\(path): \(what)")
+        default:
+            return TowlineError(
+                .diskFailure, "cannot use the list of downloads \(path): \(what). Check the disk and try again")
         }
     }
 
-    static func closed(_ path: String) -> TowlineError { TowlineError(.diskFailure, "\(path) is closed already") }
+    static func closed(_ path: String) -> TowlineError {
+        TowlineError(
+            .diskFailure,
+            "the list of downloads \(path) is closed because towd or the app is stopping. "
+                + "Try again after the next start")
+    }
 
     private static func damaged(_ path: String) -> TowlineError {
-        TowlineError(.diskFailure, "\(path) is damaged; close it and open it again to have it rebuilt")
+        TowlineError(.diskFailure, "the list of downloads \(path) is damaged. Restart towd or the app to repair it")
     }
 }

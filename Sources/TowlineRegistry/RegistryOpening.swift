@@ -12,6 +12,10 @@ struct RegistryOpening: Sendable {
     let migrator: DatabaseMigrator
     let rebuild: SQLiteRegistry.Rebuild
 
+    static let invalidPage =
+        "Towline rebuilt the list of downloads from its readable part and from journal files, "
+        + "because a page of its file was invalid. Add missing downloads again"
+
     private var path: String { directory.database }
     private var rebuilding: String { path + ".rebuilding" }
     private var rebuilt: String { path + ".rebuilt" }
@@ -19,22 +23,32 @@ struct RegistryOpening: Sendable {
     /// Opens what is there, or makes what is not.
     func open() throws(TowlineError) -> (Connections, [String]) {
         var notices: [String] = []
-        if FileCall.exists(rebuilt) { notices.append(try putInPlace("it was damaged")) }
+        if FileCall.exists(rebuilt) {
+            let reason =
+                "Towline finished an interrupted repair of the list of downloads. The list was rebuilt from its "
+                + "readable part and from journal files. Add missing downloads again"
+            notices.append(try putInPlace(reason))
+        }
         // Until the next commit the log is there, whatever happens, and from then on until the database is closed.
         let isLogLost = directory.wasLeftOpen && !FileCall.exists(directory.log)
         switch DatabaseFile(path: path).inspect() {
         case .database(let version) where version > RegistrySchema.version:
             throw TowlineError(
                 .unsupportedRegistry,
-                "\(path) was written by a newer version (schema \(version), this one knows \(RegistrySchema.version)); it is left as it is. Use the newer version, or name another state directory"
-            )
+                """
+                \(path) was written by a newer version of Towline (schema \(version); this version supports schema \
+                \(RegistrySchema.version)). The file was not changed. Use the newer version or another state directory
+                """)
         case .database:
             return try openDatabase(isLogLost: isLogLost, notices)
         case .damaged(let reason):
             let (connections, more) = try replace(reason)
             return (connections, notices + more)
         case .absent where !directory.knownDirectories.isEmpty:
-            let (connections, more) = try replace("it is gone")
+            let reason =
+                "Towline rebuilt the list of downloads from journal files because its file was missing. Only "
+                + "unfinished downloads were recovered, as paused. Resume them, and add other downloads again"
+            let (connections, more) = try replace(reason)
             return (connections, notices + more)
         case .absent:
             // Nothing was ever added: what a first start left that was cut off in the middle.
@@ -55,12 +69,14 @@ struct RegistryOpening: Sendable {
             return (
                 connections,
                 notices + [
-                    "\(directory.log) is missing: what was changed in the moments before the last kill may be lost. "
-                        + "\(count) downloads were found again by their journals"
+                    "the write-ahead log \(directory.log) is missing. "
+                        + "Changes made shortly before the last crash or kill may be lost. "
+                        + "\(count) downloads were recovered, as paused, from their journal files (NAME.tow-journal). "
+                        + "Check the list, and add missing downloads again"
                 ]
             )
         } catch let error where RegistryFailure.isDamage(error) {
-            let (connections, more) = try replace("a page of it makes no sense")
+            let (connections, more) = try replace(Self.invalidPage)
             return (connections, notices + more)
         } catch {
             throw RegistryFailure.error(error, path)
@@ -81,8 +97,11 @@ struct RegistryOpening: Sendable {
             try FileCall.rename(rebuilding, to: rebuilt)
             try FileCall.synchronize(directory: directory.path)
             let notice = try putInPlace(reason)
-            let counts = "\(salvaged) downloads were read from it, and \(found) more found by their journals"
-            return (try connect(), ["\(notice): \(counts)"])
+            let counts = """
+                \(salvaged) downloads were recovered from the damaged list and \(found) more, as paused, from their \
+                journal files (NAME.tow-journal)
+                """
+            return (try connect(), ["\(notice). \(counts)"])
         } catch {
             throw RegistryFailure.error(error, path)
         }
@@ -100,8 +119,8 @@ struct RegistryOpening: Sendable {
         try FileCall.synchronize(directory: directory.path)
         try FileCall.rename(rebuilt, to: path)
         try FileCall.synchronize(directory: directory.path)
-        let kept = isThere ? " and was set aside as \(aside(number))" : ""
-        return "\(path) was damaged (\(reason))\(kept); a new one was made"
+        let kept = isThere ? ". The damaged list was kept as \(aside(number))" : ""
+        return "\(path): \(reason)\(kept)"
     }
 
     private func aside(_ number: Int) -> String { path + ".damaged-\(number)" }
@@ -120,7 +139,10 @@ struct RegistryOpening: Sendable {
     private func closeWhole(_ writer: DatabaseQueue, of path: String) throws {
         _ = try writer.writeWithoutTransaction { try $0.checkpoint(.truncate) }
         guard FileCall.size(path: path + "-wal") == 0 else {
-            throw TowlineError(.diskFailure, "the log of \(path) cannot be brought into it")
+            throw TowlineError(
+                .diskFailure,
+                "cannot merge the write-ahead log \(path)-wal into \(path). "
+                    + "Close other programs that use these files and try again")
         }
         try writer.close()
     }
@@ -165,7 +187,9 @@ struct RegistryOpening: Sendable {
     /// Adds what journals tell of and the database does not know; the complaint is SQLite's, if the database is unsound.
     private func merge(into connections: Connections) throws -> (complaint: String?, count: Int) {
         let complaint = try connections.writer.read { try String.fetchOne($0, sql: "PRAGMA integrity_check(1)") }
-        guard complaint == "ok" else { return (complaint ?? "no answer", 0) }
+        guard complaint == "ok" else {
+            return (complaint ?? "the list of downloads is damaged: its integrity check returned no result", 0)
+        }
         return (nil, try add(rebuild(directory.knownDirectories), to: connections.writer))
     }
 

@@ -137,7 +137,7 @@ package final class SQLiteRegistry: Registry {
         if current !== damaged { return current }
         damaged.close()
         do {
-            let (connections, notices) = try opening.replace("a page of it makes no sense")
+            let (connections, notices) = try opening.replace(RegistryOpening.invalidPage)
             state.withLock { state in
                 state.connections = connections
                 state.notices += notices

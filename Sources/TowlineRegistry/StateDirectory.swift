@@ -52,7 +52,9 @@ final class StateDirectory: Sendable {
 
     private static func make(_ path: String) throws(TowlineError) {
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw TowlineError(.unusableDestination, "the state directory has no name")
+            throw TowlineError(
+                .unusableDestination,
+                "the path of the state directory is empty or contains a NUL character. Give another path")
         }
         var parent = ""
         let components = path.split(separator: "/")
@@ -61,11 +63,19 @@ final class StateDirectory: Sendable {
             // What is there already keeps its mode: it may be a directory with other things in it.
             guard mkdir(parent, index == components.count - 1 ? 0o700 : 0o755) == 0 || errno == EEXIST || errno == EROFS
             else {
-                throw FileCall.error("cannot make the directory", parent, errno)
+                let number = errno
+                throw FileCall.failure(
+                    "the list of downloads cannot be opened because the directory \(parent) cannot be created "
+                        + "(\(FileCall.reason(number))). Change the permissions, or use another state directory",
+                    number)
             }
         }
         guard access(path, R_OK | W_OK | X_OK) == 0 else {
-            throw FileCall.error("cannot use the state directory", path, errno)
+            let number = errno
+            throw FileCall.failure(
+                "the list of downloads cannot be opened because the state directory \(path) is not readable and "
+                    + "writable (\(FileCall.reason(number))). Change its permissions, or use another state directory",
+                number)
         }
     }
 
@@ -78,7 +88,7 @@ final class StateDirectory: Sendable {
             }
         return TowlineError(
             .registryBusy,
-            "\(path): \(owner) has these downloads open already; close it, or name another state directory")
+            "\(path): \(owner) already uses this state directory. Stop that process or use another state directory")
     }
 
     // MARK: The lock file's line

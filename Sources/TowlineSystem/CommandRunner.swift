@@ -49,7 +49,12 @@ package struct CommandRunner: Sendable {
     ///   is no error here.
     package func run(_ arguments: [String], in directory: String? = nil) async throws(TowlineError) -> Outcome {
         guard let program = arguments.first, !program.isEmpty, !arguments.contains(where: { $0.utf8.contains(0) })
-        else { throw TowlineError(.commandFailed, "the command is empty or holds a NUL") }
+        else {
+            throw TowlineError(
+                .commandFailed,
+                "the follow-up program was not run because its path is empty or an argument contains a NUL character. "
+                    + "Correct the command of the download")
+        }
         let (timeLimit, grace) = (timeLimit, grace)
         return try await WorkThread.run { (flag) throws(TowlineError) in
             try flag.check(program)
@@ -65,14 +70,20 @@ package struct CommandRunner: Sendable {
             }
             var child = RunningCommand(process: process, output: ends[0], timeLimit: timeLimit, grace: grace)
             let outcome = child.wait(flag)
-            if flag.isSet, outcome.end == .timedOut { throw TowlineError(.cancelled, "\(program): cancelled") }
+            if flag.isSet, outcome.end == .timedOut {
+                throw TowlineError(.cancelled, "the follow-up program \(program) was cancelled and stopped")
+            }
             return outcome
         }
     }
 
     private static func failure(_ program: String, _ number: Int32) -> TowlineError {
         let reason = String(cString: strerror(number))
-        return TowlineError(.commandFailed, "cannot run \(program): \(reason)", systemError: number)
+        return TowlineError(
+            .commandFailed,
+            "the follow-up program \(program) cannot be started: \(reason). "
+                + "Correct the cause, then retry the download to run only this program again",
+            systemError: number)
     }
 
     private static func spawn(_ arguments: [String], _ directory: String?, _ output: Int32) -> Int32 {

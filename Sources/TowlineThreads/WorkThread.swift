@@ -56,7 +56,7 @@ package final class CancelFlag: Sendable {
     package func set() { flag.store(true, ordering: .relaxed) }
 
     /// - Throws: `cancelled`, once it is set.
-    package func check(_ what: String) throws(TowlineError) {
-        if isSet { throw TowlineError(.cancelled, "\(what): cancelled") }
+    package func check(_ subject: String) throws(TowlineError) {
+        if isSet { throw TowlineError(.cancelled, "\(subject): the operation was cancelled") }
     }
 }

@@ -43,7 +43,7 @@ struct HostileArchiveTests {
     func row126SymbolicLink(script: String) async throws {
         let workshop = try Workshop()
         try await workshop.python("with tarfile.open(path, 'w') as tar: \(script)")
-        await workshop.expect(.archiveRefused, "leads to", of: "it.tar")
+        await workshop.expect(.archiveRefused, "points to", of: "it.tar")
     }
 
     @Test("row 126: a file through a link of the same archive")
@@ -64,7 +64,7 @@ struct HostileArchiveTests {
     func row126LinkInZip() async throws {
         let workshop = try Workshop()
         try await workshop.shell("ln -s /etc l; zip -qy it.zip l")
-        await workshop.expect(.archiveRefused, "leads to \"/etc\"", of: "it.zip")
+        await workshop.expect(.archiveRefused, "points to \"/etc\"", of: "it.zip")
     }
 
     @Test(
@@ -169,9 +169,9 @@ struct HostileArchiveTests {
     func row126Bytes() async throws {
         let workshop = try Workshop()
         try await workshop.shell("head -c 3000000 /dev/urandom > r; tar cf it.tar r; rm r")
-        await workshop.expect(.archiveRefused, "would come out", of: "it.tar") { $0.bytes = 2_000_000 }
+        await workshop.expect(.archiveRefused, "would exceed", of: "it.tar") { $0.bytes = 2_000_000 }
         try await workshop.shell("truncate -s 1T holes; printf x >> holes; tar -S -cf holes.tar holes; rm holes")
-        await workshop.expect(.archiveRefused, "would come out", of: "holes.tar")
+        await workshop.expect(.archiveRefused, "would exceed", of: "holes.tar")
     }
 
     @Test("row 126: gzip in gzip")
@@ -211,7 +211,7 @@ struct HostileArchiveTests {
         let workshop = try Workshop()
         try await workshop.shell(
             "head -c 3000000 /dev/urandom > r; \(program) it.zip r; truncate -s 2000000 it.zip; rm r")
-        await workshop.expect(.archiveDamaged, "it.zip cannot be unpacked", of: "it.zip")
+        await workshop.expect(.archiveDamaged, "it.zip: the downloaded archive was not unpacked", of: "it.zip")
     }
 
     @Test("an encrypted zip file is told as such")

@@ -110,6 +110,17 @@ extension CurlTransportTests {
             #expect(await run(.make("https://127.0.0.1:\(server.port)/")).end?.failureKind == .tlsFailed)
         }
 
+        @Test("A failure's message is a clear reason, followed by libcurl's details in parentheses")
+        func messages() async {
+            let port = Loopback.freePort()
+            let refused = await run(.make("http://127.0.0.1:\(port)/")).end?.failureMessage ?? ""
+            #expect(refused.hasPrefix("cannot connect to the server"), "\(refused)")
+            #expect(refused.contains("(") && refused.contains("port \(port)") && refused.hasSuffix(")"), "\(refused)")
+            let unknown = await run(.make("http://no-such-host.invalid/")).end?.failureMessage ?? ""
+            #expect(unknown.hasPrefix("cannot resolve the host name of the server"), "\(unknown)")
+            #expect(unknown.contains("no-such-host.invalid"), "\(unknown)")
+        }
+
         @Test(
             "Requests that could break out of their line never reach the wire",
             arguments: [

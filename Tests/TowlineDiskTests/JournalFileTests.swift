@@ -169,7 +169,7 @@ import TowlineEngine
         faulty.setPlan { _, _ in nil }
         #expect(part.journal?.written == ranges((0, 1000)))
         let error = await #expect(throws: TowlineError.self) { try await part.sink.publish(.plain(2000)) }
-        #expect(error?.message.contains("not whole") == true)
+        #expect(error?.message.contains("incomplete") == true)
         #expect(disk.image[Script.name] == nil)
         try part.fill(1000..<2000)
         _ = try await part.sink.publish(.plain(2000))

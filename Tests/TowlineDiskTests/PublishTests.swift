@@ -178,7 +178,7 @@ import TowlineEngine
         let error = await #expect(throws: TowlineError.self) { try await publish(part, .fail) }
         part.sink.close()
         #expect(error?.code == .diskFailure && error?.systemError == EIO)
-        #expect(error?.message.contains("file is whole, but its name may not outlive a power loss") == true)
+        #expect(error?.message.contains("file is complete, but its directory entry") == true)
         #expect(directory["file"] == pattern(0..<5000))
         #expect(directory.names == (journaled ? ["file", "file.tow-journal"] : ["file"]))
 

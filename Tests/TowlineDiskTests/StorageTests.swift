@@ -60,7 +60,7 @@ import TowlineEngine
         let part = try storage.make(directory.place(), length: 4 << 20)
         let error = #expect(throws: TowlineError.self) { try afterReboot.survey(directory.place()) }
         #expect(error?.code == .destinationBusy)
-        #expect(error?.message.contains("asked for twice") == true)
+        #expect(error?.message.contains("already downloading") == true)
         part.sink.close()
         #expect(try storage.unfinished(directory.place()) != nil)
     }

@@ -65,7 +65,7 @@ import TowlineEngine
             terms: CreateTerms(journaled: false, requiresFreeName: true, isAtHand: true))
         try part.fill(0..<count)
         let error = await #expect(throws: TowlineError.self) { try await publish(part, .fail) }
-        #expect(error?.code == .diskFailure && error?.message.contains("is not whole") == true)
+        #expect(error?.code == .diskFailure && error?.message.contains("is incomplete") == true)
         #expect(directory["file"] == nil)
     }
 
@@ -313,7 +313,7 @@ import TowlineEngine
         part.sink.close()
         #expect(error?.code == .diskFailure)
         #expect(directory.names == (failing == 1 ? [] : ["file"]))
-        #expect((error?.message.contains("its name may not outlive")) == (failing > 1))
+        #expect((error?.message.contains("its directory entry is not yet saved")) == (failing > 1))
     }
 
     /// In memory there is nothing to sync, and nobody to wait for.

@@ -70,7 +70,7 @@ import TowlineEngine
         }
         #expect(Set(page.map(\.identity)).count == page.count)
         #expect(try await registry.totals().counts == [.queued: page.count])
-        #expect(registry.notices.contains { $0.contains("was damaged") && $0.contains("registry.sqlite.damaged-1") })
+        #expect(registry.notices.contains { $0.contains("rebuilt") && $0.contains("registry.sqlite.damaged-1") })
         #expect(state.names.contains("registry.sqlite.damaged-1"))
         _ = try await registry.add([Sample.download(777_777)])
         await registry.close()
@@ -166,7 +166,7 @@ import TowlineEngine
         let (registry, directories) = try await reopen()
         #expect(directories.count == 5)
         #expect(try await all(registry).count == 391)
-        #expect(registry.notices.contains { $0.contains("gone") })
+        #expect(registry.notices.contains { $0.contains("because its file was missing") })
     }
 
     private static let stride = getenv("TOWLINE_TORTURE") == nil ? 5 : 1

@@ -150,6 +150,10 @@ extension AttemptEnd {
     var failureKind: TransportFailure.Kind? {
         if case .failed(let failure) = self { failure.kind } else { nil }
     }
+    /// The failure's message, if it is one.
+    var failureMessage: String? {
+        if case .failed(let failure) = self { failure.message } else { nil }
+    }
     var isStopped: Bool { if case .stopped = self { true } else { false } }
     var isCancelled: Bool { if case .cancelled = self { true } else { false } }
     var framing: Framing? { if case .complete(let framing) = self { framing } else { nil } }
