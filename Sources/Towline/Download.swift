@@ -2,39 +2,46 @@ public import Foundation
 public import TowlineCore
 import TowlineEngine
 
-/// The handle of one download. As many handles as wanted may be had of it; all are the same download.
+/// A handle of one download.
 ///
-/// After ``Downloader/close()`` every call throws `closed`; after ``remove(deletingFiles:)`` `unknownDownload`.
+/// All handles with the same identifier refer to the same download. After ``Downloader/close()``, every call throws
+/// `closed`. After ``remove(deletingFiles:)``, every call throws `unknownDownload`.
 public struct Download: Sendable, Identifiable, Hashable {
-    /// Its name, also after a relaunch.
+    /// The identifier of the download, which stays the same after a relaunch.
     public let id: DownloadID
     let center: DownloadCenter
     let hub: SnapshotHub
 
-    /// The same download.
+    /// Returns whether two handles refer to the same download.
     public static func == (left: Download, right: Download) -> Bool { left.id == right.id }
 
-    /// By its name.
+    /// Hashes the identifier.
     public func hash(into hasher: inout Hasher) { hasher.combine(id) }
 
     // MARK: Where it stands
 
-    /// Where it stands now. Of a download that does not run, what its journal tells; no request is made.
+    /// The current state and progress.
+    ///
+    /// The progress of a download that does not run is read from its journal. No request is sent.
     public var snapshot: DownloadSnapshot {
         get async throws(TowlineError) { try await center.snapshot(id) }
     }
 
-    /// Where it stands, now and whenever that changes, a few times a second while bytes arrive. Ends after a snapshot
-    /// that is over (finished, failed, cancelled), when the download is removed, or when the downloader closes.
+    /// The current snapshot, followed by a new snapshot after each change.
     ///
-    /// A slow reader gets the newest snapshot only and slows nobody down.
+    /// While bytes arrive, a snapshot is delivered every ``Configuration/snapshotInterval``. The sequence ends after a
+    /// snapshot with the state finished, failed or cancelled, when the download is removed, or when the downloader
+    /// closes. A slow reader receives only the newest snapshot and does not slow down the download.
     public var snapshots: AsyncStream<DownloadSnapshot> {
         get async { await hub.stream(id) { try? await center.snapshot(id) } }
     }
 
-    /// Waits for the end and returns the file. Waits on while the download is paused or waits for the network.
+    /// Waits until the download is finished and returns the URL of the file.
     ///
-    /// - Throws: what went wrong if it failed; `cancelled` if it was cancelled or removed, or if the task was.
+    /// The wait continues while the download is paused or waits for the network.
+    ///
+    /// - Throws: the error of the download if it failed; `cancelled` if the download was cancelled or removed, or if
+    ///   the current task was cancelled.
     public var file: URL {
         get async throws(TowlineError) {
             for await snapshot in await snapshots {
@@ -42,44 +49,55 @@ public struct Download: Sendable, Identifiable, Hashable {
                 case .finished:
                     guard let file = snapshot.file else { break }
                     return file
-                case .failed: throw snapshot.error ?? TowlineError(.transient, "the download failed")
+                case .failed:
+                    throw snapshot.error
+                        ?? TowlineError(.transient, "the download failed for an unknown reason. Retry the download")
                 case .cancelled: throw TowlineError(.cancelled, "the download was cancelled")
                 default: continue
                 }
             }
-            if Task.isCancelled { throw TowlineError(.cancelled, "no longer waited for") }
+            if Task.isCancelled {
+                throw TowlineError(
+                    .cancelled, "waiting for the end of the download was cancelled; the download is not affected")
+            }
             try await center.checkOpen()
-            throw TowlineError(.cancelled, "the download was removed")
+            throw TowlineError(.cancelled, "the download was removed from the list")
         }
     }
 
-    /// Which bytes are there, and which are on their way, over which connection.
+    /// The byte ranges that are downloaded, and the segments that connections are receiving.
     ///
-    /// - Throws: `unknownDownload` if it was removed.
+    /// - Throws: `unknownDownload` if the download was removed.
     public var segments: DownloadSegments {
         get async throws(TowlineError) { try await center.segments(id) }
     }
 
-    /// Its bytes, to be read while they arrive: what is read and not there yet is fetched ahead of the rest.
+    /// The bytes of the download, which can be read while they arrive.
     ///
-    /// Waits until an answer came and the length is known, if the server tells it; a download that waits for its turn is
-    /// waited for. Of one that does not run what is on disk can be read.
+    /// Bytes that a reader requests are downloaded before other bytes. This property waits for the first response of
+    /// the server. If the download is queued, it waits until the download starts. If the download does not run, the
+    /// bytes on the disk can be read.
     ///
-    /// - Throws: `illegalTransition` if it is paused, failed or cancelled, and nothing of it is there; `unusableDestination`
-    ///   if its finished file is gone or is another; `unknownDownload`; `cancelled`.
+    /// - Throws: `illegalTransition` if the download is paused, failed or cancelled and no bytes are on the disk;
+    ///   `unusableDestination` if the finished file was deleted or changed; `unknownDownload` if the download was
+    ///   removed; `cancelled` if the current task was cancelled.
     public var content: DownloadContent {
         get async throws(TowlineError) { try await DownloadContent(id, center) }
     }
 
-    /// What happened to it and why, oldest first, after the note of that number.
+    /// Returns the timeline: the notes with a number greater than `number`, oldest first.
+    ///
+    /// - Parameters:
+    ///   - number: the number of the last note that the caller has read; 0 for all notes.
+    ///   - limit: the maximum number of notes, 1 to 10,000.
     public func timeline(after number: Int64 = 0, limit: Int = 1000) async throws(TowlineError) -> [TimelineNote] {
         try await center.timeline(id, after: number, limit: limit)
     }
 
-    /// Calls `body` with every snapshot, as ``snapshots`` gives them, until the observation is cancelled or let go of.
+    /// Calls `body` with each snapshot of ``snapshots`` until the observation is cancelled or released.
     ///
-    /// `body` runs where it is isolated: one written `{ @MainActor snapshot in … }` on the main actor. Where it is
-    /// isolated to nothing, it runs on `executor`, or on the global one.
+    /// `body` runs on its own actor: `{ @MainActor snapshot in … }` runs on the main actor. A closure without isolation
+    /// runs on `executor`, or on the global executor if `executor` is `nil`.
     public func observe(
         on executor: (any TaskExecutor)? = nil,
         _ body: @escaping @isolated(any) @Sendable (DownloadSnapshot) async -> Void
@@ -91,7 +109,10 @@ public struct Download: Sendable, Identifiable, Hashable {
             })
     }
 
-    /// Calls `body` once, when the download is over; runs where ``observe(on:_:)`` would run it.
+    /// Calls `body` once with the result when the download ends: finished, failed, cancelled or removed.
+    ///
+    /// `body` runs on the same actor or executor as with ``observe(on:_:)``. It is not called if the observation is
+    /// cancelled or released earlier.
     public func whenOver(
         on executor: (any TaskExecutor)? = nil,
         _ body: @escaping @isolated(any) @Sendable (Result<URL, TowlineError>) async -> Void
@@ -110,69 +131,84 @@ public struct Download: Sendable, Identifiable, Hashable {
 
     // MARK: What to do with it
 
-    /// Stops it soon and keeps every byte. One that is paused stays so, also after a relaunch.
+    /// Pauses the download and keeps all downloaded bytes. The download stays paused after a relaunch.
     ///
-    /// - Throws: `illegalTransition` if it is over.
+    /// - Throws: `illegalTransition` if the download is finished, failed or cancelled.
     public func pause() async throws(TowlineError) { try await center.pause(id) }
 
-    /// Lets it go on: one that is paused or failed, and one that waits at once.
+    /// Resumes a paused or failed download, and ends the wait of a waiting download.
     ///
-    /// - Throws: `illegalTransition` if it is finished or cancelled.
+    /// - Throws: `illegalTransition` if the download is finished or cancelled.
     public func resume() async throws(TowlineError) { try await center.resume(id) }
 
-    /// Gives it up: what was fetched is removed from disk, the entry stays in the list. Returns when that is done.
+    /// Cancels the download and deletes its downloaded bytes. The download stays in the list.
     ///
-    /// - Throws: `illegalTransition` if it is finished.
+    /// Returns when the bytes are deleted.
+    ///
+    /// - Throws: `illegalTransition` if the download is finished.
     public func cancel() async throws(TowlineError) { try await center.cancel(id) }
 
-    /// Begins again what failed or was cancelled, or the follow-up that failed.
+    /// Starts a failed or cancelled download again, or runs a failed follow-up of a finished download again.
+    ///
+    /// - Throws: `illegalTransition` if the download is finished and no follow-up failed.
     public func retry() async throws(TowlineError) { try await center.retry(id) }
 
-    /// Takes it off the list. Unless `deletingFiles`, what is on disk stays: an unfinished part can be adopted again.
-    /// A finished file that was changed since is never deleted.
+    /// Removes the download from the list.
+    ///
+    /// Files on the disk are kept unless `deletingFiles` is `true`. ``Downloader/adoptUnfinished(in:)`` adds an
+    /// unfinished download again from its files.
+    ///
+    /// - Parameter deletingFiles: deletes the unfinished bytes or the finished file. A finished file that was changed
+    ///   after the download is not deleted.
     public func remove(deletingFiles: Bool = false) async throws(TowlineError) {
         try await center.remove(id, deletingFiles: deletingFiles)
     }
 
     // MARK: Changing it
 
-    /// Changes its priority; it goes to the end of those that have the same.
+    /// Sets the priority. The download moves to the end of the downloads with the same priority.
     public func setPriority(_ priority: Int) async throws(TowlineError) {
         try await center.change(id, restarts: false) { $0.priority = priority }
     }
 
-    /// Puts it before another of the same priority, or at their end.
+    /// Moves the download before another download, or to the end if `other` is `nil`.
+    ///
+    /// - Throws: `unusableOption` if the two downloads have different priorities.
     public func move(before other: DownloadID?) async throws(TowlineError) { try await center.move(id, before: other) }
 
-    /// Changes its own limit in bytes per second; `nil`: none. In force at once.
+    /// Sets the rate limit of this download in bytes per second; `nil` means no limit. Takes effect immediately.
     public func setRateLimit(_ bytesPerSecond: Int64?) async throws(TowlineError) {
         try await center.change(id, restarts: false) { $0.rateLimit = bytesPerSecond }
     }
 
-    /// Changes how many connections it may use; `nil`: as many as pay off. A running transfer begins again with it and
-    /// keeps its bytes.
+    /// Sets the maximum number of connections, 1 to 128; `nil` means automatic, at most 16.
+    ///
+    /// A running transfer restarts with the new value and keeps its bytes.
+    ///
+    /// - Throws: `unusableOption` if the number is out of range.
     public func setConnections(_ count: Int?) async throws(TowlineError) {
         try await center.change(id, restarts: true) { $0.connections = count }
     }
 
-    /// Changes the group it counts in.
+    /// Sets the group of the download; `nil` means no group.
     public func setGroup(_ group: String?) async throws(TowlineError) {
         try await center.change(id, restarts: false) { $0.group = group }
     }
 
-    /// Changes what comes back in snapshots.
+    /// Sets the metadata that snapshots of this download contain.
     public func setMetadata(_ metadata: [String: String]) async throws(TowlineError) {
         try await center.change(id, restarts: false) { $0.metadata = metadata }
     }
 
-    /// Gives it another link to the same file. The bytes are kept if that is proven.
+    /// Replaces the URL of the download with another link to the same file.
     ///
-    /// Of another origin (scheme, host, port) it is asked without the user and the header fields that were for the old
-    /// one; fields that come with the link go there.
+    /// The downloaded bytes are kept if the new link is proven to lead to the same file. If the link has another origin
+    /// (scheme, host or port), the user name, the password and the header fields of the old request are not sent to it.
+    /// Header fields of the link itself are sent.
     ///
     /// - Parameters:
-    ///   - link: where the file is now.
-    ///   - publicAddressesOnly: from now on as ``DownloadRequest/publicAddressesOnly`` says; `false` leaves it as it is.
+    ///   - link: the new link.
+    ///   - publicAddressesOnly: `true` sets ``DownloadRequest/publicAddressesOnly``; `false` leaves it unchanged.
     public func setLink(_ link: RenewedLink, publicAddressesOnly: Bool = false) async throws(TowlineError) {
         try await center.change(id, restarts: true) { request in
             request.follow(link)
@@ -180,13 +216,13 @@ public struct Download: Sendable, Identifiable, Hashable {
         }
     }
 
-    /// What was asked for, with its secrets.
+    /// The request of this download, including its secrets.
     public var request: DownloadRequest {
         get async throws(TowlineError) { try await center.request(id) }
     }
 }
 
-/// An observation that goes on until it is cancelled or let go of.
+/// An observation of a download, which ends when it is cancelled or released.
 public final class Observation: Sendable {
     private let task: Task<Void, Never>
 
@@ -194,6 +230,6 @@ public final class Observation: Sendable {
 
     deinit { task.cancel() }
 
-    /// Ends it. A call that is under way is not interrupted.
+    /// Ends the observation. A call of the closure that is already running is not interrupted.
     public func cancel() { task.cancel() }
 }

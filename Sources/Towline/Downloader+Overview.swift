@@ -1,25 +1,28 @@
 public import TowlineCore
 
 extension Downloader {
-    /// The limits that are in force.
+    /// The limits that are currently in effect.
     public var limits: DownloadLimits {
         get async throws(TowlineError) { try await center.limits() }
     }
 
-    /// All that run now, in the order they were added.
+    /// Snapshots of all running downloads, in the order in which the downloads were added.
     public var running: [DownloadSnapshot] {
         get async throws(TowlineError) { try await center.running() }
     }
 
-    /// The hosts of those that run, with what was learned of them, by name.
+    /// The hosts of the running downloads, sorted by name.
     public var hosts: [HostStatus] {
         get async throws(TowlineError) { try await center.hosts() }
     }
 
-    /// The handle of the one download whose name begins or ends so, in at least four characters of either case; `nil` if
-    /// there is none.
+    /// Returns the handle of the download whose identifier begins or ends with `short`.
     ///
-    /// - Throws: `unusableOption` if there are several.
+    /// The result is `nil` if no identifier matches.
+    ///
+    /// `short` has at least four characters. Upper and lower case are equal. A complete identifier is also accepted.
+    ///
+    /// - Throws: `unusableOption` if more than one download matches.
     public func download(named short: String) async throws(TowlineError) -> Download? {
         if let id = DownloadID(short) { return try await download(id) }
         return try await center.find(short).map { Download(id: $0, center: center, hub: hub) }

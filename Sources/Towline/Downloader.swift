@@ -6,26 +6,30 @@ import TowlineEngine
 import TowlineRegistry
 import TowlineSystem
 
-/// The list of downloads of a state directory, and what runs them.
+/// The list of downloads in a state directory, and the engine that runs these downloads.
 ///
-/// Everything that is added is kept: after a relaunch, a kill or a power loss the list is there again with its progress,
-/// before any request is made, and what was under way goes on. One process at a time has a state directory.
+/// The list survives a relaunch, a kill and a power failure. When a downloader opens, it reads the list and the
+/// progress from disk and resumes the downloads that were running. Only one process at a time can open a state
+/// directory.
 ///
-/// Secrets (user information, header fields, signatures in URLs) are kept in the registry, a file of mode 0600 in the
-/// state directory, and in memory; no message, event, journal or timeline has them.
+/// Secrets (user names, passwords, header fields, signatures in URLs) are stored in the registry, a file with mode 0600
+/// in the state directory, and in memory. Messages, events, journals and timelines contain no secrets.
 ///
-/// A downloader that is let go of closes as by ``close()``, only that nobody waits for it.
+/// If the last reference to a downloader is released, the downloader closes in the background, as with ``close()``.
 public actor Downloader {
     nonisolated let center: DownloadCenter
     nonisolated let hub: SnapshotHub
     private nonisolated let monitor: any NetworkMonitor
-    /// What was noticed while the list was opened: a damaged one set aside, downloads found again.
+    /// Messages about problems that were found and repaired while the list was opened, such as a damaged registry.
     public nonisolated let notices: [String]
 
-    /// Opens the list of a state directory, which is created if it is not there, and goes on with what was under way.
+    /// Opens the list in a state directory and resumes the downloads that were running.
     ///
-    /// - Throws: `registryBusy` if another process has it, `unsupportedRegistry` if a newer version wrote it (it is left
-    ///   untouched), `registryFailure` if it can be neither read nor made anew.
+    /// The state directory is created if it does not exist.
+    ///
+    /// - Throws: `registryBusy` if another process has the state directory open; `unsupportedRegistry` if a newer
+    ///   version wrote the registry, which is then left unchanged; `registryFailure` if the registry can be neither
+    ///   read nor rebuilt.
     public init(stateDirectory: URL, configuration: Configuration = Configuration()) async throws(TowlineError) {
         await TimerReserve.fill()
         let files = LocalFiles(storage: FileStorage())
@@ -60,9 +64,11 @@ public actor Downloader {
         }
     }
 
-    /// Ends all transfers, keeps everything, and lets go of every thread, connection and file. Returns when that has
-    /// happened. What was under way goes on when the state directory is opened again. Closing twice is no error;
-    /// everything else throws `closed` from here on.
+    /// Stops all transfers and releases all threads, connections and files.
+    ///
+    /// Returns when everything is released. The list and all downloaded bytes are kept. Downloads that were running
+    /// resume when the state directory is opened again. After this call, all other calls throw `closed`. A second call
+    /// has no effect.
     public func close() async {
         await monitor.close()
         await center.close()
@@ -70,53 +76,62 @@ public actor Downloader {
 
     // MARK: Adding and finding
 
-    /// Adds a download, which starts when its turn comes. The same URL to the same place is the same download: the
-    /// handle of the one that is there is returned, and if that is finished no request is made. One that failed or was
-    /// cancelled begins again as it is asked for now; ``DownloadRequest/publicAddressesOnly`` stays once it was asked for.
+    /// Adds a download to the end of the queue.
     ///
-    /// Durable when it returns.
+    /// The same URL with the same destination is the same download. If the list already contains the download, its
+    /// handle is returned. A finished download sends no request, unless its file was deleted. A failed or cancelled
+    /// download restarts with the options of the new request. ``DownloadRequest/publicAddressesOnly`` stays set if the
+    /// earlier request had it set.
     ///
-    /// - Throws: `unusableURL`, `unusableDestination`, `unusableHeader`, `unusableOption` for a request that could never
-    ///   work; errors of the registry.
+    /// The download is durable when this call returns.
+    ///
+    /// - Throws: `unusableURL`, `unusableDestination`, `unusableHeader` or `unusableOption` if the request is invalid;
+    ///   an error of the registry.
     @discardableResult
     public func add(_ request: DownloadRequest) async throws(TowlineError) -> Download {
         try await add(contentsOf: [request])[0]
     }
 
-    /// Adds many at once, all or none; far faster than one by one.
+    /// Adds several downloads in one transaction: either all of them or none.
+    ///
+    /// Much faster than one call of ``add(_:)`` for each download. Returns the handles in the order of the requests.
     @discardableResult
     public func add(contentsOf requests: [DownloadRequest]) async throws(TowlineError) -> [Download] {
         try await center.add(requests).map { Download(id: $0, center: center, hub: hub) }
     }
 
-    /// The handle of a download; `nil` if there is none of that name.
+    /// Returns the handle of a download, or `nil` if the list does not contain this identifier.
     public func download(_ id: DownloadID) async throws(TowlineError) -> Download? {
         guard try await center.exists(id) else { return nil }
         return Download(id: id, center: center, hub: hub)
     }
 
-    /// A page of the list. Nobody is asked anything but the disk.
+    /// Returns a page of the list. Sends no request to any server.
     public func downloads(_ query: DownloadQuery = DownloadQuery()) async throws(TowlineError) -> DownloadPage {
         try await center.page(query)
     }
 
-    /// The handles of a page of the list.
+    /// Returns the handles of the downloads on a page of the list.
     public func handles(_ query: DownloadQuery = DownloadQuery()) async throws(TowlineError) -> [Download] {
         try await center.page(query).downloads.map { Download(id: $0.id, center: center, hub: hub) }
     }
 
-    /// Where several downloads stand now, in their order, read at once; those that were removed are left out.
+    /// Returns the current snapshots of several downloads, in the given order.
+    ///
+    /// The list is read once for all of them. Downloads that were removed are missing from the result.
     public func snapshots(of downloads: [Download]) async throws(TowlineError) -> [DownloadSnapshot] {
         try await center.snapshots(downloads.map(\.id))
     }
 
-    /// How many downloads there are in each state, and their bytes.
+    /// The number of downloads in each state, and the sums of their bytes.
     public var totals: DownloadTotals {
         get async throws(TowlineError) { try await center.totals() }
     }
 
-    /// Takes unfinished downloads of a directory into the list that are not in it: other programs', or those of a list
-    /// that was lost. They are added paused.
+    /// Adds the unfinished downloads in a directory that are not in the list yet, and returns their handles.
+    ///
+    /// Such downloads come from the `tow` command, from another program, or from a list that was lost. They are found
+    /// by their journal files and are added paused.
     @discardableResult
     public func adoptUnfinished(in directory: URL) async throws(TowlineError) -> [Download] {
         try await center.adopt(directory.standardizedFileURL.path).map { Download(id: $0, center: center, hub: hub) }
@@ -124,34 +139,55 @@ public actor Downloader {
 
     // MARK: What happens
 
-    /// Everything that happens to any download from now on, for as many readers as want it. A slow reader loses
-    /// intermediate changes, never the last one, and slows nobody down.
+    /// The events of all downloads from now on.
+    ///
+    /// Each use returns a new sequence; any number of readers is possible. A slow reader misses intermediate changes,
+    /// but always receives the last change of each download. A slow reader does not slow down the downloads.
     public nonisolated var events: DownloadEvents { DownloadEvents(mailbox: hub.mailbox()) }
 
     // MARK: All together
 
-    /// Pauses everything, or everything of a group. Finished and failed downloads stay as they are.
+    /// Pauses all downloads, or all downloads of a group.
+    ///
+    /// Finished, failed and cancelled downloads do not change.
     public func pauseAll(group: String? = nil) async throws(TowlineError) { try await center.pauseAll(group: group) }
 
-    /// Lets everything that is paused go on, or everything of a group.
+    /// Resumes all paused downloads, or all paused downloads of a group.
     public func resumeAll(group: String? = nil) async throws(TowlineError) { try await center.resumeAll(group: group) }
 
-    /// Changes how many downloads run at once; kept. Lowering it ends none that run.
+    /// Sets the maximum number of downloads that run at the same time.
+    ///
+    /// The value is saved in the state directory. A lower value does not stop running downloads.
+    ///
+    /// - Throws: `unusableOption` if `count` is less than 1.
     public func setMaximumRunning(_ count: Int) async throws(TowlineError) {
         try await center.setMaximumRunning(count)
     }
 
-    /// Changes how many run at once for each host; kept.
+    /// Sets the maximum number of downloads that run at the same time for each host.
+    ///
+    /// The value is saved in the state directory. A lower value does not stop running downloads.
+    ///
+    /// - Throws: `unusableOption` if `count` is less than 1.
     public func setMaximumRunningPerHost(_ count: Int) async throws(TowlineError) {
         try await center.setMaximumRunningPerHost(count)
     }
 
-    /// Changes the limit in bytes per second of all together; 0: none. Kept, and in force at once.
+    /// Sets the rate limit for all downloads together, in bytes per second; 0 means no limit.
+    ///
+    /// The limit takes effect immediately and is saved in the state directory.
+    ///
+    /// - Throws: `unusableOption` if the value is negative.
     public func setRateLimit(_ bytesPerSecond: Int64) async throws(TowlineError) {
         try await center.setRateLimit(bytesPerSecond)
     }
 
-    /// Changes how many downloads of a group run at once; `nil`: no limit of its own, 0: none. Kept.
+    /// Sets the maximum number of downloads of a group that run at the same time.
+    ///
+    /// `nil` removes the limit of the group. 0 lets no download of the group start. The value is saved in the state
+    /// directory.
+    ///
+    /// - Throws: `unusableOption` if `count` is negative.
     public func setLimit(_ count: Int?, forGroup group: String) async throws(TowlineError) {
         try await center.setLimit(count, forGroup: group)
     }

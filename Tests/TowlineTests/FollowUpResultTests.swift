@@ -54,7 +54,7 @@ import TowlineEngine
             Issue.record("\(again)")
             return
         }
-        #expect(reason.contains("is there already"))
+        #expect(reason.contains("already exists"))
         #expect(site.names == ["it.zip"], "the only copy is there")
         await downloader.close()
         await site.server.stop()

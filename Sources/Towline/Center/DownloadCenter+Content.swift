@@ -20,7 +20,10 @@ extension DownloadCenter {
             let changes = hub.stream(id)
             if let source = try await presentSource(id, at: offset) { return source }
             for await _ in changes { break }
-            if Task.isCancelled { throw TowlineError(.cancelled, "no longer waited for") }
+            if Task.isCancelled {
+                let reason = "waiting for the content of the download was cancelled; the download is not affected"
+                throw TowlineError(.cancelled, reason)
+            }
         }
     }
 
@@ -28,7 +31,7 @@ extension DownloadCenter {
     private func presentSource(_ id: DownloadID, at offset: Int64) async throws(TowlineError) -> ContentSource? {
         try checkOpen()
         guard let record = try await registry.download(id) else {
-            throw TowlineError(.unknownDownload, "the download is not in the list any more")
+            throw Self.notFound
         }
         if let download = live[id] { return download.runner.map { .transfer($0) } }
         switch record.state {
@@ -41,7 +44,9 @@ extension DownloadCenter {
         case .paused, .failed, .cancelled:
             do throws(TowlineError) { return .file(try files.content(record)) } catch {
                 throw TowlineError(
-                    .illegalTransition, "the download is \(record.state.rawValue), and nothing of it can be read")
+                    .illegalTransition,
+                    "no content can be read: the download is \(record.state.rawValue), and none of its bytes are on "
+                        + "the disk. Start the download again first")
             }
         }
     }

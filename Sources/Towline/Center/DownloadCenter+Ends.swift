@@ -19,12 +19,12 @@ extension DownloadCenter {
         case (.restart, .failure): end.change.state = .init(.queued)
         case (.pause, .failure):
             end.change.state = .init(.paused)
-            end.change.note("paused", "paused")
+            end.change.note("paused", "the download was paused")
         case (.cancel, .failure):
             files.discardUnfinished(download.recordWithName)
             end.change.state = .init(.cancelled, endedAt: WallClock.milliseconds)
             end.change.heldBytes = 0
-            end.change.note("cancelled", "cancelled")
+            end.change.note("cancelled", "the download was cancelled")
         // Whoever wants it removed waits for this end, and then removes it.
         case (.remove, .failure): end.change.state = .init(.paused)
         // Under way it stays, for the next launch.
@@ -55,7 +55,7 @@ extension DownloadCenter {
         do throws(TowlineError) {
             if case .restart = intent, obeyed.rank != intent.rank {
                 guard let state, [.paused, .failed, .waiting].contains(state) else { return }
-                return try await requeue(id, kind: "resumed", message: "resumed")
+                return try await requeue(id, kind: "resumed", message: "the download was resumed")
             }
             guard intent.rank > obeyed.rank else { return }
             switch intent {
@@ -85,12 +85,13 @@ extension DownloadCenter {
             change.completeLength = .some(file.length)
             change.heldBytes = file.length
             change.setPlace(Place(path: file.path))
-            change.note("finished", "finished: \(TerminalSafeText.make(file.path))")
+            change.note("finished", "the download is complete: \(TerminalSafeText.make(file.path))")
         case .skipped(let path):
             change.setPlace(Place(path: path))
             // Whatever the server said, it is not of this file.
             change.completeLength = .some(nil)
-            change.note("skipped", "\(TerminalSafeText.make(path)) was there already")
+            let name = TerminalSafeText.make(path)
+            change.note("skipped", "\(name) already exists and was not replaced; nothing was downloaded")
         case .streamed(let length): change.heldBytes = length
         }
     }
@@ -99,7 +100,7 @@ extension DownloadCenter {
         let download = end.download
         if await renew(download, after: error) {
             end.change.state = .init(.queued)
-            end.change.note("renewed", "the link was renewed: \(error.message)")
+            end.change.note("renewed", "the old link no longer works (\(error.message)); a new link replaced it")
             return
         }
         switch error.code {

@@ -65,7 +65,8 @@ extension DownloadCenter {
                     file.path = path
                     change.setPlace(Place(path: path))
                 }
-                change.note("follow-up", "done: \(request.followUps[number].title)")
+                let title = request.followUps[number].title
+                change.note("follow-up", "the follow-up action is complete: \(title)")
                 number += 1
                 state = number == request.followUps.count ? .done : .running(number)
             case .failure(let error):

@@ -38,21 +38,28 @@ extension DownloadCenter {
     }
 
     func setRateLimit(_ rate: Int64) async throws(TowlineError) {
-        guard rate >= 0 else { throw TowlineError(.unusableOption, "a rate limit is not negative") }
+        guard rate >= 0 else {
+            throw TowlineError(
+                .unusableOption, "invalid rate limit \(rate): expected bytes per second, or 0 for no limit")
+        }
         try await keep(Name.rate, rate)
         services.limiter.setRate(rate)
     }
 
     /// - Parameter count: `nil`: no limit; 0: none of the group runs.
     func setLimit(_ count: Int?, forGroup group: String) async throws(TowlineError) {
-        if let count, count < 0 { throw TowlineError(.unusableOption, "a limit is not negative") }
+        if let count, count < 0 {
+            throw TowlineError(.unusableOption, "invalid limit \(count) for a group of downloads: expected 0 or more")
+        }
         try await keep(Name.group + group, count.map { Int64($0) })
         admission.groupLimits[group] = count
         pump()
     }
 
     private func positive(_ count: Int) throws(TowlineError) -> Int {
-        guard count > 0 else { throw TowlineError(.unusableOption, "a limit of downloads is at least 1") }
+        guard count > 0 else {
+            throw TowlineError(.unusableOption, "invalid limit of running downloads \(count): expected 1 or more")
+        }
         return count
     }
 

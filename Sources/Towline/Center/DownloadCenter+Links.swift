@@ -62,7 +62,10 @@ extension DownloadCenter {
         do {
             link = try await renewal.renewedLink(for: download.request, reason: reason)
         } catch {
-            download.noticed(TransferNotice(.warning, .retrying, "no new link could be had for an expired one"))
+            download.noticed(
+                TransferNotice(
+                    .warning, .retrying,
+                    "the link has expired, and the request for a new link failed. Set a new URL for the download"))
             return false
         }
         guard let link else { return false }
@@ -85,7 +88,10 @@ extension DownloadCenter {
             }
             return true
         } catch {
-            download.noticed(TransferNotice(.warning, .retrying, "the new link cannot be used: \(error.message)"))
+            let reason =
+                "the link has expired, and the new link cannot be used (\(error.message)). "
+                + "Set a new URL for the download"
+            download.noticed(TransferNotice(.warning, .retrying, reason))
             return false
         }
     }

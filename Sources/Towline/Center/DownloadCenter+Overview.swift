@@ -33,7 +33,7 @@ extension DownloadCenter {
         try checkOpen()
         if let runner = live[id]?.runner { return DownloadSegments(await runner.segmentMap) }
         guard let record = try await registry.download(id) else {
-            throw TowlineError(.unknownDownload, "the download is not in the list any more")
+            throw Self.notFound
         }
         let length = record.completeLength
         if record.state == .finished, let length {
@@ -48,7 +48,8 @@ extension DownloadCenter {
         guard let name = ShortDownloadID(short) else { return nil }
         let found = try await registry.names(matching: name, limit: 2)
         guard found.count < 2 else {
-            throw TowlineError(.unusableOption, "more than one download is called \(short): give more of its name")
+            throw TowlineError(
+                .unusableOption, "the ID \(short) matches more than one download. Give more characters of the ID")
         }
         return found.first
     }

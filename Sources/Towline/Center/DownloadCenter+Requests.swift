@@ -4,11 +4,17 @@ import TowlineEngine
 
 /// What callers ask of a download that is there.
 extension DownloadCenter {
+    static let notFound = TowlineError(
+        .unknownDownload, "the download was removed from the list. Add the URL again to download the file")
+
     /// The list's entry; throws if it is not there any more.
     func record(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload {
         try checkOpen()
         guard let record = try await registry.download(id) else {
-            throw TowlineError(.unknownDownload, "there is no download \(id); it was removed")
+            throw TowlineError(
+                .unknownDownload,
+                "download \(id) is not in the list: it was removed or never existed. "
+                    + "Add the URL again to download the file")
         }
         return record
     }
@@ -61,7 +67,7 @@ extension DownloadCenter {
         case .paused: return
         case .queued, .active, .waiting:
             waits[id] = nil
-            try await set(id, .init(.paused), "paused", "paused")
+            try await set(id, .init(.paused), "paused", "the download was paused")
         case .failed, .finished, .cancelled: throw illegal("paused", record)
         }
     }
@@ -87,7 +93,7 @@ extension DownloadCenter {
         overruleHost(of: record)
         switch record.state {
         case .queued, .active: break
-        case .paused, .waiting, .failed: try await requeue(id, kind: "resumed", message: "resumed")
+        case .paused, .waiting, .failed: try await requeue(id, kind: "resumed", message: "the download was resumed")
         case .finished, .cancelled: throw illegal("resumed", record)
         }
         pump()
@@ -104,7 +110,7 @@ extension DownloadCenter {
         if live[id] != nil { return }
         let record = try await record(id)
         switch record.state {
-        case .cancelled: try await requeue(id, kind: "retried", message: "asked for again")
+        case .cancelled: try await requeue(id, kind: "retried", message: "the cancelled download was started again")
         case .finished:
             guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
                 throw illegal("retried", record)
@@ -116,7 +122,7 @@ extension DownloadCenter {
             try await registry.setValue("", for: "follow/\(id)")
             try await set(
                 id, .init(.finished, reasonCode: next.code, endedAt: record.endedAt), "retried",
-                "follow-up asked for again")
+                "the failed follow-up action (such as unpacking) was started again")
             beginFollowUps(id)
         default: try await resume(id)
         }
@@ -140,7 +146,7 @@ extension DownloadCenter {
             files.discardUnfinished(record)
             var change = RegistryChange(id, state: .init(.cancelled, endedAt: WallClock.milliseconds))
             change.heldBytes = 0
-            change.note("cancelled", "cancelled")
+            change.note("cancelled", "the download was cancelled")
             try await registry.apply([change])
             await publish(id)
         }
@@ -185,11 +191,11 @@ extension DownloadCenter {
         await publish(id)
     }
 
-    private func illegal(_ what: String, _ record: RegisteredDownload) -> TowlineError {
-        TowlineError(
+    private func illegal(_ action: String, _ record: RegisteredDownload) -> TowlineError {
+        let name = record.name.map { TerminalSafeText.make($0) } ?? "the download"
+        return TowlineError(
             .illegalTransition,
-            "\(record.name.map { TerminalSafeText.make($0) } ?? "the download") is \(record.state) and cannot be \(what)"
-        )
+            "\(name) cannot be \(action) because the download is \(record.state); nothing was changed")
     }
 
     /// Waits until no transfer is at it; throws if its end could not be written down.

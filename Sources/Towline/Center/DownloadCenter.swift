@@ -64,7 +64,11 @@ actor DownloadCenter {
     }
 
     func checkOpen() throws(TowlineError) {
-        if isClosed { throw TowlineError(.closed, "the downloader was closed") }
+        guard isClosed else { return }
+        throw TowlineError(
+            .closed,
+            "the downloader is closed: the app has called close(), or towd is stopping. "
+                + "Create a new Downloader, or start towd again")
     }
 
     // MARK: Adding
@@ -136,7 +140,7 @@ actor DownloadCenter {
         change.metadata = asked.metadata
         change.group = .some(asked.group)
         if asked.priority != record.priority { change.priority = asked.priority }
-        change.note("added", "asked for again")
+        change.note("added", "the download was added again and restarts")
         waits[id] = nil
         waitCounts[id] = nil
         try await registry.apply([change])

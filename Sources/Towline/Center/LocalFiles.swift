@@ -23,7 +23,8 @@ struct LocalFiles: DownloadFiles {
 
     func content(_ record: RegisteredDownload) throws(TowlineError) -> ContentFile {
         guard let name = record.name else {
-            throw TowlineError(.unusableDestination, "nothing of the download is there")
+            throw TowlineError(
+                .unusableDestination, "no bytes of the download are on the disk yet. Start the download first")
         }
         let path = Place(directory: record.directory, name: name).path
         guard record.state == .finished else { return try ContentFile.unfinished(at: path) }
@@ -71,7 +72,9 @@ struct LocalFiles: DownloadFiles {
         do {
             try FileManager.default.removeItem(atPath: place.path)
         } catch {
-            throw TowlineError(.diskPermission, "\(TerminalSafeText.make(place.path)) cannot be removed")
+            throw TowlineError(
+                .diskPermission,
+                "cannot remove \(TerminalSafeText.make(place.path)). Check the permissions of its directory")
         }
     }
 

@@ -26,7 +26,7 @@ actor ContentCursor {
     /// The next piece; `nil` at the end.
     func next() async throws(TowlineError) -> Data? {
         while !rest.isEmpty {
-            if Task.isCancelled { throw TowlineError(.cancelled, "no longer read") }
+            if Task.isCancelled { throw Self.cancelled }
             let bytes: [UInt8]?
             switch place {
             case .unknown:
@@ -43,7 +43,12 @@ actor ContentCursor {
     }
 
     private static let changed = TowlineError(
-        .changedOnServer, "the file is another one now; what was read of it does not belong to the rest")
+        .changedOnServer,
+        "the content of the download changed while the app read it, for example because Towline restarted the download "
+            + "after a change on the server. Read the content again from the beginning")
+
+    static let cancelled = TowlineError(
+        .cancelled, "reading the content of the download was cancelled; the download is not affected")
 
     private func find() async throws(TowlineError) {
         switch try await center.contentSource(id, at: rest.lowerBound) {
@@ -86,7 +91,9 @@ actor ContentCursor {
         if case .file(let other) = try await center.contentSource(id, at: offset),
             other.available.range(holding: offset) == nil
         {
-            throw TowlineError(.illegalTransition, "the download does not run, and the rest of it is not there")
+            throw TowlineError(
+                .illegalTransition,
+                "cannot read more content: the download stopped before all bytes arrived. Resume the download first")
         }
         return nil
     }

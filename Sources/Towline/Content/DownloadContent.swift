@@ -1,14 +1,14 @@
 public import Foundation
 public import TowlineCore
 
-/// The bytes of a download, as they were when this was asked for: of one version of the file and no other.
+/// The bytes of a download, all from the same version of the file.
 ///
-/// They are what the server sent under one proof of identity (RFC 9110 §13.1.5). A checksum of the whole can only be
-/// compared when the whole is there: who needs that waits for ``Download/file``.
+/// The bytes are not verified with ``DownloadRequest/checksum``, because a checksum needs the complete file. To read
+/// verified bytes, wait for ``Download/file``.
 public struct DownloadContent: Sendable {
-    /// Size of the whole in bytes; `nil`: the server does not tell, it ends where it ends.
+    /// The size of the file in bytes; `nil` if the server does not report the size.
     public let completeLength: Int64?
-    /// Two contents with the same version are the same bytes; `nil`: nothing vouches for that.
+    /// The version of the file: contents with the same version have the same bytes. `nil` if the version is unknown.
     public let version: String?
     private let id: DownloadID
     private let center: DownloadCenter
@@ -20,13 +20,16 @@ public struct DownloadContent: Sendable {
         (self.id, self.center) = (id, center)
     }
 
-    /// Reads a part, or everything: pieces of at most 256 KiB, each as soon as it is there. Many parts may be read at
-    /// once; who began last is served first.
+    /// Returns a sequence of the bytes in a range, in pieces of at most 256 KiB.
     ///
-    /// The sequence throws `changedOnServer` if the file turns out to be another one, `illegalTransition` if the download
-    /// stops before the bytes are there, and what reading fails with.
+    /// Each piece is delivered as soon as it arrives. Several ranges can be read at the same time; the most recent
+    /// reader has priority.
     ///
-    /// - Parameter range: offsets; what lies beyond the end is not there. `nil`: all.
+    /// The sequence throws `changedOnServer` if the file changes, `illegalTransition` if the download stops before the
+    /// bytes arrive, `cancelled` if the task is cancelled, or the error of a failed read.
+    ///
+    /// - Parameter range: the byte offsets to read. Offsets after the end of the file are ignored. `nil` reads the
+    ///   complete file.
     public func bytes(in range: Range<Int64>? = nil) -> Bytes {
         let lower = max(0, range?.lowerBound ?? 0)
         return Bytes(
@@ -34,30 +37,30 @@ public struct DownloadContent: Sendable {
             range: ByteRange(lower, max(lower, min(range?.upperBound ?? .max, completeLength ?? .max))))
     }
 
-    /// A part of a download's bytes, in order.
+    /// An asynchronous sequence of bytes of a download, in order.
     public struct Bytes: AsyncSequence, Sendable {
         /// A piece of the bytes.
         public typealias Element = Data
-        /// What ends the sequence before its end.
+        /// The error that ends the sequence early.
         public typealias Failure = TowlineError
         let id: DownloadID
         let center: DownloadCenter
         let binding: ContentBinding
         let range: ByteRange
 
-        /// Begins to read.
+        /// Returns the iterator.
         public func makeAsyncIterator() -> Iterator {
             Iterator(cursor: ContentCursor(id, center, binding, range))
         }
 
-        /// Reads piece by piece.
+        /// The iterator of `Bytes`.
         public struct Iterator: AsyncIteratorProtocol, Sendable {
             let cursor: ContentCursor
 
-            /// The next piece; `nil` at the end.
+            /// Returns the next piece, or `nil` at the end.
             public mutating func next() async throws(TowlineError) -> Data? { try await cursor.next() }
 
-            /// The next piece; `nil` at the end.
+            /// Returns the next piece, or `nil` at the end.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(TowlineError) -> Data? {

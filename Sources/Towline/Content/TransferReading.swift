@@ -42,7 +42,7 @@ final class TransferReading: Sendable {
     /// A transfer that is over is in the list as running for a moment more.
     static func pause() async throws(TowlineError) {
         do { try await Task.sleep(for: .milliseconds(10)) } catch {
-            throw TowlineError(.cancelled, "no longer read")
+            throw ContentCursor.cancelled
         }
     }
 }

@@ -32,19 +32,23 @@ extension FollowUp {
         switch self {
         case .unpack(let url), .move(let url), .run(let url, _, _):
             guard url.isFileURL else {
-                throw TowlineError(.unusableOption, "a follow-up needs the path of a file, not \(url.scheme ?? "that")")
+                let scheme = url.scheme ?? "(none)"
+                throw TowlineError(
+                    .unusableOption,
+                    "this follow-up action needs the path of a local file (a file URL), but got a URL with the scheme "
+                        + "\(scheme). Use URL(filePath:)")
             }
         case .notify(let url): _ = try HTTPURL(parsing: url.absoluteString)
         }
     }
 
-    /// What it does, in words.
+    /// What it did, in words.
     var title: String {
         switch self {
-        case .unpack(let directory): "unpacking into \(TerminalSafeText.make(directory.path))"
-        case .move(let path): "moving to \(TerminalSafeText.make(path.path))"
-        case .run(let program, _, _): "running \(TerminalSafeText.make(program.path))"
-        case .notify(let url): "notifying \(url.host ?? "")"
+        case .unpack(let directory): "unpacked into \(TerminalSafeText.make(directory.path))"
+        case .move(let path): "moved to \(TerminalSafeText.make(path.path))"
+        case .run(let program, _, _): "ran \(TerminalSafeText.make(program.path))"
+        case .notify(let url): "notified \(url.host ?? "")"
         }
     }
 }

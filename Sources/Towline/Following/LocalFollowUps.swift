@@ -34,18 +34,28 @@ struct LocalFollowUps: FollowUpPerformer {
     /// One rename, never over something else.
     private func move(_ file: FinishedFile, _ target: URL) throws(TowlineError) -> String {
         let path = target.standardizedFileURL.path
-        let name = TerminalSafeText.make(path)
+        let (source, name) = (TerminalSafeText.make(file.path), TerminalSafeText.make(path))
         let number = FileMove.rename(file.path, to: path, receipt: file.receipt)
         switch number {
         case 0: return path
-        case EEXIST: throw TowlineError(.destinationExists, "\(name) exists; nothing was moved", systemError: number)
+        case EEXIST:
+            throw TowlineError(
+                .destinationExists,
+                "cannot move \(source) to \(name): the target already exists. Remove the target, then retry the "
+                    + "download to run only this follow-up action again",
+                systemError: number)
         case EXDEV:
             throw TowlineError(
-                .followUpFailed, "\(name) is on another file system; a download goes where its file is to stay",
+                .followUpFailed,
+                "cannot move \(source) to \(name): the target is on another file system. "
+                    + "Download to a directory on that file system instead",
                 systemError: number)
         default:
             throw TowlineError(
-                .followUpFailed, "cannot move to \(name): \(String(cString: strerror(number)))", systemError: number)
+                .followUpFailed,
+                "cannot move \(source) to \(name): \(String(cString: strerror(number))). "
+                    + "Correct the cause, then retry the download to run only this follow-up action again",
+                systemError: number)
         }
     }
 
@@ -63,7 +73,8 @@ struct LocalFollowUps: FollowUpPerformer {
         let tail = TerminalSafeText.make(String(decoding: outcome.tail.suffix(500), as: UTF8.self))
         throw TowlineError(
             .commandFailed,
-            "\(TerminalSafeText.make(program.path)) \(outcome.end.words)" + (tail.isEmpty ? "" : ": \(tail)"))
+            outcome.end.sentence(about: TerminalSafeText.make(program.path))
+                + (tail.isEmpty ? "" : ". The last output of this program was: \(tail)"))
     }
 
     private func notify(_ url: URL, _ file: FinishedFile) async throws(TowlineError) {
@@ -78,12 +89,18 @@ struct LocalFollowUps: FollowUpPerformer {
 }
 
 extension CommandRunner.End {
-    /// How it ended, in words.
-    fileprivate var words: String {
+    /// How the program ended, in words.
+    fileprivate func sentence(about program: String) -> String {
         switch self {
-        case .exited(let status): "ended with status \(status)"
-        case .killed(let signal): "was ended by signal \(signal)"
-        case .timedOut: "took too long and was ended"
+        case .exited(let status):
+            "the follow-up program \(program) failed with exit status \(status). "
+                + "Correct the cause, then retry the download to run only this program again"
+        case .killed(let signal):
+            "the follow-up program \(program) was killed by signal \(signal). "
+                + "Correct the cause, then retry the download to run only this program again"
+        case .timedOut:
+            "the follow-up program \(program) was stopped because it ran longer than its time limit. "
+                + "Correct the cause, then retry the download to run only this program again"
         }
     }
 }

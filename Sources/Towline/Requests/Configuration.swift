@@ -1,64 +1,77 @@
 public import Foundation
 package import TowlineCore
 
-/// How a ``Downloader`` works. Limits can be changed while it runs and are kept; what is given here is where a state
-/// directory that has none begins.
+/// The settings of a ``Downloader``.
+///
+/// The limits here apply only until a limit is changed at run time. Changed limits are saved in the state directory and
+/// take precedence the next time the directory is opened.
 public struct Configuration: Sendable {
-    /// Downloads that run at once.
+    /// The maximum number of downloads that run at the same time.
     public var maximumRunning = 5
-    /// And for each host.
+    /// The maximum number of downloads that run at the same time for each host.
     public var maximumRunningPerHost = 3
-    /// Bytes per second of all together; 0: no limit.
+    /// The rate limit for all downloads together, in bytes per second; 0 means no limit.
     public var rateLimit: Int64 = 0
-    /// Downloads that were under way when the process ended go on at launch. Otherwise they are paused.
+    /// A Boolean value that indicates whether interrupted downloads resume at launch.
+    ///
+    /// Interrupted downloads are those that were running or waiting when the process ended. If `false`, these downloads
+    /// are paused at launch. Queued downloads start in both cases.
     public var resumesAtLaunch = true
-    /// How often snapshots are delivered while bytes arrive, in seconds; less often where many read of many downloads,
-    /// at 10,000 deliveries a second. Changes of state are delivered at once.
+    /// The interval between two snapshots of a download while bytes arrive, in seconds.
+    ///
+    /// The interval grows, up to 5 seconds, if more than 10,000 snapshots per second would be delivered in total. A
+    /// change of state is delivered immediately.
     public var snapshotInterval: Double = 0.25
-    /// Asked for a new link where the old one no longer works.
+    /// The object that supplies a new link when a link has expired.
     public var linkRenewal: (any LinkRenewal)?
-    /// The first wait for a network that is gone, in seconds; it doubles up to five minutes, and a change of the
-    /// network ends it.
+    /// The first delay after a network failure, in seconds.
+    ///
+    /// The delay doubles after each further failure, up to 5 minutes. A change of the network ends the delay.
     public var networkRetryInterval: Double = 5
-    /// How often a full disk is looked at again, in seconds.
+    /// The interval between two checks of the free disk space while a download waits for space, in seconds.
     public var diskRetryInterval: Double = 10
     /// Hears of each change of the list that could not be made while nobody asked for it, as readers of events do.
     package var onTrouble: (@Sendable (TowlineError) -> Void)?
 
-    /// The defaults.
+    /// Creates a configuration with the default values.
     public init() {}
 }
 
-/// Gives a new link where an old one has expired.
+/// A type that supplies a new link when a link has expired.
 ///
-/// Asked when the server answers 401, 403, 404 or 410 to a link that worked before, and shortly before a known expiry
-/// (`X-Amz-Expires`, `X-Goog-Expires`, `Expires`). The bytes that are there are kept if the new link is proven to lead
-/// to the same file.
+/// The downloader requests a new link when the server returns status 401, 403, 404 or 410 for a link that worked
+/// before, and shortly before a known expiry time (`X-Amz-Expires`, `X-Goog-Expires`, `Expires`). The downloaded bytes
+/// are kept if the new link is proven to lead to the same file.
 public protocol LinkRenewal: Sendable {
+    /// Returns a new link to the same file.
+    ///
     /// - Parameters:
-    ///   - request: what was asked for, with the link as it is now.
-    ///   - reason: why a new one is needed.
-    /// - Returns: the new link; `nil` if there is none, and the download fails for that reason.
+    ///   - request: the request of the download, with its current link.
+    ///   - reason: the reason why a new link is needed.
+    /// - Returns: the new link, or `nil` if no new link is available. The download then continues with the old link, or
+    ///   fails with the error of the server.
     func renewedLink(for request: DownloadRequest, reason: LinkRenewalReason) async throws -> RenewedLink?
 }
 
-/// Why a new link is needed.
+/// The reason why a new link is needed.
 public enum LinkRenewalReason: Hashable, Sendable {
-    /// The server refused it with this status.
+    /// The server refused the current link with this status.
     case refused(status: Int)
-    /// It says itself that it ends then.
+    /// The current link contains an expiry time, which is this date.
     case expires(Date)
 }
 
 /// A new link to the same file.
 public struct RenewedLink: Hashable, Sendable {
-    /// The link.
+    /// The URL of the file.
     public var url: URL
-    /// Header fields that take the place of the request's; `nil`: those stay, unless the link is of another origin, which
-    /// gets neither them nor the request's user.
+    /// The header fields that replace the header fields of the request.
+    ///
+    /// `nil` keeps the header fields of the request if the new link has the same origin (scheme, host and port). A link
+    /// with another origin receives neither these header fields nor the user name and password of the request.
     public var headers: [DownloadRequest.Header]?
 
-    /// Makes one.
+    /// Creates a link.
     public init(url: URL, headers: [DownloadRequest.Header]? = nil) {
         self.url = url
         self.headers = headers

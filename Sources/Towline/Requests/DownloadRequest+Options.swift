@@ -25,7 +25,10 @@ extension DownloadRequest {
     }
 
     private static func noFile(_ url: URL) -> TowlineError {
-        TowlineError(.unusableDestination, "the destination is no path of a file system: \(url.scheme ?? "")")
+        let scheme = url.scheme ?? "(none)"
+        return TowlineError(
+            .unusableDestination,
+            "invalid destination with the URL scheme \(scheme): expected the path of a local file or directory")
     }
 
     /// Asks for the same at another link. What was meant for one origin is not shown to another, as after a redirect
@@ -47,11 +50,12 @@ extension DownloadRequest {
             url: try source, target: .file(directory: place.directory, name: place.name ?? known))
         options.connections = connections
         if let connections, !(1...128).contains(connections) {
-            throw TowlineError(.unusableOption, "connections: 1 to 128, not \(connections)")
+            throw TowlineError(.unusableOption, "invalid number of connections \(connections): expected 1 to 128")
         }
         options.rateLimit = rateLimit
         guard mirrors.count <= DownloadOptions.mostMirrors else {
-            throw TowlineError(.unusableOption, "a file has at most \(DownloadOptions.mostMirrors) mirrors")
+            throw TowlineError(
+                .unusableOption, "too many mirrors: got \(mirrors.count), the limit is \(DownloadOptions.mostMirrors)")
         }
         options.mirrors = try mirrors.map { url throws(TowlineError) in try HTTPURL(mirror: url.absoluteString) }
         if let checksum { options.checksum = try Checksum(parsing: checksum) }

@@ -1,101 +1,121 @@
 public import Foundation
 
-/// What a caller asks for: a URL, a place, and how.
+/// A request for a download: a URL, a destination and options.
 ///
-/// Everything in it is kept in the registry, secrets included, so that the download goes on after a relaunch without
-/// being asked again; nothing of it is printed (see ``Downloader``).
+/// The registry stores the complete request, including secrets, so that the download can resume after a relaunch.
+/// Secrets do not appear in messages, events or journals (see ``Downloader``).
 public struct DownloadRequest: Hashable, Sendable, Codable {
-    /// Where the file goes. The directory must exist when the download begins.
+    /// The destination of the file. The directory must exist when the download starts.
     public enum Destination: Hashable, Sendable, Codable {
-        /// Into this directory, under the name that the server or the URL gives, made safe; where that name is taken
-        /// by another download, under the next free number.
+        /// A directory. The server or the URL supplies the file name, which is made safe.
+        ///
+        /// If another download uses this name, a number is added to the name.
         case directory(URL)
-        /// Under exactly this path.
+        /// The exact path of the file.
         case file(URL)
     }
 
-    /// What happens where something else already has the final name.
+    /// The action if another file already has the final name.
     public enum Existing: String, Hashable, Sendable, Codable {
-        /// The download fails with `destinationExists`.
+        /// Fails with `destinationExists`.
         case fail
-        /// The file is replaced, once the new one is whole.
+        /// Replaces the existing file when the new file is complete.
         case overwrite
-        /// The new file gets the next free number.
+        /// Adds the next free number to the name of the new file.
         case rename
-        /// The download is finished without a request.
+        /// Keeps the existing file and finishes without downloading.
         case skip
     }
 
-    /// A header field of the caller's own. It goes to the URL's origin only, never to another that a redirect names.
+    /// A custom header field.
+    ///
+    /// The field is sent only to the origin of the URL (scheme, host and port), not to other origins after a redirect.
     public struct Header: Hashable, Sendable, Codable {
-        /// The name.
+        /// The name of the field.
         public var name: String
-        /// The value.
+        /// The value of the field.
         public var value: String
 
-        /// Makes a field.
+        /// Creates a header field.
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
-    /// Where from: `http` or `https`.
+    /// The URL of the file, with the scheme `http` or `https`.
     public var url: URL
-    /// Where to.
+    /// The destination of the file.
     public var destination: Destination
-    /// Header fields of the caller's own.
+    /// Custom header fields.
     public var headers: [Header] = []
-    /// `name:password` for Basic authentication at the URL's origin.
+    /// The credentials for Basic authentication at the origin of the URL, as `name:password`.
     public var user: String?
-    /// Most connections at once, 1 … 128; `nil`: as many as pay off, at most 16.
+    /// The maximum number of connections, 1 to 128; `nil` means automatic, at most 16.
     public var connections: Int?
-    /// Bytes per second; `nil`: no limit of its own.
+    /// The rate limit of this download in bytes per second; `nil` means no limit.
     public var rateLimit: Int64?
-    /// `algorithm:hex`, such as `sha256:…`; other bytes are never published.
+    /// The expected checksum as `algorithm:hex`, for example `sha256:…`.
+    ///
+    /// A file with another checksum is not published.
     public var checksum: String?
-    /// Downloads of a higher one go first.
+    /// The priority. Downloads with a higher number start first.
     public var priority = 0
-    /// The group it counts in; see ``Downloader/setLimit(_:forGroup:)``.
+    /// The group of the download; see ``Downloader/setLimit(_:forGroup:)``.
     public var group: String?
-    /// The caller's own; comes back unchanged in every snapshot, also after a relaunch.
+    /// Data of the caller. Every snapshot contains it unchanged, also after a relaunch.
     public var metadata: [String: String] = [:]
-    /// What happens where the final name is taken.
+    /// The action if another file already has the final name.
     public var existing = Existing.fail
-    /// Added without being started: it begins with ``Download/resume()``.
+    /// A Boolean value that indicates whether the download is added paused. ``Download/resume()`` starts it.
     public var startsPaused = false
-    /// What follows once the file is verified and published. Nothing follows on a file that was there and was skipped.
+    /// The follow-up actions that run, in this order, after the file is verified and published.
+    ///
+    /// No action runs if the file already existed and the download was skipped.
     public var followUps: [FollowUp] = []
-    /// `http`, `https` or `socks5h` URL of a proxy; `nil`: what the environment says.
+    /// The URL of a proxy, with the scheme `http`, `https`, `socks5` or `socks5h`.
+    ///
+    /// `nil` uses the proxy that environment variables such as `https_proxy` name.
     public var proxy: String?
-    /// A PEM file of certificate authorities to trust instead of the system's.
+    /// A PEM file of the certificate authorities to trust instead of the authorities of the system.
     public var certificateAuthorities: URL?
-    /// No byte for this many seconds: the connection is replaced.
+    /// The maximum time without a byte, in seconds. After this time, the connection is replaced.
     public var stallTimeout: Double = 30
-    /// Attempts in a row that bring nothing before the download fails, of each of its URLs while none has brought a byte;
-    /// `nil`: it waits for the network and goes on by itself, however long that takes.
+    /// The maximum number of consecutive attempts without a byte before the download fails.
+    ///
+    /// Until the first byte arrives, attempts are counted separately for each URL. `nil` means no limit: the download
+    /// waits for the network and resumes automatically.
     public var maximumTries: Int?
-    /// Go on with length and overlap alone where the server gives nothing to prove that the file is the same.
+    /// A Boolean value that indicates whether the download may resume without proof that the file on the server is
+    /// unchanged.
+    ///
+    /// This property matters if the server sends neither a strong ETag nor a suitable date. If `true`, only the length
+    /// and the last bytes before the resume point are compared. If `false`, such a download restarts after an
+    /// interruption.
     public var allowsUnsafeResume = false
 
-    /// Connects to addresses of the public Internet alone, after each redirect too, and through no proxy: for requests of
-    /// somebody who is not to reach this machine's own services or its network (CWE-918). Otherwise fails with
-    /// `addressRefused`.
+    /// A Boolean value that indicates whether the download connects only to public addresses, also after redirects, and
+    /// without a proxy.
+    ///
+    /// Set this property for URLs from untrusted users, who must not reach services on this machine or its network
+    /// (CWE-918). A download of a host without a public address fails with `addressRefused`.
     public var publicAddressesOnly: Bool {
         get { isPublicOnly ?? false }
         set { isPublicOnly = newValue ? true : nil }
     }
     private var isPublicOnly: Bool?
 
-    /// Other URLs of the same file, at most 16. They bring parts of it, and go on where the first fails; their bytes are
-    /// joined only with proof: a checksum of the whole, or the same strong entity tag. They get neither `headers` nor `user`.
+    /// Other URLs of the same file, at most 16.
+    ///
+    /// Mirrors deliver parts of the file and replace the first URL if it fails. Bytes of different URLs are joined only
+    /// with proof: a checksum of the file or the same strong ETag. `headers` and `user` are not sent to mirrors.
     public var mirrors: [URL] {
         get { otherURLs ?? [] }
         set { otherURLs = newValue.isEmpty ? nil : newValue }
     }
     private var otherURLs: [URL]?
 
-    /// A request with the defaults.
+    /// Creates a request with the default options.
     public init(from url: URL, to destination: Destination) {
         self.url = url
         self.destination = destination

@@ -1,19 +1,26 @@
 public import Foundation
 
-/// Something that follows a finished download, in order, each once the one before it has ended well.
+/// An action that runs after a download is finished.
 ///
-/// A follow-up never begins before the file is verified and published. After a kill, the one that was under way begins
-/// again; those that ended are not repeated. One that fails is in the timeline and in
-/// ``DownloadSnapshot/followUp``; ``Download/retry()`` begins it again. The file stays as it is.
+/// Follow-ups run in order. Each one starts after the previous one succeeded. The first one starts after the file is
+/// verified and published. After a kill, the interrupted follow-up runs again; completed follow-ups are not repeated. A
+/// failure is reported in the timeline and in ``DownloadSnapshot/followUp``, and the file is kept. ``Download/retry()``
+/// runs the failed follow-up again.
 public enum FollowUp: Hashable, Sendable, Codable {
-    /// Unpacks a zip, tar, tar.gz, tar.xz or tar.zst into a directory that must not exist yet. Nothing is written outside
-    /// it, no link is followed, and an archive that unpacks to too much is refused; the directory appears whole.
+    /// Unpacks an archive (zip, tar, tar.gz, tar.xz or tar.zst) into a new directory.
+    ///
+    /// The directory must not exist yet. It appears under its name when it is complete. Nothing is written outside the
+    /// directory and no link is followed. An archive that is too large when unpacked is refused.
     case unpack(into: URL)
-    /// Moves the file to another path on the same file system; something that is there is not replaced.
+    /// Moves the file to another path on the same file system. An existing file is not replaced.
     case move(to: URL)
-    /// Runs a program with arguments: never a shell. In arguments, `{path}`, `{directory}`, `{name}` and
-    /// `{url-without-secrets}` are replaced. Another exit status than 0 is a failure.
+    /// Runs a program with arguments, without a shell.
+    ///
+    /// The placeholders `{path}`, `{directory}`, `{name}` and `{url-without-secrets}` in arguments are replaced. An
+    /// exit status other than 0 is a failure. The program is stopped after `timeout` seconds.
     case run(program: URL, arguments: [String], timeout: Double = 3600)
-    /// Posts a small JSON object to a URL. Sent at least once: the header field `Idempotency-Key` is the same each time.
+    /// Sends a POST request with a small JSON object to a URL.
+    ///
+    /// The request is sent at least once. The header field `Idempotency-Key` is the same in each repetition.
     case notify(URL)
 }

@@ -10,7 +10,9 @@ enum StoredRequest {
             encoder.outputFormatting = .sortedKeys
             return Array(try encoder.encode(request))
         } catch {
-            throw TowlineError(.unusableOption, "the request cannot be kept: a number in it is none")
+            throw TowlineError(
+                .unusableOption,
+                "cannot save the request: a number in the request is infinite or not a number. Use finite numbers")
         }
     }
 

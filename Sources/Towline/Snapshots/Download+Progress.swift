@@ -2,8 +2,10 @@ public import Foundation
 import TowlineCore
 
 extension Download {
-    /// A `Progress` of this download for user interfaces that want one: its unit counts are bytes, its pause, resume and
-    /// cancel handlers are those of the download. It follows the download until it is over.
+    /// A `Progress` object for user interfaces.
+    ///
+    /// Its unit counts are bytes. Its pause, resume and cancel handlers control the download. The object is updated
+    /// until the download is finished, failed or cancelled. Each use of this property creates a new object.
     public var progress: Progress {
         let progress = Progress(totalUnitCount: -1)
         progress.kind = .file
@@ -21,8 +23,8 @@ extension Download {
 
 /// Brings snapshots into a `Progress`.
 ///
-/// `@unchecked Sendable`: `Progress` may be used from any thread (its documentation), and says so nowhere in its type on
-/// Linux.
+/// `@unchecked Sendable`: `Progress` may be used from any thread (its documentation), and says so nowhere in its type
+/// on Linux.
 private final class ProgressFollower: @unchecked Sendable {
     private let progress: Progress
 

@@ -1,31 +1,31 @@
 public import TowlineCore
 
-/// What happens to the downloads of a ``Downloader``.
+/// An event of a ``Downloader``.
 public enum DownloadEvent: Hashable, Sendable {
     /// A download was added.
     case added(DownloadSnapshot)
-    /// Something about it is different. Of several changes that were not read in time only the last is kept.
+    /// The snapshot of a download changed. Only the last of several unread changes of a download is kept.
     case changed(DownloadSnapshot)
-    /// It was removed from the list.
+    /// A download was removed from the list.
     case removed(DownloadID)
-    /// Many are different at once, as after ``Downloader/pauseAll(group:)``: whoever shows the list reads it again.
+    /// Many downloads changed at once, for example by ``Downloader/pauseAll(group:)``. Read the list again.
     case listChanged
-    /// Something was written into its timeline.
+    /// A note was added to the timeline of a download.
     case noted(DownloadID, TimelineNote)
-    /// The list itself could not be read or written; downloads go on where they can.
+    /// The list could not be read or written. Downloads continue if possible.
     case troubled(TowlineError)
-    /// The reader was so slow that this many notes were left out; the timelines have them.
+    /// The reader was too slow and this number of notes was dropped. The timelines contain all notes.
     case missed(Int)
 }
 
-/// An entry of a download's timeline: what happened to it and why.
+/// A note in the timeline of a download: what happened and why.
 public struct TimelineNote: Hashable, Sendable {
-    /// Its number, ascending; 0 in events.
+    /// The number of the note. Later notes have higher numbers. The number is 0 in events.
     public let number: Int64
-    /// When, in milliseconds since 1970.
+    /// The time of the note in milliseconds since 1970-01-01 00:00 UTC.
     public let time: Int64
-    /// A stable name for programs, such as `restarted`.
+    /// The kind of note: a stable name for programs, for example `restarted`.
     public let kind: String
-    /// One sentence, without secrets.
+    /// The text for people, without secrets.
     public let message: String
 }

@@ -1,25 +1,28 @@
 public import Foundation
 
-/// The limits that are in force; see ``Downloader/setMaximumRunning(_:)`` and the others.
+/// The limits of a ``Downloader`` that are currently in effect.
+///
+/// ``Downloader/setMaximumRunning(_:)``, ``Downloader/setMaximumRunningPerHost(_:)``, ``Downloader/setRateLimit(_:)``
+/// and ``Downloader/setLimit(_:forGroup:)`` change these limits.
 public struct DownloadLimits: Hashable, Sendable {
-    /// Downloads that run at once.
+    /// The maximum number of downloads that run at the same time.
     public let maximumRunning: Int
-    /// And for each host.
+    /// The maximum number of downloads that run at the same time for each host.
     public let maximumRunningPerHost: Int
-    /// Bytes per second of all together; 0: no limit.
+    /// The rate limit for all downloads together, in bytes per second; 0 means no limit.
     public let rateLimit: Int64
-    /// How many run at once of the groups that have a limit of their own.
+    /// The maximum number of running downloads for each group that has a limit.
     public let groups: [String: Int]
 }
 
-/// What is known of a host that downloads of the list are using.
+/// The status of a host that running downloads use.
 public struct HostStatus: Hashable, Sendable {
-    /// `scheme://host:port`.
+    /// The origin of the host, as `scheme://host:port`.
     public let host: String
-    /// How many downloads of it run.
+    /// The number of running downloads from this host.
     public let running: Int
-    /// The connections it allows, where it made that known.
+    /// The connection limit of the host, if known.
     public let ceiling: Int?
-    /// Until when it wants to be left alone.
+    /// The time until which the host asked for no further requests (`Retry-After`), if any.
     public let notBefore: Date?
 }

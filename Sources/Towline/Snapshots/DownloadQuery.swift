@@ -1,85 +1,85 @@
 import TowlineCore
 import TowlineEngine
 
-/// Which downloads of the list, in which order.
+/// A query of the list: filters, an order and a page.
 public struct DownloadQuery: Sendable, Hashable {
-    /// What they are ordered by.
+    /// The sort key of the list.
     public enum Order: String, Hashable, Sendable, CaseIterable {
-        /// As they run: priority, then place.
+        /// The order in which downloads start: by priority, then by position in the queue.
         case queue
-        /// When they were added.
+        /// The time when the download was added.
         case added
-        /// The final name.
+        /// The final name of the file.
         case name
-        /// The size.
+        /// The complete length.
         case size
-        /// The state.
+        /// The state of the download.
         case state
-        /// When they ended.
+        /// The time when the download finished, failed or was cancelled.
         case ended
     }
 
-    /// The states that are kept, to filter by. All that a running transfer does is `active`.
+    /// The states that the list can be filtered by.
     public enum Filter: String, Hashable, Sendable, CaseIterable {
-        /// Waits for its turn.
+        /// Waiting to start.
         case queued
-        /// A transfer is at it.
+        /// Running, from the first request until the file is published.
         case active
-        /// Waits for the network, the server or disk space.
+        /// Waiting for the network, the server or free disk space.
         case waiting
-        /// Stopped by the user.
+        /// Paused by the user.
         case paused
-        /// The file is there.
+        /// Finished; the file is complete.
         case finished
-        /// Ended with an error.
+        /// Failed with an error.
         case failed
-        /// Given up.
+        /// Cancelled by the user.
         case cancelled
     }
 
-    /// The order.
+    /// The sort key.
     public var order = Order.queue
-    /// The other way round.
+    /// A Boolean value that indicates whether the order is reversed.
     public var descending = false
-    /// Only these; empty: all.
+    /// The states to include. An empty set includes all states.
     public var filters: Set<Filter> = []
-    /// Only those of the group.
+    /// The group to include; `nil` includes all downloads.
     public var group: String?
-    /// Only those with this in their name or URL.
+    /// A text that the name or the URL must contain; `nil` includes all downloads.
     public var text: String?
-    /// At most so many, 1 … 1000.
+    /// The maximum number of downloads on the page, 1 to 1000.
     public var limit = 100
-    /// Where the page before ended.
+    /// The end of the previous page: ``DownloadPage/next``. `nil` starts with the first page.
     public var cursor: DownloadCursor?
 
-    /// All, as they run.
+    /// Creates a query for all downloads in the order of the queue.
     public init() {}
 }
 
-/// Where a page of the list ended.
+/// The position in the list where a page ended.
 public struct DownloadCursor: Hashable, Sendable {
-    /// What to hand on and give back, for a page of another process.
+    /// The position as text, for example to send to another process.
     public let text: String
 
-    /// Takes back what `text` gave.
+    /// Creates a cursor from the `text` of another cursor.
     public init(text: String) { self.text = text }
 }
 
 /// A page of the list.
 public struct DownloadPage: Hashable, Sendable {
-    /// The downloads.
+    /// The snapshots of the downloads on the page.
     public let downloads: [DownloadSnapshot]
-    /// Where the next one begins; `nil` at the end.
+    /// The position where the next page begins; `nil` on the last page.
     public let next: DownloadCursor?
 }
 
-/// Sums over the list.
+/// The totals of the list.
 public struct DownloadTotals: Hashable, Sendable {
-    /// How many there are.
+    /// The number of downloads in each state.
     public let counts: [DownloadQuery.Filter: Int]
-    /// Bytes that are there now.
+    /// The number of bytes that are downloaded.
     public let heldBytes: Int64
-    /// Bytes in all, of those whose length is known.
+    /// The sum of the complete lengths that are known, in bytes.
     public let completeLength: Int64
 }
 

@@ -1,22 +1,22 @@
 import TowlineCore
 
-/// Which bytes of a download are there, and which are on their way.
+/// The byte ranges of a download: the downloaded ranges, and the segments that connections are receiving.
 public struct DownloadSegments: Hashable, Sendable {
-    /// A segment that a connection is bringing.
+    /// A byte range that one connection is receiving.
     public struct Segment: Hashable, Sendable {
-        /// The bytes it is to bring; ends where it stands while the length is unknown.
+        /// The assigned bytes. While the length is unknown, the range ends at the current position.
         public let range: Range<Int64>
-        /// The next byte it writes, within the range or at its end.
+        /// The offset of the next byte, within the range or at its end.
         public let position: Int64
-        /// Bytes per second, once known.
+        /// The rate in bytes per second, once known.
         public let rate: Double?
     }
 
-    /// Size of the whole in bytes, once known.
+    /// The size of the file in bytes, once known.
     public let completeLength: Int64?
-    /// The bytes that are there: ascending, apart from each other.
+    /// The downloaded byte ranges, in ascending order and not adjacent.
     public let written: [Range<Int64>]
-    /// What is on its way, in the order the requests began; empty while nothing runs.
+    /// The active segments, in the order of their requests; empty while the download does not run.
     public let segments: [Segment]
 }
 

@@ -37,7 +37,8 @@ extension DownloadSnapshot {
         case .failed:
             state = .failed
             let code = TowlineError.Code(name: record.reasonCode ?? "") ?? .transient
-            error = TowlineError(code, record.reason ?? "failed", status: record.status)
+            let reason = record.reason ?? "the download failed for an unknown reason. Retry the download"
+            error = TowlineError(code, reason, status: record.status)
         case .cancelled: state = .cancelled
         }
     }
@@ -79,7 +80,11 @@ extension FollowUpState {
         let words = code?.split(separator: " ") ?? []
         switch (words.first, words.last.flatMap { Int($0) }) {
         case ("next", let number?): self = .running(number)
-        case ("failed", let number?): self = .failed(number, reason ?? "failed")
+        case ("failed", let number?):
+            let unknown =
+                "the follow-up action (such as unpacking) failed for an unknown reason. "
+                + "Retry the download to run only this action again"
+            self = .failed(number, reason ?? unknown)
         case ("done", _): self = .done
         default: self = .none
         }

@@ -1,73 +1,75 @@
 public import Foundation
 public import TowlineCore
 
-/// Where a download stands.
+/// The state and progress of a download at one moment.
 public struct DownloadSnapshot: Hashable, Sendable, Identifiable {
-    /// Its name.
+    /// The identifier of the download.
     public internal(set) var id: DownloadID
-    /// Where from, without user information and without the values of signature parameters.
+    /// The URL, without user information and without the values of signature parameters.
     public internal(set) var source: String
-    /// The directory it goes to.
+    /// The path of the destination directory.
     public internal(set) var directory: String
-    /// The final name, once known.
+    /// The final name of the file, once known.
     public internal(set) var name: String?
-    /// Its state.
+    /// The state.
     public internal(set) var state: DownloadState
-    /// While waiting: when it goes on at the latest. `nil` otherwise.
+    /// The latest time when a waiting download continues; `nil` if the download does not wait.
     public internal(set) var waitsUntil: Date?
-    /// Why it waits, was restarted or failed, in words.
+    /// The reason why the download waits, was restarted or failed, as text.
     public internal(set) var reason: String?
-    /// What went wrong, if it failed.
+    /// The error of a failed download.
     public internal(set) var error: TowlineError?
-    /// Size of the whole in bytes, once known.
+    /// The size of the file in bytes, once known.
     public internal(set) var completeLength: Int64?
-    /// Bytes that are there, from earlier runs too.
+    /// The number of downloaded bytes, including earlier runs.
     public internal(set) var heldBytes: Int64
-    /// Bytes that came over the wire in this run, repeated ones included.
+    /// The number of bytes received in this run, including bytes that were received more than once.
     public internal(set) var receivedBytes: Int64
-    /// Bytes per second, smoothed; `nil` while none arrive.
+    /// The smoothed rate in bytes per second; `nil` while no bytes arrive.
     public internal(set) var rate: Double?
-    /// Time to the end at that rate, `nil` while unknown.
+    /// The estimated remaining time at the current rate; `nil` while unknown.
     public internal(set) var remaining: Duration?
-    /// Connections in use.
+    /// The number of connections in use.
     public internal(set) var connections: Int
-    /// Its priority.
+    /// The priority.
     public internal(set) var priority: Int
-    /// Its group.
+    /// The group.
     public internal(set) var group: String?
-    /// What the caller gave with the request.
+    /// The metadata of the request.
     public internal(set) var metadata: [String: String]
-    /// When it was added.
+    /// The time when the download was added.
     public internal(set) var addedAt: Date
-    /// When it finished, failed or was cancelled.
+    /// The time when the download finished, failed or was cancelled.
     public internal(set) var endedAt: Date?
-    /// Where what follows the download stands.
+    /// The state of the follow-up actions.
     public internal(set) var followUp: FollowUpState
 
-    /// 0 … 1; `nil` while the length is unknown, never a nonsense value.
+    /// The downloaded fraction, 0 to 1; `nil` while the length is unknown.
     public var fractionCompleted: Double? {
         guard let completeLength else { return state == .finished ? 1 : nil }
         guard completeLength > 0 else { return state == .finished ? 1 : 0 }
         return min(1, Double(heldBytes) / Double(completeLength))
     }
 
-    /// The final path; nothing is there before the state is `finished`. `nil` while the name is unknown.
+    /// The final URL of the file; `nil` while the name is unknown.
+    ///
+    /// The file does not exist before the state is `finished`.
     public var file: URL? {
         name.map { URL(fileURLWithPath: directory, isDirectory: true).appendingPathComponent($0, isDirectory: false) }
     }
 
-    /// Whether nothing more happens by itself.
+    /// A Boolean value that indicates whether the download is finished, failed or cancelled.
     public var isOver: Bool { state == .finished || state == .failed || state == .cancelled }
 }
 
-/// Where the follow-ups of a finished download stand.
+/// The state of the follow-ups of a finished download.
 public enum FollowUpState: Hashable, Sendable {
-    /// There are none, or the download is not finished.
+    /// The download has no follow-ups or is not finished.
     case none
-    /// The one of that number, from 0, is under way.
+    /// The follow-up with this index, counted from 0, is running.
     case running(Int)
-    /// All ended well.
+    /// All follow-ups succeeded.
     case done
-    /// The one of that number failed, for that reason.
+    /// The follow-up with this index, counted from 0, failed with this reason.
     case failed(Int, String)
 }

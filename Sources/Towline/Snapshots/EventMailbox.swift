@@ -104,19 +104,21 @@ extension EventMailbox.Contents {
     }
 }
 
-/// The events of a ``Downloader``, for one reader. Reading slowly loses intermediate changes, never the last one, and
-/// costs no memory beyond one event for each download.
+/// An asynchronous sequence of the events of a ``Downloader``, for one reader.
+///
+/// A slow reader misses intermediate changes, but always receives the last change of each download. Unread events take
+/// at most the memory of one change for each download and 1000 notes.
 public struct DownloadEvents: AsyncSequence, Sendable {
     let mailbox: EventMailbox
 
-    /// Ends when the ``Downloader`` is closed or the task is cancelled.
+    /// Returns the iterator. The sequence ends when the ``Downloader`` is closed or the task is cancelled.
     public func makeAsyncIterator() -> Iterator { Iterator(reader: MailboxReader(mailbox)) }
 
-    /// Reads events.
+    /// The iterator of ``DownloadEvents``.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: MailboxReader
 
-        /// The next event.
+        /// Returns the next event, or `nil` at the end.
         public mutating func next() async -> DownloadEvent? { await reader.mailbox.next() }
     }
 }
