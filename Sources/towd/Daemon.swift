@@ -51,13 +51,13 @@ enum Daemon {
             switch place {
             case .failure(let error): say(error.message)
             case .success(let place):
-                if place.address == nil { say("listening at \(configuration.socket.path)") }
+                if place.address == nil { say("listening on \(configuration.socket.path)") }
                 for url in place.pages {
                     // Into no log: whoever reads it could do everything.
                     if isatty(STDERR_FILENO) == 1 {
-                        say("the page: \(url)#token=\(service.token.text)")
+                        say("web page: \(url)#token=\(service.token.text)")
                     } else {
-                        say("the page: \(url), with the token in \(configuration.stateDirectory.path)/token")
+                        say("web page: \(url) (access token in the file \(configuration.stateDirectory.path)/token)")
                     }
                 }
             }

@@ -9,54 +9,73 @@ import TowlineWire
 struct Towd: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "towd",
-        abstract: "Downloads in the background, with a web page to watch.",
+        abstract: "Download files in the background, with a web page and an HTTP API.",
         discussion: """
-            'tow add URL' starts it when it does not run. It listens at a Unix socket, for tow, and at 127.0.0.1:6880, \
-            for the page. Everything that is asked of it is kept: after a kill or a reboot it goes on.
+            'tow add URL' starts towd if it is not running. towd listens on a Unix socket for tow, and on \
+            127.0.0.1:6880 for the web page and the API. The list of downloads is saved on disk: after a kill or a \
+            reboot, towd resumes the downloads.
 
-            Options can be written into a YAML file under the same names; those given here win.
+            Options can also be set in a YAML file under the same names. Options on the command line take precedence.
 
-            Exit status: 0 stopped in order; 2 usage; 6 a directory cannot be used; 9 another towd has the state \
-            directory.
+            Exit status: 0 stopped normally; 2 usage error; 6 a directory or address cannot be used; 9 another towd \
+            uses the state directory.
             """,
         version: "towd " + TowlineVersion.text)
 
     @Option(
-        help: ArgumentHelp("Keep the list here. (default: $XDG_STATE_HOME/towline)", valueName: "dir"),
+        help: ArgumentHelp(
+            """
+            Directory of the list of downloads, the access token and the log. (default: $XDG_STATE_HOME/towline or \
+            ~/.local/state/towline)
+            """, valueName: "dir"),
         completion: .directory)
     var state: String?
 
     @Option(
         help: ArgumentHelp(
-            "Downloads go here or below, and nowhere else; may be repeated. (default: ~/Downloads)", valueName: "dir"),
+            """
+            Allow downloads only in this directory and its subdirectories. May be repeated; the first one is used \
+            for downloads without a directory. (default: ~/Downloads)
+            """, valueName: "dir"),
         completion: .directory)
     var downloads: [String] = []
 
     @Option(
-        help: ArgumentHelp("The socket for tow. (default: $XDG_RUNTIME_DIR/towline/towd.sock)", valueName: "path"),
+        help: ArgumentHelp(
+            "Unix socket on which towd listens for tow. (default: $XDG_RUNTIME_DIR/towline/towd.sock)",
+            valueName: "path"),
         completion: .file())
     var socket: String?
 
     @Option(
         help: ArgumentHelp(
-            "Serve the page here; may be repeated; 'none': nowhere. (default: 127.0.0.1:6880)",
-            valueName: "host:port"))
+            """
+            Address and port of the web page and API; 'none' turns them off. May be repeated. (default: \
+            127.0.0.1:6880)
+            """, valueName: "host:port"))
     var listen: [String] = []
 
-    @Option(help: ArgumentHelp("A name under which the page may be reached; may be repeated.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            """
+            Additional host name under which the web page may be opened, for example behind a reverse proxy. May be \
+            repeated.
+            """, valueName: "name"))
     var host: [String] = []
 
     @Option(
         help: ArgumentHelp(
             """
-            Who may have files fetched from this machine and from private networks: local (clients on this machine), \
-            everybody, nobody. Others' downloads go to public addresses alone, through no proxy. (default: local)
+            Clients that may download from addresses of this machine and of private networks: local (clients on this \
+            machine), everybody, nobody. Other clients can download from public addresses only, without a proxy. \
+            (default: local)
             """,
             valueName: "who"))
     var privateAddresses: String?
 
     @Option(
-        help: ArgumentHelp("Read options from here. (default: ~/.config/towline/towd.yaml)", valueName: "file"),
+        help: ArgumentHelp(
+            "Read options from this YAML file. (default: ~/.config/towline/towd.yaml)", valueName: "file"),
         completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
@@ -106,7 +125,10 @@ struct Towd: ParsableCommand {
             guard let policy = PrivateAddresses(rawValue: who) else {
                 throw TowlineError(
                     .unusableOption,
-                    "--private-addresses: local, everybody or nobody, not \(TerminalSafeText.make(who))")
+                    """
+                    invalid value '\(TerminalSafeText.make(who))' of the option private-addresses: expected local, \
+                    everybody or nobody
+                    """)
             }
             configuration.privateAddresses = policy
         }
@@ -119,7 +141,12 @@ struct Towd: ParsableCommand {
         var addresses: [ListenAddress] = []
         for text in texts {
             guard let address = ListenAddress(text) else {
-                throw TowlineError(.unusableOption, "--listen: host:port, not \(TerminalSafeText.make(text))")
+                throw TowlineError(
+                    .unusableOption,
+                    """
+                    invalid value '\(TerminalSafeText.make(text))' of the option listen: expected HOST:PORT, such as \
+                    127.0.0.1:6880
+                    """)
             }
             addresses.append(address)
         }

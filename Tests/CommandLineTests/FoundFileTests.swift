@@ -30,14 +30,14 @@ struct FoundFileTests {
         let words = ["get"] + more + ["--checksum", sum, server.url("/data.bin")]
         let result = try await CommandRun.run(words, directory: place.url)
         #expect(result.status == 0, "\(result.stderr)")
-        #expect(result.stderr.contains("data.bin: sha256 matches"), "\(result.stderr)")
-        #expect(result.stderr.contains("already whole; not fetched again"), "\(result.stderr)")
+        #expect(result.stderr.contains("data.bin: the file matches its checksum (sha256)"), "\(result.stderr)")
+        #expect(result.stderr.contains("); not downloaded again"), "\(result.stderr)")
         #expect(place.names == ["data.bin"])
         // Without a name of the user's the server has to say what its own is.
         #expect(server.log.requests("/data.bin").isEmpty == more.contains("-o"))
         // From now on it is known without.
         let again = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)
-        #expect(again.status == 0 && again.stderr.contains("already whole"), "\(again.stderr)")
+        #expect(again.status == 0 && again.stderr.contains("already downloaded ("), "\(again.stderr)")
         await server.stop()
     }
 
@@ -54,7 +54,7 @@ struct FoundFileTests {
         #expect(result.status == (policy == "fail" ? 7 : 0), "\(result.stderr)")
         if policy == "fail" {
             #expect(
-                result.stderr.contains("data.bin exists and does not have the sha256 that was given"),
+                result.stderr.contains("data.bin already exists and does not match the expected"),
                 "\(result.stderr)")
         }
         #expect(place.names == (policy == "rename" ? ["data (1).bin", "data.bin"] : ["data.bin"]))
@@ -74,7 +74,7 @@ struct FoundFileTests {
         for isFirst in [true, false] {
             let result = try await CommandRun.run(words + [server.url("/data.bin")], directory: place.url)
             #expect(result.status == 0, "\(result.stderr)")
-            #expect(result.stderr.contains("already whole") == !isFirst, "\(result.stderr)")
+            #expect(result.stderr.contains("already downloaded (") == !isFirst, "\(result.stderr)")
             #expect(place.names == ["data (1).bin", "data (2).bin", "data.bin"])
         }
         #expect(try Data(contentsOf: place.file("data (2).bin")) == Self.bytes)
@@ -98,7 +98,7 @@ struct FoundFileTests {
             ["get", "--if-exists", "rename", "--max-tries", "1", "--checksum", sum] + more + [nginx.url("small")],
             directory: place.url)
         #expect(result.status == 0, "\(result.stderr)")
-        #expect(result.stderr.contains("already whole") == isIt, "\(result.stderr)")
+        #expect(result.stderr.contains("already downloaded (") == isIt, "\(result.stderr)")
         #expect(place.names == (isIt ? ["small"] : ["small", "small (1)"]))
         #expect(try Data(contentsOf: place.file(isIt ? "small" : "small (1)")) == bytes)
     }
@@ -122,7 +122,7 @@ struct FoundFileTests {
             let result = try await CommandRun.run(
                 words + ["--checksum", sum, new.url("/data.bin")], directory: place.url)
             #expect(result.status == 0, "\(result.stderr)")
-            #expect(result.stderr.contains("already whole") == !isFirst, "\(result.stderr)")
+            #expect(result.stderr.contains("already downloaded (") == !isFirst, "\(result.stderr)")
         }
         let newest = isForeign ? "data (2).bin" : "data (1).bin"
         #expect(
@@ -165,7 +165,7 @@ struct FoundFileTests {
         let result = try await CommandRun.run(
             ["get", "--if-exists", policy, "--checksum", sum, server.url("/data.bin")], directory: place.url)
         #expect(result.status == (policy == "fail" ? 7 : 0), "\(result.stderr)")
-        #expect(result.stderr.contains("is not known to be this download") == (policy == "fail"), "\(result.stderr)")
+        #expect(result.stderr.contains("not known to come from this URL") == (policy == "fail"), "\(result.stderr)")
         await server.stop()
     }
 
@@ -224,13 +224,13 @@ struct FoundFileTests {
         if ["fail", "rename"].contains(which) {
             #expect(result.status == 7, "\(result.stderr)")
             #expect(
-                result.stderr.contains("out.tow is an unfinished download of another URL, http://"), "\(result.stderr)")
+                result.stderr.contains("out.tow is an unfinished download of another URL (http://"), "\(result.stderr)")
             #expect(place.names == ["out.tow", "out.tow-journal"])
         } else {
             #expect(result.status == 0, "\(result.stderr)")
             let seed: UInt64 = which == "overwrite" ? 8 : 7
             #expect(try FaultContent(seed: seed).firstMismatch(inFile: place.path("out"), length: Self.length) == nil)
-            #expect(result.stderr.contains("already there") == (which != "overwrite"), "\(result.stderr)")
+            #expect(result.stderr.contains(" in total)") == (which != "overwrite"), "\(result.stderr)")
         }
         await moved.stop()
         await server.stop()
@@ -247,11 +247,12 @@ struct FoundFileTests {
         try Data(list.utf8).write(to: place.file("list"))
         let run = try CommandRun(["get", "-i", "list"], directory: place.url)
         while !run.stderrSoFar.contains("small.bin  ") { try await Task.sleep(for: .milliseconds(20)) }
-        #expect(run.stderrSoFar.contains("data.bin: there already; reading it to compare"), "\(run.stderrSoFar)")
+        #expect(
+            run.stderrSoFar.contains("data.bin: the destination file already exists. Reading"), "\(run.stderrSoFar)")
         run.signal(SIGINT)
         let result = try await run.finish()
         #expect(result.status == 130)
-        #expect(result.stderr.contains("data.bin  interrupted before anything came"), "\(result.stderr)")
+        #expect(result.stderr.contains("data.bin  interrupted before any data was received"), "\(result.stderr)")
         await server.stop()
     }
 
@@ -265,7 +266,7 @@ struct FoundFileTests {
         #expect(place.names == ["data (1).bin", "data (2).bin", "data (3).bin", "data.bin"])
         for order in [urls, urls.reversed()] {
             let again = try await CommandRun.run(["get"] + order, directory: place.url)
-            #expect(again.status == 0 && again.stderr.contains("0 done, 4 already there; "), "\(again.stderr)")
+            #expect(again.status == 0 && again.stderr.contains("0 done, 4 already downloaded; "), "\(again.stderr)")
         }
         #expect(server.log.requests.count == 4)
         // One of another URL gets the next.

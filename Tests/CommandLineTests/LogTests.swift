@@ -50,7 +50,7 @@ struct LogTests {
             waiting.wait = .init(remaining: .seconds(5 - second), reason: "no connection")
             log.progressed(1, waiting, now: .seconds(second))
         }
-        #expect(log.take() == "f: no connection, next attempt in 5 s\n")
+        #expect(log.take() == "f: no connection; retrying in 5 s\n")
     }
 
     @Test func quietSaysFailuresAlone() throws {
@@ -78,7 +78,7 @@ struct LogTests {
         #expect(
             log.take() == """
                 1 done, 1 failed, 1 interrupted; 4.0 KiB in 2 s, 2.0 KiB/s
-                Interrupted. Everything is kept: run the same command again to go on.
+                Interrupted. Run the same command again to resume.
 
                 """)
     }
@@ -91,7 +91,7 @@ struct LogTests {
         ] { summary.count(.success(CompletedTransfer(outcome: outcome, receivedBytes: 0)), nil) }
         #expect(
             summary.lines(wasInterrupted: false, elapsed: .seconds(2)) == [
-                "1 done, 2 already there, 1 left as they are; 0 B in 2 s"
+                "1 done, 2 already downloaded, 1 skipped; 0 B in 2 s"
             ])
     }
 
@@ -100,7 +100,7 @@ struct LogTests {
         var log = PlainLog(detail: .everything)
         for number in 0...10_000 { log.noticed(number, TransferNotice(.info, .redirected, "line \(number)")) }
         let lines = log.take().split(separator: "\n")
-        #expect(lines.count == 5002 && lines[0] == "(lines that nobody took are left out here)")
+        #expect(lines.count == 5002 && lines[0].hasPrefix("(older messages are omitted"))
         #expect(lines[1] == "line 5000" && lines[5001] == "line 10000")
     }
 
@@ -200,10 +200,10 @@ struct LogTests {
         let lines = status.text(style: ProgressBarTests.ascii).split(separator: "\n")
         #expect(
             lines == [
-                "f", "  from       http://a.test/f", "  now at     http://b.test/f",
-                "  size       6.3 KiB (6400 bytes)", "  there      3.2 KiB, 50%",
-                "  durable    1.6 KiB, would survive a power loss", "  missing    3.1 KiB in 1 gap",
-                "  validator  \"x\"", "  running    yes, process 42",
+                "f", "  URL             http://a.test/f", "  redirected to   http://b.test/f",
+                "  size            6.3 KiB (6400 bytes)", "  downloaded      3.2 KiB, 50%",
+                "  synced to disk  1.6 KiB (kept even after a power failure)", "  missing         3.1 KiB in 1 gap",
+                "  version         ETag \"x\"", "  running         yes, by process 42",
                 "  " + Substring(String(repeating: "#", count: 32) + String(repeating: ".", count: 31) + "+"),
             ])
         #expect(try objects(status.json.closed)[0]["heldBytes"] as? Int == 3250)

@@ -69,8 +69,8 @@ struct RealServerTests {
         #expect(result.status == 1)
         #expect(result.stderr.contains("certificate"), "\(result.stderr)")
         // Nobody is told to name the file that was named.
-        #expect(result.stderr.contains("(--cacert FILE: ") == isGood, "\(result.stderr)")
-        let doubts = result.stderr.contains("(the certificates in \(nginx.certificates.authority) do not vouch for it)")
+        #expect(result.stderr.contains("add --cacert FILE") == isGood, "\(result.stderr)")
+        let doubts = result.stderr.contains("\(nginx.certificates.authority) (--cacert) lacks the authority")
         #expect(doubts == (certificate == "self-signed"), "\(result.stderr)")
         #expect(place.names == [])
         #expect(nginx.log.isEmpty)

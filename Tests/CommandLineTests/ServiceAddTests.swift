@@ -36,15 +36,15 @@ struct ServiceAddTests {
 
     @Test(.timeLimit(.minutes(2))) func aLimitOfOneIsAnsweredWithItsOwn() async throws {
         let service = try ServiceProcess(try TestDirectory())
-        #expect(try await service.tow(["limit", "3M"]).text.hasPrefix("rate      3.0 MiB/s\n"))
+        #expect(try await service.tow(["limit", "3M"]).text.hasPrefix("rate limit    3.0 MiB/s\n"))
         let added = try await service.tow(["add", "--paused", "--json", "-o", "a.bin", "http://127.0.0.1:9/a.bin"])
         let download = try JSONDecoder().decode(Named.self, from: Data(added.text.utf8))
-        #expect(try await service.tow(["limit", "500K", download.id]).text == "rate      500.0 KiB/s for a.bin\n")
+        #expect(try await service.tow(["limit", "500K", download.id]).text == "rate limit    500.0 KiB/s for a.bin\n")
         #expect(try await service.tow(["show", download.id]).text.contains("\nlimit        500.0 KiB/s\n"))
-        #expect(try await service.tow(["limit", "none", download.id]).text == "rate      none for a.bin\n")
+        #expect(try await service.tow(["limit", "none", download.id]).text == "rate limit    none for a.bin\n")
         #expect(try await service.tow(["show", download.id]).text.contains("limit") == false)
         let all = try await service.tow(["limit"])
-        #expect(all.text.hasPrefix("rate      3.0 MiB/s\nrunning "), "that of all is as it was")
+        #expect(all.text.hasPrefix("rate limit    3.0 MiB/s\nmax running "), "the common limit is unchanged")
         service.kill()
     }
 

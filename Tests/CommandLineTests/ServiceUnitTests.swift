@@ -81,14 +81,14 @@ import Testing
         let home = try Home()
         let before = try await home.tow("service", "status")
         #expect(before.status == 1)
-        #expect(before.text.contains("unit      none") && before.text.contains("answers   nobody"))
-        #expect(before.text.contains("at boot   no: it is not enabled"))
+        #expect(before.text.contains("unit      none") && before.text.contains("running   no response"))
+        #expect(before.text.contains("at boot   no, because the unit is not enabled"))
 
         let installed = try await home.tow(
             "service", "install", "--listen", "none", "--downloads", home.directory.path("to here"))
         #expect(installed.status == 0, "\(installed.stderr)")
         #expect(installed.text.contains("sudo loginctl enable-linger $USER"))
-        #expect(!installed.text.contains("The page:"), "there is none")
+        #expect(!installed.text.contains("web page"), "--listen none: no web page")
         #expect(
             home.asked.suffix(4) == [
                 "--user daemon-reload", "--user is-active towd.service", "--user enable --now towd.service",
@@ -104,7 +104,7 @@ import Testing
 
         let status = try await home.tow("service", "status")
         #expect(status.status == 0, "\(status.text)")
-        for words in ["enabled   enabled", "state     active", "answers   towd 0."] {
+        for words in ["enabled   enabled", "state     active", "running   yes: towd 0."] {
             #expect(status.text.contains(words), "\(status.text)")
         }
         #expect(FileManager.default.fileExists(atPath: place))
@@ -113,7 +113,7 @@ import Testing
         #expect(removed.status == 0, "\(removed.stderr)")
         #expect(home.unitText == "")
         let again = try await home.tow("service", "remove")
-        #expect(again.status == 1 && again.stderr.contains("nothing is installed"))
+        #expect(again.status == 1 && again.stderr.contains("nothing to remove"))
     }
 
     @Test func theUnitSaysUnderWhichNamesAndForWhom() async throws {
@@ -138,8 +138,8 @@ import Testing
         let installed = try await home.tow("service", "install", "--listen", "127.0.0.1:0")
         #expect(installed.status == 0)
         let token = home.directory.path(".local/state/towline/token")
-        #expect(installed.text.contains("The page: http://127.0.0.1:"))
-        #expect(installed.text.contains("/; it asks for the token in \(token).\n"))
+        #expect(installed.text.contains("The web page is http://127.0.0.1:"))
+        #expect(installed.text.contains("/. Its access token is in the file \(token).\n"))
         let second = try home.owner
         #expect(second != first)
         #expect(try await home.tow("list").text.contains("paused"))
@@ -175,7 +175,7 @@ import Testing
         try FileManager.default.createDirectory(
             at: home.directory.file(".config/towline"), withIntermediateDirectories: true)
         try Data("listen: none\n".utf8).write(to: home.directory.file(".config/towline/towd.yaml"))
-        #expect(try await home.tow("service", "stop").text == "towd does not run.\n")
+        #expect(try await home.tow("service", "stop").text == "towd is not running.\n")
         #expect(try await home.tow("add", "--paused", "http://127.0.0.1:9/file").status == 0)
         let process = try home.owner
         let stopped = try await home.tow("service", "stop")
@@ -209,7 +209,7 @@ import Testing
         let home = try Home(control: nil)
         let result = try await home.tow("service", "install")
         #expect(result.status == 1)
-        #expect(result.stderr.contains("there is no systemd here"))
+        #expect(result.stderr.contains("systemd is not available"))
         #expect(home.unitText == "")
     }
 
@@ -221,7 +221,7 @@ import Testing
         for verb in ["install", "remove"] {
             let result = try await home.tow("service", verb)
             #expect(result.status == 7)
-            #expect(result.stderr.contains("stays as it is"))
+            #expect(result.stderr.contains("was not written by 'tow service install'"))
         }
         #expect(home.unitText == "[Service]\nExecStart=/bin/true\n")
     }

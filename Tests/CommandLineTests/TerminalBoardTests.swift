@@ -44,13 +44,15 @@ struct TerminalBoardTests {
 
         board.ended(1, finished("one"), now: .seconds(1))
         draw(250)
-        #expect(screen.text[1] == "+ one  1000 B in 1 s, 1000 B/s")
+        #expect(screen.text[1] == "+ one  downloaded 1000 B in 1 s, 1000 B/s")
         #expect(screen.text[2].hasPrefix("two  "))
 
         board.ended(2, .failure(TowlineError(.notFound, "no such file: two")), now: .seconds(1))
         draw(375, isLast: true)
         #expect(
-            screen.text == ["! two: starts over", "+ one  1000 B in 1 s, 1000 B/s", "x no such file: two"])
+            screen.text == [
+                "! two: starts over", "+ one  downloaded 1000 B in 1 s, 1000 B/s", "x no such file: two",
+            ])
     }
 
     @Test func moreDownloadsThanRowsAreCounted() throws {
@@ -114,7 +116,8 @@ struct TerminalBoardTests {
         board.closed(exitStatus: 130, interrupted: true, now: .seconds(1))
         var screen = ScreenModel(width: 100)
         screen.write(board.frame(width: 100, height: 24, now: .seconds(1), isLast: true))
-        #expect(screen.text == ["! one  interrupted; 512 B of 2.0 KiB kept", Phrases.resumeHint(goesOn: true)])
+        let kept = "! one  interrupted; 512 B of 2.0 KiB are kept, and the next run resumes"
+        #expect(screen.text == [kept, Phrases.resumeHint(goesOn: true)])
     }
 
     @Test func whereNothingCameNothingIsSaidToBeKept() throws {
@@ -124,8 +127,8 @@ struct TerminalBoardTests {
         board.closed(exitStatus: 130, interrupted: true, now: .seconds(1))
         var screen = ScreenModel(width: 100)
         screen.write(board.frame(width: 100, height: 24, now: .seconds(1), isLast: true))
-        #expect(
-            screen.text == ["! one  interrupted before anything came", "Interrupted. Run the same command again."])
+        let lost = "! one  interrupted before any data was received; the next run starts from the beginning"
+        #expect(screen.text == [lost, Phrases.resumeHint(goesOn: false)])
     }
 
     @Test func messagesOfServersAreHarmless() throws {

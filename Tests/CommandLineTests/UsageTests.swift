@@ -22,12 +22,12 @@ struct UsageTests {
     /// Every option, in its group: who adds one adds it here and to docs/command-line.md.
     @Test func helpOfGetHasEveryOptionInItsGroup() async throws {
         let groups: KeyValuePairs<String, [String]> = [
-            "WHERE IT GOES:": [
+            "OUTPUT:": [
                 "-o, --output", "-d, --directory", "--if-exists", "--no-sync", "--no-preallocate",
             ],
-            "MANY DOWNLOADS:": ["-i, --input-file", "-j, --concurrency"],
+            "SEVERAL DOWNLOADS:": ["-i, --input-file", "-j, --concurrency"],
             "SPEED:": ["-x, --connections", "--limit-rate ", "--limit-rate-total", "--sequential"],
-            "PROOF:": ["--checksum", "--if-changed", "--unsafe-resume"],
+            "VERIFICATION:": ["--checksum", "--if-changed", "--unsafe-resume"],
             "REQUEST:": [
                 "-H, --header", "--user ", "--user-file", "--bearer-file", "--netrc ", "--netrc-file", "--cookies",
             ],
@@ -35,8 +35,8 @@ struct UsageTests {
                 "--proxy", "--cacert", "--insecure", "--http1", "--connect-timeout", "--max-redirects",
                 "--allow-downgrade",
             ],
-            "FAILURES:": ["--max-tries", "--retry-wait", "--stall-timeout"],
-            "REPORT:": ["-q, --quiet", "--json", "--progress"],
+            "RETRIES:": ["--max-tries", "--retry-wait", "--stall-timeout"],
+            "MESSAGES:": ["-q, --quiet", "--json", "--progress"],
         ]
         let result = try await CommandRun.run(["get", "--help"])
         #expect(result.status == 0)
@@ -62,7 +62,7 @@ struct UsageTests {
     }
 
     @Test(arguments: [
-        (["get"], "give a URL"),
+        (["get"], "Give a URL"),
         (["get", "--no-such-option", "http://a.test/"], "--no-such-option"),
         (["nonsense"], "nonsense"),
         (["get", "ftp://a.test/"], "http:// or https://"),
@@ -80,7 +80,7 @@ struct UsageTests {
         (["get", "-H", "Range: bytes=0-", "http://a.test/"], "--header"),
         (["get", "--user", "nameonly", "http://a.test/"], "--user"),
         (["get", "--cacert", "/nonexistent", "http://a.test/"], "--cacert"),
-        (["get", "--cacert", "/bin/true", "http://a.test/"], "holds no certificate in PEM form"),
+        (["get", "--cacert", "/bin/true", "http://a.test/"], "contains no PEM certificate"),
         (["get", "--proxy", "gopher://p", "http://a.test/"], "--proxy"),
         (["get", "--if-exists", "ask", "http://a.test/"], "skip, fail, overwrite, rename"),
         (["get", "--if-changed", "ask", "http://a.test/"], "restart, fail"),
@@ -88,14 +88,14 @@ struct UsageTests {
         (["get", "--connect-timeout", "inf", "http://a.test/"], "--connect-timeout"),
         (["get", "-o", "a", "http://a.test/", "http://b.test/"], "exactly one URL"),
         (["get", "-o", "a", "-i", "-", "http://a.test/"], "exactly one URL"),
-        (["get", "-o", "a/", "http://a.test/"], "names no file"),
+        (["get", "-o", "a/", "http://a.test/"], "does not name a file"),
         (["get", "-o", "-", "--json", "http://a.test/"], "standard output"),
         (["get", "-i", "/nonexistent"], "/nonexistent"),
-        (["get", "-i", "/usr"], "tow: cannot read /usr: Is a directory"),
-        (["get", "-i", "/proc/self/mem"], "tow: cannot read /proc/self/mem: Input/output error"),
+        (["get", "-i", "/usr"], "tow: cannot read URLs from /usr: Is a directory"),
+        (["get", "-i", "/proc/self/mem"], "tow: cannot read URLs from /proc/self/mem: Input/output error"),
         (
             ["get", "--checksum", "crc32c:00000000", "--checksum", "crc32c:00000001", "http://a.test/"],
-            "two were given"
+            "two different checksums"
         ),
         (["probe", "nonsense"], "http:// or https://"),
         (["status"], "file"),

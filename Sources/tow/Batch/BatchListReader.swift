@@ -28,12 +28,18 @@ final class BatchListReader: Sendable {
         var ends: [Int32] = [-1, -1]
         guard descriptor >= 0, pipe(&ends) == 0 else {
             let reason = String(cString: strerror(errno))
-            throw TowlineError(.unusableOption, "cannot read '\(TerminalSafeText.make(path))': \(reason)")
+            throw TowlineError(
+                .unusableOption,
+                "cannot open the list of URLs '\(TerminalSafeText.make(path))' (-i): \(reason)."
+                    + " No download was started")
         }
         (requests, requestWriter) = (ends[0], ends[1])
         // Reading blocks as long as the one who writes the list likes: not on a thread of the pool.
         guard let thread = PlatformThread({ self.serve() }) else {
-            throw TowlineError(.unusableOption, "the system gives no thread to read the list of URLs with")
+            throw TowlineError(
+                .unusableOption,
+                "cannot start a thread to read the list of URLs, probably because the limit on processes and threads"
+                    + " is reached. No download was started. Raise the limit (ulimit -u) and run the command again")
         }
         thread.detach()
     }

@@ -90,7 +90,10 @@ final class DownloadQueue: Sendable {
             state.withLock { $0.last = url }
             let options = try settings.options(for: url)
             guard options.target == .standardOutput else { return options }
-            throw TowlineError(.unusableOption, "a download of a list cannot go to standard output")
+            throw TowlineError(
+                .unusableOption,
+                "this URL is skipped because a list cannot download to standard output. Replace output=- with output=NAME"
+            )
         } catch {
             throw problem(list, entry.number, error.message, error.code)
         }
@@ -99,23 +102,32 @@ final class DownloadQueue: Sendable {
     /// What is wrong with the entry as text, if anything.
     private func refuse(_ entry: BatchEntry, of list: String) throws(TowlineError) {
         switch entry.problem {
-        case .optionWithoutURL: throw problem(list, entry.number, "an option before any URL")
+        case .optionWithoutURL:
+            throw problem(
+                list, entry.number,
+                "this option has no URL above it. Write the URL first, then its options in indented lines below it")
         case .optionNotIndented(let line):
             let name = TerminalSafeText.make(line.name, width: 40)
             throw problem(
                 list, line.number,
-                "'\(name)' is an option of the URL above and must be indented; the download is left out")
+                "the option '\(name)' belongs to the URL above, so its line must begin with a space. That URL is skipped."
+                    + " Add the space and run the command again")
         case .indentedURL:
             throw problem(
                 list, entry.number,
-                "this URL is indented, which makes it an option of the one above; begin it at the line's start")
+                "this URL is skipped because its line begins with white space, as options of the URL above do."
+                    + " Remove the white space and run the command again")
         case .lineTooLong(let number):
             throw problem(
-                list, number, "longer than \(BatchLineSplitter.maximumLength) bytes; the download is left out")
+                list, number,
+                "this download is skipped because the line is longer than \(BatchLineSplitter.maximumLength) bytes."
+                    + " Shorten the line and run the command again")
         case .unreadable(let number):
             let place = entry.number > 0 ? " after line \(entry.number)" : ""
             throw TowlineError(
-                .unusableOption, "cannot read \(list)\(place): \(String(cString: strerror(number)))")
+                .unusableOption,
+                "cannot read URLs from \(list)\(place): \(String(cString: strerror(number)))."
+                    + " The rest of the list is not downloaded. Check the list and run the command again")
         case nil: break
         }
     }
@@ -125,13 +137,19 @@ final class DownloadQueue: Sendable {
     ) throws(TowlineError) {
         guard let setting = Setting(rawValue: line.name) else {
             let name = TerminalSafeText.make(line.name, width: 40)
-            let here = Habit.setting(line.name).map { ": that is \($0.rawValue)" } ?? ""
-            throw problem(list, line.number, "there is no option '\(name)' for a single URL\(here)")
+            let here = Habit.setting(line.name).map { "Use '\($0.rawValue)' instead" } ?? "Remove this line"
+            throw problem(
+                list, line.number,
+                "the URL above is skipped because the option '\(name)' is not supported in a list of URLs. \(here)")
         }
         guard setting.isFlag == line.value.isEmpty else {
             throw problem(
                 list, line.number,
-                setting.isFlag ? "\(setting.rawValue) takes no value" : "\(setting.rawValue) needs a value"
+                setting.isFlag
+                    ? "the URL above is skipped because the option '\(setting.rawValue)' takes no value."
+                        + " Remove the value from this line"
+                    : "the URL above is skipped because the option '\(setting.rawValue)' needs a value."
+                        + " Write \(setting.rawValue)=VALUE"
             )
         }
         do {

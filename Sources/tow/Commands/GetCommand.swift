@@ -6,37 +6,54 @@ import TowlineEngine
 struct GetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: GetShortcut.name,
-        abstract: "Downloads now. Running the same command again goes on.",
+        abstract: "Download files. Run the same command again to resume.",
         discussion: """
-            Nothing exists under the final name before it is whole. Until then NAME.tow holds the bytes and \
-            NAME.tow-journal what is known of them.
+            If a download is interrupted, run the same command in the same directory to resume it. The file NAME \
+            appears only when it is complete. Until then, its data is in NAME.tow and its state in NAME.tow-journal. \
+            To give up the download and discard its data, delete both files.
 
             Examples:
-              tow get https://example.org/image.iso
-              tow get -o disk.iso --checksum sha256:9f86d0… https://example.org/image.iso
-              tow get -d downloads -j 8 -i urls.txt
-              tow get --limit-rate 2M -x 4 https://example.org/a https://example.org/b
-              tow get -o - https://example.org/archive.tar.gz | tar xz
+              tow get URL                                download a file, or resume it
+              tow get -o disk.iso URL                    choose the file name
+              tow get --limit-rate 2M URL                limit the speed to 2 MiB/s
+              tow get -d downloads -i urls.txt           download a list of URLs
+              tow get --checksum sha256:9f86d0... URL    verify the checksum of the file
+              tow get -o - URL | tar xz                  write to a pipe
+              tow add URL                                download in the background (towd)
 
-            Exit status: 0 everything is there; 1 failed, or several for different reasons; 2 usage; 3 the \
-            network failed, run again to go on; 4 changed on the server; 5 wrong checksum; 6 disk; 7 the name is \
-            taken; 8 refused by the server; 9 another process has it; 130, 143 interrupted, everything is kept.
+            While a download waits, its progress line shows the reason and the time until the next attempt. For a \
+            background download, 'tow list' shows the ID and 'tow show ID' shows the reason. 'tow status FILE' shows \
+            an unfinished download. 'tow probe URL' shows whether a download from this server can be resumed.
+
+            Exit status:
+                0  all files are downloaded and saved to disk (unless --no-sync)
+                1  a failure that is not listed below, or several different failures
+                2  an option, a URL or a line in a list is not valid
+                3  network or server failure after all attempts; run again to resume
+                4  the file changed on the server, and --if-changed fail was given
+                5  wrong checksum; the data is kept as NAME.tow-bad
+                6  disk error: disk full, permission denied, no such directory
+                7  the file already exists (see --if-exists)
+                8  the server refused the request (401, 403, 404, 410)
+                9  another process is downloading to the same file
+              130  interrupted with Ctrl-C (SIGINT); run again to resume
+              143  interrupted by SIGTERM or SIGHUP; run again to resume
             """
     )
 
-    @Argument(help: ArgumentHelp("http or https.", valueName: "url"))
+    @Argument(help: ArgumentHelp("URLs to download (http:// or https://).", valueName: "url"))
     var urls: [String] = []
 
-    @OptionGroup(title: "Where it goes")
+    @OptionGroup(title: "Output")
     var destination: DestinationOptions
 
-    @OptionGroup(title: "Many downloads")
+    @OptionGroup(title: "Several downloads")
     var list: ListOptions
 
     @OptionGroup(title: "Speed")
     var speed: SpeedOptions
 
-    @OptionGroup(title: "Proof")
+    @OptionGroup(title: "Verification")
     var proof: ProofOptions
 
     @OptionGroup(title: "Request")
@@ -45,10 +62,10 @@ struct GetCommand: AsyncParsableCommand {
     @OptionGroup(title: "Connection")
     var connection: ConnectionOptionGroup
 
-    @OptionGroup(title: "Failures")
+    @OptionGroup(title: "Retries")
     var failures: FailureOptions
 
-    @OptionGroup(title: "Report")
+    @OptionGroup(title: "Messages")
     var report: ReportOptions
 
     /// What was asked for, once it is checked. Made once: a file with a password may be a pipe.

@@ -5,25 +5,29 @@ struct DestinationOptions: SettingOptions {
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "The file to make; - for standard output. One URL only. By default the server or the URL says.",
+            "Write to this file; - is standard output. Needs exactly one URL. (default: name from the server or URL)",
             valueName: "file"), completion: .file())
     var output: String?
 
     @Option(
-        name: .shortAndLong, help: ArgumentHelp("The directory to put files in; it must exist. (default: .)"),
+        name: .shortAndLong,
+        help: ArgumentHelp("Save files in this directory; it must exist. (default: .)"),
         completion: .directory)
     var directory: String?
 
     @Option(
         help: ArgumentHelp(
-            "If the name is taken: skip, fail, overwrite (once the new file is whole) or rename. (default: fail)",
+            """
+            Action if the file exists: skip, fail, overwrite (when the new file is complete) or rename. Except with \
+            overwrite, a complete file of this same download is recognized and not downloaded again. (default: fail)
+            """,
             valueName: "policy"), completion: .list(["skip", "fail", "overwrite", "rename"]))
     var ifExists: String?
 
-    @Flag(help: "Do not wait until the bytes are on stable storage.")
+    @Flag(help: "Do not wait until the data is saved to disk (fsync). A power failure may then damage the file.")
     var noSync = false
 
-    @Flag(help: "Do not reserve disk space at the start.")
+    @Flag(help: "Do not check or reserve free disk space before the download.")
     var noPreallocate = false
 
     var given: [(Setting, String)] {
@@ -37,23 +41,38 @@ struct SpeedOptions: SettingOptions {
     @Option(
         name: [.customShort("x", allowingJoined: true), .long],
         help: ArgumentHelp(
-            "Connections for one file, 1 to 128. By default as many as pay off, at most 16.", valueName: "n"))
+            "Maximum number of connections per file, 1 to 128. (default: automatic, up to 16)", valueName: "n"))
     var connections: String?
 
     @Option(
         name: .customLong("mirror"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Another URL of the same file; may be repeated. Parts come from each, and where one fails the others go on.",
+            """
+            Another URL of the same file; may be repeated. tow downloads from all URLs at once. If one fails, it \
+            continues with the others.
+            """,
             valueName: "url"))
     var mirrors: [String] = []
 
-    @Option(help: ArgumentHelp("Bytes per second for each download, such as 500K or 10M.", valueName: "rate"))
+    @Option(
+        help: ArgumentHelp(
+            """
+            Maximum speed of each download in bytes per second, for example 500K or 10M. K, M and G are powers of \
+            1024. (default: no limit)
+            """,
+            valueName: "rate"))
     var limitRate: String?
 
-    @Option(help: ArgumentHelp("Bytes per second for all downloads together.", valueName: "rate"))
+    @Option(
+        help: ArgumentHelp(
+            """
+            Maximum speed of all downloads together in bytes per second, for example 10M. K, M and G are powers of \
+            1024. (default: no limit)
+            """,
+            valueName: "rate"))
     var limitRateTotal: String?
 
-    @Flag(help: "One connection, first byte to last.")
+    @Flag(help: "Download from the first byte to the last over one connection.")
     var sequential = false
 
     var given: [(Setting, String)] {
@@ -67,16 +86,17 @@ struct ListOptions: ParsableArguments {
     @Option(
         name: [.customShort("i"), .customLong("input-file")],
         help: ArgumentHelp(
-            "Download the URLs in a file, one a line; - for standard input. Indented lines below a URL are options for it, such as 'output=name' or 'checksum=sha256:…'.",
+            """
+            Download the URLs in this file, one per line; - reads standard input. Lines that start with # are ignored. \
+            Indented lines below a URL are options for that URL, for example 'output=NAME' or 'checksum=sha256:...'.
+            """,
             valueName: "file"), completion: .file())
     var inputFiles: [String] = []
 
     @Option(
         name: [.customShort("j", allowingJoined: true), .customLong("concurrency")],
         help: ArgumentHelp(
-            "Downloads at once, 1 to 10000. (default: 5; while each takes less than a second up to 16, 64 from far away, 264 over HTTP/2)",
-            valueName: "n")
-    )
+            "Maximum number of downloads at once, 1 to 10000. (default: automatic, starting at 5)", valueName: "n"))
     var concurrency: String?
 }
 
@@ -85,17 +105,27 @@ struct ProofOptions: SettingOptions {
     @Option(
         name: .customLong("checksum"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "What the file must hash to: md5, sha1, sha256, sha512 or crc32c. One URL only; in a list, each may have its own.",
+            """
+            Expected checksum of the file: md5, sha1, sha256, sha512 or crc32c. On a mismatch, the data is kept as \
+            NAME.tow-bad. Needs exactly one URL; in a list, write 'checksum=...' below each URL.
+            """,
             valueName: "algorithm:hex"))
     var checksums: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "If a download is unfinished and the file changed on the server: restart, or fail and keep what is there. (default: restart)",
+            """
+            If the file changed on the server since an interrupted download: restart, or fail and keep the downloaded \
+            data. (default: restart)
+            """,
             valueName: "policy"), completion: .list(["restart", "fail"]))
     var ifChanged: String?
 
-    @Flag(help: "Go on with length and overlap alone where the server gives no validator.")
+    @Flag(
+        help: """
+            Resume even if the server sends neither an ETag nor a Last-Modified date. Only the size and the last 64 \
+            KiB are compared, so the file may mix two versions.
+            """)
     var unsafeResume = false
 
     var given: [(Setting, String)] {
@@ -108,16 +138,19 @@ struct ProofOptions: SettingOptions {
 struct FailureOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
-            "Attempts in a row that bring nothing before a URL is given up; 0: no end. (default: 20)", valueName: "n"))
+            "Give up after this many attempts in a row without new data; 0: never give up. (default: 20)",
+            valueName: "n"))
     var maxTries: String?
 
     @Option(
         help: ArgumentHelp(
-            "The first wait after a failure; doubles up to a minute, each a quarter longer or shorter. (default: 1)",
+            "Wait before the first retry. The wait doubles with each failure, up to 60 seconds. (default: 1)",
             valueName: "seconds"))
     var retryWait: String?
 
-    @Option(help: ArgumentHelp("No byte for so long: replace the connection. (default: 30)", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp(
+            "Close a connection and reconnect if no data arrives for this long. (default: 30)", valueName: "seconds"))
     var stallTimeout: String?
 
     var given: [(Setting, String)] {
@@ -132,12 +165,12 @@ struct ReportOptions: ParsableArguments {
         case auto, bar, plain, none
     }
 
-    @Flag(name: .shortAndLong, help: "Say nothing but errors.")
+    @Flag(name: .shortAndLong, help: "Print only errors.")
     var quiet = false
 
-    @Flag(help: "One JSON object a line on standard output.")
+    @Flag(help: "Print events to standard output, one JSON object per line.")
     var json = false
 
-    @Option(help: ArgumentHelp("How to show progress: auto, bar, plain or none.", valueName: "kind"))
+    @Option(help: ArgumentHelp("Progress display. auto: bars on a terminal, plain lines elsewhere.", valueName: "kind"))
     var progress = Progress.auto
 }

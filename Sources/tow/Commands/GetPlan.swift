@@ -64,20 +64,25 @@ struct GetPlan {
 
     private static func checkCombinations(_ arguments: GetArguments, _ settings: DownloadSettings) throws {
         guard !arguments.urls.isEmpty || !arguments.inputFiles.isEmpty else {
-            throw ValidationError("Nothing to download: give a URL, or a list of them with -i.")
+            throw ValidationError("No URL was given. Give a URL, or a file with a list of URLs: -i FILE.")
         }
         let isSingle = arguments.urls.count == 1 && arguments.inputFiles.isEmpty
         if settings.output != nil && !isSingle {
-            throw ValidationError("-o names one file, so it needs exactly one URL; -d takes a directory for many.")
+            throw ValidationError(
+                "-o names one file and needs exactly one URL. To save several files in a directory, use -d DIRECTORY.")
         }
         if settings.checksum != nil && !isSingle {
-            throw ValidationError("--checksum is that of one file, so it needs exactly one URL.")
+            throw ValidationError(
+                "--checksum applies to one file and needs exactly one URL."
+                    + " In a list of URLs (-i), write checksum=VALUE in an indented line below each URL.")
         }
         if !settings.mirrors.isEmpty && !isSingle {
-            throw ValidationError("--mirror is another URL of one file, so it needs exactly one URL.")
+            throw ValidationError(
+                "--mirror is another URL of one file and needs exactly one URL."
+                    + " In a list of URLs (-i), write mirror=URL in an indented line below each URL.")
         }
         if settings.output == "-" && arguments.report.isJSON {
-            throw ValidationError("-o - and --json both want standard output.")
+            throw ValidationError("-o - and --json cannot be used together because both write to standard output.")
         }
     }
 }

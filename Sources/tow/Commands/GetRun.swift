@@ -12,7 +12,8 @@ struct GetRun {
         if !plan.listPaths.isEmpty, !DownloadSettings.isDirectory(plan.settings.directory) {
             throw TowlineError(
                 .unusableDestination,
-                "\(plan.settings.directory) is no directory that is there; create it before the list is fetched into it"
+                "the directory \(plan.settings.directory) does not exist or is not a directory."
+                    + " Create it, or choose another directory with -d"
             )
         }
         let batch = affordable(descriptors: ProcessSetup.raiseDescriptorLimit())
@@ -29,7 +30,9 @@ struct GetRun {
         let signal = signals.received
         let status = observer.tally.exitStatus(signal: signal)
         reporter.close(exitStatus: status, interrupted: signal != nil)
-        if !plan.report.isQuiet { for list in queue.emptyLists { say("\(list) names no URL") } }
+        for list in queue.emptyLists where !plan.report.isQuiet {
+            say("\(list) contains no URLs; nothing was downloaded from this list")
+        }
         return status
     }
 
@@ -49,7 +52,9 @@ struct GetRun {
             publishing: batch.publishing)
         batch.affordable = most
         if let wanted, wanted > most, !plan.report.isQuiet {
-            say("\(descriptors) open files are allowed here (ulimit -n): \(most) downloads at once")
+            say(
+                "the limit of \(descriptors) open files allows only \(most) downloads at once instead of \(wanted)."
+                    + " To run more, raise the limit (ulimit -n)")
         }
         return batch
     }

@@ -27,25 +27,29 @@ struct PartStatus {
     private var facts: [(String, String?)] {
         let length = record.representation.completeLength
         return [
-            ("from", record.source),
-            ("now at", record.resolved == record.source ? nil : record.resolved),
-            ("size", length.map(Self.size) ?? "not known"),
-            ("there", there(length)),
-            ("durable", "\(ByteCountText.format(durable.count)), would survive a power loss"),
+            ("URL", record.source),
+            ("redirected to", record.resolved == record.source ? nil : record.resolved),
+            ("size", length.map(Self.size) ?? "unknown"),
+            ("downloaded", there(length)),
+            ("synced to disk", "\(ByteCountText.format(durable.count)) (kept even after a power failure)"),
             ("missing", length.map(missing)),
-            ("validator", validator),
+            ("version", validator),
             ("checksum", record.checksums.first?.description),
-            ("running", lockedBy.map { "yes, process \($0)" } ?? "no; \(prospect)"),
+            ("running", lockedBy.map { "yes, by process \($0)" } ?? "no. \(prospect)"),
         ]
     }
 
     /// What another run would do, as far as is known.
     private var prospect: String {
-        if record.lacksRanges { return "the server does not offer ranges: the same command starts over" }
+        if record.lacksRanges {
+            return "The next run restarts from the beginning because the server does not support range requests"
+        }
         return goesOn
-            ? "the same command again goes on"
-            : "the server gives no validator: the same command starts over (--checksum or --unsafe-resume would allow"
-                + " to go on)"
+            ? "Run the same command again to resume"
+            : """
+            The next run restarts from the beginning because the server sends neither an ETag nor a Last-Modified \
+            date. To resume, add --checksum or --unsafe-resume
+            """
     }
 
     private var goesOn: Bool {
@@ -67,8 +71,9 @@ struct PartStatus {
     }
 
     private var validator: String {
-        if let tag = record.representation.entityTag { return tag.fieldValue + (tag.isWeak ? ", weak" : "") }
-        return record.representation.lastModified.map { "last modified \($0.fieldValue)" } ?? "none"
+        if let tag = record.representation.entityTag { return "ETag \(tag.fieldValue)" + (tag.isWeak ? " (weak)" : "") }
+        return record.representation.lastModified.map { "Last-Modified \($0.fieldValue)" }
+            ?? "unknown, because the server sends neither an ETag nor a Last-Modified date"
     }
 
     /// The whole file as one line of cells: full, begun, empty.

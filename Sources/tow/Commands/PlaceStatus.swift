@@ -25,17 +25,21 @@ enum PlaceStatus {
             sheet(
                 path, style,
                 [
-                    ("state", "unfinished, without a journal (files under 1 MiB have none)"),
-                    ("there", ByteCountText.format(length)),
-                    ("running", owner.map { "yes, process \($0)" } ?? "no; the same command starts over"),
+                    (
+                        "state",
+                        "unfinished, without a .tow-journal file (normal for files under 1 MiB). "
+                            + "The next 'tow get' for this file restarts from the beginning"
+                    ),
+                    ("downloaded", ByteCountText.format(length)),
+                    ("running", owner.map { "yes, by process \($0)" } ?? "no. Run 'tow get' again to restart it"),
                 ])
         case .finished(let path, let length):
-            sheet(path, style, [("state", "finished: the download is whole"), ("size", PartStatus.size(length))])
+            sheet(path, style, [("state", "finished: the file is complete"), ("size", PartStatus.size(length))])
         case .ordinary(let path, let length):
             sheet(
                 path, style,
                 [
-                    ("state", "a file without a download in progress, and without the mark of a finished one"),
+                    ("state", "not a known download: the file exists, but tow has no record of downloading it"),
                     ("size", PartStatus.size(length)),
                 ])
         }

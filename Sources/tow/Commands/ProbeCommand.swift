@@ -7,10 +7,10 @@ import TowlineEngine
 struct ProbeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "probe",
-        abstract: "Tells what a server offers for a URL, without downloading it.",
+        abstract: "Show what a server offers for a URL, without downloading the file.",
         discussion: """
-            Asks as a download would, reads the head of the answer and closes. Tells whether an interrupted download \
-            of it could go on, and what that would rest on.
+            Sends the same request as 'tow get', reads the response headers and closes the connection. Shows the \
+            file name, the size, redirects, and whether an interrupted download can be resumed.
 
             Examples:
               tow probe https://example.org/image.iso
@@ -18,10 +18,10 @@ struct ProbeCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("http or https.", valueName: "url"))
+    @Argument(help: ArgumentHelp("URL to check (http:// or https://).", valueName: "url"))
     var url: String
 
-    @Flag(help: "One JSON object on standard output.")
+    @Flag(help: "Print one JSON object to standard output.")
     var json = false
 
     @OptionGroup(title: "Request")

@@ -26,16 +26,16 @@ struct ServerOffer {
         var lines = [style.paint(TerminalSafeText.make(finalURL), .strong)]
         lines +=
             FactSheet([
-                ("answers", "\(status), \(httpVersion)"),
-                ("by way of", redirects.isEmpty ? nil : redirects.joined(separator: " → ")),
+                ("status", "\(status) (\(httpVersion))"),
+                ("redirects", redirects.isEmpty ? nil : redirects.joined(separator: " → ")),
                 ("name", fileName),
-                ("size", completeLength.map { "\(ByteCountText.format($0)) (\($0) bytes)" } ?? "not known"),
+                ("size", completeLength.map { "\(ByteCountText.format($0)) (\($0) bytes)" } ?? "unknown"),
                 ("type", contentType),
-                ("ranges", ranges ? "yes" : "no"),
-                ("going on", resumable),
+                ("range requests", ranges ? "supported" : "not supported"),
+                ("resumable", resumable),
                 ("ETag", entityTag),
-                ("modified", lastModified),
-                ("digests", digests.isEmpty ? nil : digests.map(\.description).joined(separator: " ")),
+                ("Last-Modified", lastModified),
+                ("checksums", digests.isEmpty ? nil : digests.map(\.description).joined(separator: " ")),
             ]).lines
         return lines.joined(separator: "\n") + "\n"
     }

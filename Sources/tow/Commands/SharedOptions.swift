@@ -44,29 +44,40 @@ struct RequestOptions: SettingOptions {
     @Option(
         name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "A header field to send; may be repeated. Other hosts never see it.", valueName: "Name: value"))
+            "Add a request header; may be repeated. Not sent to other hosts after a redirect.",
+            valueName: "Name: value"))
     var headers: [String] = []
 
-    @Option(help: ArgumentHelp("Credentials for basic authentication.", valueName: "name:password"))
+    @Option(
+        help: ArgumentHelp(
+            """
+            User name and password for HTTP basic authentication. Other users can see them in the process list until \
+            tow has started; --user-file is safer.
+            """,
+            valueName: "name:password"))
     var user: String?
 
     @Option(
-        help: ArgumentHelp("The same from the first line of a file, out of sight of ps.", valueName: "file"),
+        help: ArgumentHelp("Read NAME:PASSWORD from the first line of this file.", valueName: "file"),
         completion: .file())
     var userFile: String?
 
-    @Option(help: ArgumentHelp("A bearer token from the first line of a file.", valueName: "file"), completion: .file())
+    @Option(
+        help: ArgumentHelp("Read a bearer token from the first line of this file.", valueName: "file"),
+        completion: .file())
     var bearerFile: String?
 
-    @Flag(help: "Take credentials from ~/.netrc.")
+    @Flag(help: "Read user names and passwords from ~/.netrc.")
     var netrc = false
 
-    @Option(help: ArgumentHelp("Take credentials from this netrc file.", valueName: "file"), completion: .file())
+    @Option(
+        help: ArgumentHelp("Read user names and passwords from this netrc file.", valueName: "file"),
+        completion: .file())
     var netrcFile: String?
 
     @Option(
-        help: ArgumentHelp("Send matching cookies from a Netscape cookie file.", valueName: "file"), completion: .file()
-    )
+        help: ArgumentHelp("Send matching cookies from this file (Netscape format).", valueName: "file"),
+        completion: .file())
     var cookies: String?
 
     var given: [(Setting, String)] {
@@ -79,27 +90,34 @@ struct RequestOptions: SettingOptions {
 
 /// How to reach the server.
 struct ConnectionOptionGroup: SettingOptions {
-    @Option(help: ArgumentHelp("http://, https://, socks5:// or socks5h:// proxy.", valueName: "url"))
+    @Option(
+        help: ArgumentHelp(
+            """
+            Use this proxy: http://[NAME:PASSWORD@]HOST:PORT, or the same with https://, socks5:// or socks5h://. \
+            (default: the environment variables http_proxy, https_proxy, all_proxy and no_proxy)
+            """,
+            valueName: "url"))
     var proxy: String?
 
     @Option(
-        help: ArgumentHelp("Trust the certificates in this PEM file instead of the system's.", valueName: "file"),
+        help: ArgumentHelp(
+            "Trust the certificate authorities in this PEM file, not those of the system.", valueName: "file"),
         completion: .file())
     var cacert: String?
 
-    @Flag(help: "Accept any certificate. Dangerous: anybody on the way can change the file.")
+    @Flag(help: "Accept any TLS certificate. Dangerous: attackers can change the file.")
     var insecure = false
 
-    @Flag(name: .customLong("http1"), help: "Speak HTTP/1.1 alone, not HTTP/2.")
+    @Flag(name: .customLong("http1"), help: "Use HTTP/1.1 only, not HTTP/2.")
     var http1 = false
 
-    @Option(help: ArgumentHelp("Time to get a connection. (default: 30)", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Time limit for opening a connection. (default: 30)", valueName: "seconds"))
     var connectTimeout: String?
 
-    @Option(help: ArgumentHelp("Redirects to follow. (default: 10)", valueName: "n"))
+    @Option(help: ArgumentHelp("Maximum number of redirects to follow. (default: 10)", valueName: "n"))
     var maxRedirects: String?
 
-    @Flag(help: "Let a redirect lead from https to http.")
+    @Flag(help: "Follow redirects from https to http. By default, such a download fails.")
     var allowDowngrade = false
 
     var given: [(Setting, String)] {

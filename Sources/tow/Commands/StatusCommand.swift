@@ -6,23 +6,27 @@ import TowlineCore
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Tells what an unfinished download holds, or that it is finished.",
+        abstract: "Show how much of a file is downloaded.",
         discussion: """
-            Reads the journal beside the file and changes nothing, also while the download runs.
-
-            Exit status: 0 an unfinished or a finished download; 1 a file that nothing is known of; 2 usage; 6 \
-            nothing is there, or it cannot be read.
+            Shows the URL, the size, the data downloaded so far, and what happens when the same 'tow get' command \
+            is run again. The command only reads NAME.tow and NAME.tow-journal. It can be used while the download runs.
 
             Examples:
               tow status image.iso
               tow status --json image.iso
+
+            Exit status:
+              0  the file is an unfinished or a finished download
+              1  the file exists, but tow has no record of downloading it
+              2  an argument is not valid
+              6  the file does not exist or cannot be read
             """
     )
 
-    @Argument(help: "The file that is being downloaded, or its NAME.tow or NAME.tow-journal.", completion: .file())
+    @Argument(help: "File name of the download: NAME, NAME.tow or NAME.tow-journal.", completion: .file())
     var file: String
 
-    @Flag(help: "One JSON object on standard output.")
+    @Flag(help: "Print one JSON object to standard output.")
     var json = false
 
     func run() throws {

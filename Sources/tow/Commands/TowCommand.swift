@@ -5,20 +5,24 @@ import TowlineCore
 struct TowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tow",
-        abstract: "Downloads files over bad networks, and never fetches a byte twice without need.",
+        abstract: "Download files over unreliable networks and resume interrupted downloads.",
         discussion: """
-            Start a download, kill it, pull the plug, change networks, and run the same command again: it goes on \
-            where it was.
+            A download can be interrupted at any time: by Ctrl-C, a crash, a power failure or a network change. Run \
+            the same command again, and the download resumes.
 
-              tow get https://example.org/image.iso
+            Examples:
+              tow get https://example.org/image.iso    download a file, or resume it
+              tow get -i urls.txt -d downloads         download a list of URLs
+              tow status image.iso                     show an unfinished download
+              tow add https://example.org/image.iso    download in the background
 
-            'tow help get' lists the options. Full reference: man tow.
+            'tow help get' lists the options of 'tow get'. The full reference is 'man tow'.
             """,
         version: "tow " + TowlineVersion.text,
         groupedSubcommands: [
-            CommandGroup(name: "Now", subcommands: [GetCommand.self, StatusCommand.self, ProbeCommand.self]),
+            CommandGroup(name: "Download", subcommands: [GetCommand.self, StatusCommand.self, ProbeCommand.self]),
             CommandGroup(
-                name: "In the background, by towd",
+                name: "Background download",
                 subcommands: [
                     AddCommand.self, ListCommand.self, WatchCommand.self, ShowCommand.self, PauseCommand.self,
                     ResumeCommand.self,

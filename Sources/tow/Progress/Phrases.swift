@@ -30,15 +30,15 @@ enum Phrases {
         if let wait = snapshot.wait {
             let reason = TerminalSafeText.make(wait.reason)
             let left = wait.remaining - since
-            if left <= .zero { return "\(reason), trying again" }
-            return "\(reason), next attempt in \(time(wholeSeconds(left)))"
+            if left <= .zero { return "\(reason); retrying now" }
+            return "\(reason); retrying in \(time(wholeSeconds(left)))"
         }
         switch snapshot.state {
         case .queued: return "queued"
         case .connecting: return "connecting"
         case .downloading: return "downloading"
         case .verifying: return "verifying the checksum"
-        case .publishing: return "making it durable"
+        case .publishing: return "saving to disk"
         case .finished: return "finished"
         case .paused: return "paused"
         case .waiting: return "waiting"
@@ -53,19 +53,24 @@ enum Phrases {
     ) -> String {
         switch completed.outcome {
         case .published(let file):
-            let fetched = fetched(file.length, received: completed.receivedBytes, elapsed: elapsed)
-            let before = resumed > 0 ? " (\(ByteCountText.format(resumed)) was already there)" : ""
-            return "\(path(file.path))  \(fetched)\(before)"
+            let (place, size) = (path(file.path), ByteCountText.format(file.length))
+            guard resumed < file.length || resumed == 0 else {
+                return "\(place)  complete; an earlier run downloaded all \(size)"
+            }
+            let fetched = fetched(file.length - resumed, received: completed.receivedBytes, elapsed: elapsed)
+            return "\(place)  downloaded \(fetched)" + (resumed > 0 ? " (\(size) in total)" : "")
         case .alreadyThere(let file):
-            let received = completed.receivedBytes
-            let end =
-                received > 0 ? "\(ByteCountText.format(received)) came before that was known" : "not fetched again"
-            return "\(path(file.path))  \(ByteCountText.format(file.length)), already whole; \(end)"
+            let (place, size) = (path(file.path), ByteCountText.format(file.length))
+            guard completed.receivedBytes > 0 else {
+                return "\(place)  already downloaded (\(size)); not downloaded again"
+            }
+            let received = ByteCountText.format(completed.receivedBytes)
+            return "\(place)  already downloaded (\(size)), so this download stopped after \(received)"
         case .skipped(let occupied):
-            return "\(path(occupied))  exists and is left as it is"
+            return "\(path(occupied))  skipped because a file with this name already exists (--if-exists skip)"
         case .streamed(let length):
             let fetched = fetched(length, received: completed.receivedBytes, elapsed: elapsed)
-            return "\(TerminalSafeText.make(name))  \(fetched), to standard output"
+            return "\(TerminalSafeText.make(name))  downloaded \(fetched), to standard output"
         }
     }
 
@@ -93,40 +98,48 @@ enum Phrases {
     static func kept(_ row: ProgressRow) -> String {
         let name = TerminalSafeText.make(row.name)
         guard row.snapshot.heldBytes > 0 else {
-            let nothing = row.snapshot.receivedBytes > 0 ? "; nothing of it is kept" : " before anything came"
-            return "\(name)  interrupted\(nothing)"
+            return row.snapshot.receivedBytes > 0
+                ? "\(name)  interrupted; the received data was not saved, so the next run restarts from the beginning"
+                : "\(name)  interrupted before any data was received; the next run starts from the beginning"
         }
         guard let reason = row.snapshot.startsOverBecause else {
-            return "\(name)  interrupted; \(sizes(row.snapshot)) kept"
+            return "\(name)  interrupted; \(sizes(row.snapshot)) are kept, and the next run resumes"
         }
-        return "\(name)  interrupted at \(sizes(row.snapshot)); \(reason), so that the same command starts over"
+        let sizes = sizes(row.snapshot)
+        return "\(name)  interrupted at \(sizes). The next run restarts from the beginning because \(reason)"
     }
 
     /// Why a download failed, and, where running again may help, what it would go on with; without its mark.
     static func failure(_ error: TowlineError, _ row: ProgressRow?) -> String {
         let message = path(error.message) + remedy(for: error, row)
         guard ExitStatus(error) == .transient, let snapshot = row?.snapshot else { return message }
-        guard snapshot.heldBytes > 0 else { return "\(message). Nothing came; the same command tries again" }
-        if let reason = snapshot.startsOverBecause { return "\(message). The same command starts over: \(reason)" }
-        return "\(message). \(sizes(snapshot)) kept; the same command goes on"
+        guard snapshot.heldBytes > 0 else {
+            return "\(message). No data was saved. Run the same command again to retry."
+        }
+        guard let reason = snapshot.startsOverBecause else {
+            return "\(message). \(sizes(snapshot)) are kept. Run the same command again to resume."
+        }
+        return "\(message). Run the same command again. The download restarts from the beginning because \(reason)."
     }
 
     /// The option that would help.
     private static func remedy(for error: TowlineError, _ row: ProgressRow?) -> String {
         switch error.code {
-        case .destinationExists: return " (--if-exists)"
-        // An authority that nobody here knows; of a certificate that has expired, or is another host's, it would not help to
-        // know it. OpenSSL's words, in both spellings.
+        case .destinationExists where !error.message.contains("--if-exists"):
+            return ". To choose what happens to an existing file, use --if-exists skip, overwrite or rename"
+        // The signing authority is unknown here. Another authority would not help against an expired certificate or one
+        // for another host. Both spellings are OpenSSL's.
         case .untrustedServer
         where ["issuer certificate", "self-signed", "self signed"].contains(where: error.message.contains):
             if let file = row?.authorityFile {
-                return " (the certificates in \(path(file)) do not vouch for it)"
+                return ". The file \(path(file)) (--cacert) lacks the authority that signed the server's certificate."
+                    + " If you trust this authority, add its certificate to that file"
             }
             if let (variable, file) = NamedAuthorities.file {
-                return
-                    " (the certificates in \(path(file)), which \(variable) names, do not vouch for it; --cacert FILE takes their place)"
+                return ". The file \(path(file)) (environment variable \(variable)) lacks the authority that signed the"
+                    + " server's certificate. To use another file, add --cacert FILE"
             }
-            return " (--cacert FILE: a PEM file with the certificate of an authority of your own)"
+            return ". If you trust this server, add --cacert FILE with the certificate of its authority in PEM format"
         default: return ""
         }
     }
@@ -134,8 +147,8 @@ enum Phrases {
     /// The last words after an interruption.
     static func resumeHint(goesOn: Bool) -> String {
         goesOn
-            ? "Interrupted. Everything is kept: run the same command again to go on."
-            : "Interrupted. Run the same command again."
+            ? "Interrupted. Run the same command again to resume."
+            : "Interrupted. Run the same command again. Downloads that cannot resume restart from the beginning."
     }
 
     /// Safe to print, and without the `./` that says nothing.

@@ -111,7 +111,7 @@ extension [String] {
     mutating func appendKeepingMost(_ line: String) {
         if count >= 10_000 {
             removeFirst(5_000)
-            insert("(lines that nobody took are left out here)", at: 0)
+            insert("(older messages are omitted: this output is read too slowly. Downloads are not affected)", at: 0)
         }
         append(line)
     }

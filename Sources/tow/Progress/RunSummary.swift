@@ -45,20 +45,22 @@ struct RunSummary {
         }
     }
 
-    /// The last lines: of many downloads which ones failed, of several how many ended how, and after an interruption what to
-    /// do.
+    /// The last lines of a run. They list failures again if there were many downloads, count results if there were
+    /// several, and say what to do after an interruption.
     func lines(wasInterrupted: Bool, elapsed: Duration) -> [String] {
         var lines: [String] = []
         let count = finished + failed + interrupted
         if count > Self.longList {
             lines += failures.map { "failed: \($0)" }
             let others = failed - failures.count
-            if others > 0 { lines.append("failed: \(others) more, told of above; -q tells of failures alone") }
+            if others > 0 {
+                lines.append("failed: \(others) more downloads. See the messages above; -q prints failures only")
+            }
         }
         if count > 1 {
             var counts = ["\(finished - found - skipped) done"]
-            if found > 0 { counts.append("\(found) already there") }
-            if skipped > 0 { counts.append("\(skipped) left as they are") }
+            if found > 0 { counts.append("\(found) already downloaded") }
+            if skipped > 0 { counts.append("\(skipped) skipped") }
             if failed > 0 { counts.append("\(failed) failed") }
             if interrupted > 0 { counts.append("\(interrupted) interrupted") }
             lines.append(

@@ -6,11 +6,12 @@ import TowlineWire
 /// The downloads that a command is about.
 struct NamedDownloads: ParsableArguments {
     @Argument(
-        help: ArgumentHelp("Names, or the beginnings or ends of them.", valueName: "id"),
+        help: ArgumentHelp(
+            "IDs of the downloads. The first or last 4 or more characters of an ID are enough.", valueName: "id"),
         completion: DownloadCompletion.kind)
     var ids: [String]
 
-    @Flag(help: "One JSON object a line on standard output.")
+    @Flag(help: "Print one JSON object per line to standard output.")
     var json = false
 
     @OptionGroup(title: "Service")
@@ -37,7 +38,8 @@ struct NamedDownloads: ParsableArguments {
 /// `tow pause`.
 struct PauseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pause", abstract: "Stops downloads and keeps every byte, also over a restart of towd.")
+        commandName: "pause",
+        abstract: "Pause downloads and keep their data. They stay paused when towd restarts.")
 
     @OptionGroup var downloads: NamedDownloads
 
@@ -57,7 +59,12 @@ struct PauseCommand: AsyncParsableCommand {
 /// `tow resume`.
 struct ResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "resume", abstract: "Lets downloads go on that are paused or failed, and those that wait now.")
+        commandName: "resume",
+        abstract: "Continue paused or failed downloads with the data downloaded so far.",
+        discussion: """
+            A waiting download retries immediately. A cancelled download cannot be resumed because its data was \
+            deleted; 'tow retry' starts it again.
+            """)
 
     @OptionGroup var downloads: NamedDownloads
 
@@ -68,7 +75,7 @@ struct ResumeCommand: AsyncParsableCommand {
 struct CancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
-        abstract: "Gives downloads up: what was fetched is removed, the entry stays in the list.")
+        abstract: "Cancel downloads and delete their downloaded data. They stay in the list.")
 
     @OptionGroup var downloads: NamedDownloads
 
@@ -78,7 +85,13 @@ struct CancelCommand: AsyncParsableCommand {
 /// `tow retry`.
 struct RetryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "retry", abstract: "Begins again what failed or was cancelled.")
+        commandName: "retry",
+        abstract: "Start failed or cancelled downloads again.",
+        discussion: """
+            A cancelled download starts from the beginning because its data was deleted. A failed download continues \
+            with the data downloaded so far, as with 'tow resume'. If only the follow-up action (such as unpacking) \
+            failed, only this action runs again.
+            """)
 
     @OptionGroup var downloads: NamedDownloads
 
@@ -89,9 +102,9 @@ struct RetryCommand: AsyncParsableCommand {
 struct RemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Takes downloads off the list; what is on disk stays, unless --files.")
+        abstract: "Remove downloads from the list. Their files are kept unless --files is given.")
 
-    @Flag(help: "Remove their files too, finished or not. One that was changed since stays.")
+    @Flag(help: "Also delete the downloaded files, finished or not. A finished file that was modified later is kept.")
     var files = false
 
     @OptionGroup var downloads: NamedDownloads
@@ -108,9 +121,9 @@ struct RemoveCommand: AsyncParsableCommand {
 struct LimitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limit",
-        abstract: "Changes how fast towd downloads, and how many at once; without options tells it.",
+        abstract: "Set or print the rate limit of towd and how many downloads run at the same time.",
         discussion: """
-            In force at once, and kept.
+            New limits apply immediately and are saved. Without arguments, the current limits are printed.
 
             Examples:
               tow limit 2M
@@ -120,18 +133,23 @@ struct LimitCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Bytes per second, such as 2M; 'none' for no limit.", valueName: "rate"))
+    @Argument(
+        help: ArgumentHelp(
+            "Maximum bytes per second, such as 2M; 'none' removes the limit. K, M and G are powers of 1024.",
+            valueName: "rate"))
     var rate: String?
 
     @Argument(
-        help: ArgumentHelp("Only for these downloads; otherwise for all together.", valueName: "id"),
+        help: ArgumentHelp(
+            "IDs of downloads; the rate applies to each of them. (default: one limit for all downloads together)",
+            valueName: "id"),
         completion: DownloadCompletion.kind)
     var ids: [String] = []
 
-    @Option(help: ArgumentHelp("Downloads that run at once.", valueName: "n"))
+    @Option(help: ArgumentHelp("Maximum number of downloads that run at the same time.", valueName: "n"))
     var running: Int?
 
-    @Option(help: ArgumentHelp("And for each host.", valueName: "n"))
+    @Option(help: ArgumentHelp("Maximum number of downloads that run at the same time from one host.", valueName: "n"))
     var perHost: Int?
 
     @OptionGroup(title: "Service")
@@ -142,7 +160,7 @@ struct LimitCommand: AsyncParsableCommand {
         do {
             limit = try rate.map { text throws(TowlineError) in text == "none" ? 0 : try OptionValue.rate(text) }
         } catch {
-            throw UsageProblem("the rate: \(error.message)", in: Self.self)
+            throw UsageProblem("Invalid rate: \(error.message)", in: Self.self)
         }
         if let limit, !ids.isEmpty {
             try await set(limit)
@@ -159,9 +177,9 @@ struct LimitCommand: AsyncParsableCommand {
         let total = settings.rateLimit == 0 ? "none" : Phrases.rate(Double(settings.rateLimit))
         output.write(
             """
-            rate      \(total)
-            running   \(settings.maximumRunning)
-            per host  \(settings.maximumRunningPerHost)
+            rate limit    \(total)
+            max running   \(settings.maximumRunning)
+            max per host  \(settings.maximumRunningPerHost)
 
             """)
     }
@@ -174,7 +192,7 @@ struct LimitCommand: AsyncParsableCommand {
         for id in ids {
             let download = try await service.ask { try await $0.change(id, wanted) }
             let rate = limit == 0 ? "none" : Phrases.rate(Double(limit))
-            output.write("rate      \(rate) for \(DownloadLines.name(download))\n")
+            output.write("rate limit    \(rate) for \(DownloadLines.name(download))\n")
         }
     }
 }

@@ -7,13 +7,15 @@ import TowlineWire
 struct AddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Has towd download in the background.",
+        abstract: "Download in the background with the towd service.",
         discussion: """
-            Returns as soon as the download is in the list; what becomes of it, 'tow list' and the page tell. Starts \
-            towd if it does not run. The same URL to the same place is the same download; one that failed or was \
-            cancelled begins again with the options given now.
+            The command adds the downloads to the list of towd and returns. 'tow list', 'tow watch' and the web page \
+            show their progress. If towd is not running, 'tow add' starts it.
 
-            Files go to the downloads directory of towd (~/Downloads, unless it was told otherwise) or below.
+            Adding the same URL with the same destination again does not create a second download. If the download \
+            failed or was cancelled, it starts again with the new options.
+
+            Files are saved in the downloads directory of towd (default: ~/Downloads) or in a subdirectory.
 
             Examples:
               tow add https://example.org/image.iso
@@ -22,73 +24,111 @@ struct AddCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("http or https.", valueName: "url"))
+    @Argument(help: ArgumentHelp("URLs to download (http:// or https://).", valueName: "url"))
     var urls: [String] = []
 
     @Option(
         name: [.customShort("i"), .customLong("input-file")],
-        help: ArgumentHelp("URLs from a file, a line each; '-': stdin.", valueName: "file"),
+        help: ArgumentHelp(
+            """
+            Add the URLs in this file, one per line; - reads standard input. Lines that start with # are ignored.
+            """, valueName: "file"),
         completion: .file())
     var inputFiles: [String] = []
 
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp("The directory, in the downloads directory; it is made.", valueName: "dir"))
+        help: ArgumentHelp(
+            "Save files in this directory inside the downloads directory; it is created if needed.",
+            valueName: "dir"))
     var directory: String?
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("The file's name; needs exactly one URL.", valueName: "name"))
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "Name of the file. Needs exactly one URL. (default: name from the server or URL)", valueName: "name"))
     var output: String?
 
     @Option(
-        name: [.customShort("x"), .long], help: ArgumentHelp("Connections for one file, 1 to 128.", valueName: "n"))
+        name: [.customShort("x"), .long],
+        help: ArgumentHelp(
+            "Maximum number of connections per file, 1 to 128. (default: automatic, up to 16)", valueName: "n"))
     var connections: String?
 
-    @Option(help: ArgumentHelp("For each download, in bytes per second, such as 2M.", valueName: "rate"))
+    @Option(
+        help: ArgumentHelp(
+            """
+            Maximum speed of each download in bytes per second, for example 2M. K, M and G are powers of 1024. \
+            (default: no limit)
+            """,
+            valueName: "rate"))
     var limitRate: String?
 
     @Option(
         name: .customLong("mirror"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Another URL of the same file; may be repeated, and needs exactly one URL.", valueName: "url"))
+            "Another URL of the same file; may be repeated. Needs exactly one URL.", valueName: "url"))
     var mirrors: [String] = []
 
-    @Option(help: ArgumentHelp("What the file must hash to; needs exactly one URL.", valueName: "algorithm:hex"))
+    @Option(
+        help: ArgumentHelp(
+            "Expected checksum of the file: md5, sha1, sha256, sha512 or crc32c. Needs exactly one URL.",
+            valueName: "algorithm:hex"))
     var checksum: String?
 
     @Option(
         name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("A header field to send; may be repeated.", valueName: "Name: value"))
+        help: ArgumentHelp(
+            "Add a request header; may be repeated. Not sent to other hosts after a redirect.",
+            valueName: "Name: value"))
     var headers: [String] = []
 
-    @Option(help: ArgumentHelp("Credentials for basic authentication.", valueName: "name:password"))
+    @Option(
+        help: ArgumentHelp(
+            """
+            User name and password for HTTP basic authentication. Other users can see them in the process list until \
+            tow has started; --user-file is safer.
+            """,
+            valueName: "name:password"))
     var user: String?
 
     @Option(
-        help: ArgumentHelp("The same from the first line of a file, out of sight of ps.", valueName: "file"),
+        help: ArgumentHelp("Read NAME:PASSWORD from the first line of this file.", valueName: "file"),
         completion: .file())
     var userFile: String?
 
-    @Option(help: ArgumentHelp("Higher goes first. (default: 0)", valueName: "n"))
+    @Option(help: ArgumentHelp("Priority. Downloads with a higher number start first. (default: 0)", valueName: "n"))
     var priority: Int?
 
-    @Option(help: ArgumentHelp("The group it counts in.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "Put the downloads in the group with this name. 'tow list --group NAME' lists them.", valueName: "name"))
     var group: String?
 
     @Option(
-        help: ArgumentHelp("Where the name is taken: skip, fail, overwrite, rename.", valueName: "policy"),
+        help: ArgumentHelp(
+            """
+            Action if the file exists: skip, fail, overwrite (when the new file is complete) or rename. (default: \
+            fail)
+            """,
+            valueName: "policy"),
         completion: .list(["skip", "fail", "overwrite", "rename"]))
     var ifExists: String?
 
-    @Flag(help: "Unpack the archive once it is there.")
+    @Flag(help: "Unpack the file after the download: zip, tar, tar.gz, tar.xz or tar.zst.")
     var unpack = false
 
-    @Flag(help: "Add without starting.")
+    @Flag(help: "Add the downloads without starting them.")
     var paused = false
 
-    @Flag(help: "Go on with length and overlap alone where the server proves nothing.")
+    @Flag(
+        help: """
+            Resume even if the server sends no ETag and no Last-Modified date. Only the size and the last 64 KiB are \
+            compared, so the file may mix two versions.
+            """)
     var unsafeResume = false
 
-    @Flag(help: "One JSON object a line on standard output.")
+    @Flag(help: "Print one JSON object per line to standard output.")
     var json = false
 
     @OptionGroup(title: "Service")
@@ -121,10 +161,13 @@ struct AddCommand: AsyncParsableCommand {
     private func newDownloads() throws -> [Wire.NewDownload] {
         var urls = urls
         for file in inputFiles { urls += try Self.lines(file) }
-        guard !urls.isEmpty else { throw UsageProblem("Nothing to add: give a URL, or a list of them.", in: Self.self) }
+        guard !urls.isEmpty else {
+            throw UsageProblem("No URL to add. Give a URL, or a file with URLs (-i FILE).", in: Self.self)
+        }
         if urls.count != 1, output != nil || checksum != nil || !mirrors.isEmpty {
             throw UsageProblem(
-                "-o, --checksum and --mirror are of one file, so they need exactly one URL.", in: Self.self)
+                "The options -o, --checksum and --mirror require exactly one URL, but there are \(urls.count).",
+                in: Self.self)
         }
         var model = Wire.NewDownload(url: "")
         model.directory = directory
@@ -164,7 +207,9 @@ struct AddCommand: AsyncParsableCommand {
     private static func lines(_ path: String) throws -> [String] {
         guard let text = TextFile.read(path == "-" ? "/dev/stdin" : path, limit: 64 << 20) else {
             throw UsageProblem(
-                "cannot read \(TerminalSafeText.make(path)): \(String(cString: strerror(errno)))", in: Self.self)
+                "Cannot read the list of URLs '\(TerminalSafeText.make(path))' (-i): "
+                    + "\(String(cString: strerror(errno))). No download was added.",
+                in: Self.self)
         }
         return text.split(whereSeparator: \.isNewline).map { $0.trimmed }.filter { !$0.isEmpty && !$0.hasPrefix("#") }
     }

@@ -43,7 +43,7 @@ struct DownloadLines {
         if let error = download.error {
             lines.append(("error", error.message))
         } else {
-            lines += download.reason.map { [("because", $0)] } ?? []
+            lines += download.reason.map { [("reason", $0)] } ?? []
         }
         lines.append(("size", Self.sizes(download)))
         if let rate = download.rate { lines.append(("rate", Phrases.rate(Double(rate)))) }
@@ -100,7 +100,7 @@ struct DownloadLines {
     }
 
     static func path(_ download: Wire.Download) -> String {
-        download.name.map { download.directory + "/" + $0 } ?? "not named yet, in " + download.directory
+        download.name.map { download.directory + "/" + $0 } ?? "\(download.directory) (file name not known yet)"
     }
 
     static func padded(_ text: String, _ width: Int) -> String {

@@ -7,22 +7,25 @@ import TowlineWire
 struct ListSelection: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Only these: queued, active, waiting, paused, finished, failed, cancelled.", valueName: "state,…"),
+            """
+            Show only downloads in these states, separated by commas: queued, active, waiting, paused, finished, \
+            failed, cancelled.
+            """, valueName: "state,…"),
         completion: .list(["queued", "active", "waiting", "paused", "finished", "failed", "cancelled"]))
     var only: String?
 
-    @Option(help: ArgumentHelp("Only those of the group.", valueName: "name"))
+    @Option(help: ArgumentHelp("Show only downloads of this group.", valueName: "name"))
     var group: String?
 
-    @Option(help: ArgumentHelp("Only those with this in the name or URL.", valueName: "text"))
+    @Option(help: ArgumentHelp("Show only downloads whose name or URL contains this text.", valueName: "text"))
     var text: String?
 
     @Option(
-        help: ArgumentHelp("queue, added, name, size, state, ended. (default: queue)", valueName: "order"),
+        help: ArgumentHelp("Sort by queue, added, name, size, state or ended. (default: queue)", valueName: "order"),
         completion: .list(["queue", "added", "name", "size", "state", "ended"]))
     var order: String?
 
-    @Flag(help: "The other way round.")
+    @Flag(help: "Reverse the sort order.")
     var descending = false
 
     /// What asks for a page of them.
@@ -47,10 +50,10 @@ struct ListSelection: ParsableArguments {
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "Tells what towd has: a line for each download.",
+        abstract: "List the downloads of towd, one per line.",
         discussion: """
-            The first column is the end of the download's name, which every command takes; four characters or more do, \
-            as long as only one download is called so.
+            The first column is the end of the download's ID. Commands that take an ID accept its first or last 4 or \
+            more characters, as long as they match only one download.
 
             Examples:
               tow list
@@ -62,10 +65,10 @@ struct ListCommand: AsyncParsableCommand {
     @OptionGroup
     var selection: ListSelection
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("At most so many.", valueName: "n"))
+    @Option(name: .shortAndLong, help: ArgumentHelp("Maximum number of downloads to list.", valueName: "n"))
     var number: Int?
 
-    @Flag(help: "One JSON object a line.")
+    @Flag(help: "Print one JSON object per line to standard output.")
     var json = false
 
     @OptionGroup(title: "Service")
@@ -85,21 +88,22 @@ struct ListCommand: AsyncParsableCommand {
         } while cursor != nil && left > 0
         guard isEmpty, !json, isatty(STDERR_FILENO) == 1 else { return }
         var errors = OutputDescriptor(STDERR_FILENO)
-        errors.write(selection.isFilter ? "None of the downloads is such a one.\n" : "The list is empty.\n")
+        errors.write(selection.isFilter ? "No downloads match the filter.\n" : "The list of downloads is empty.\n")
     }
 }
 
 /// `tow show`.
 struct ShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Tells all that towd knows of a download, and what happened to it.")
+        commandName: "show", abstract: "Show details and history of a download, and why it waits.")
 
     @Argument(
-        help: ArgumentHelp("Its name, or the beginning or end of it.", valueName: "id"),
+        help: ArgumentHelp(
+            "ID of the download. Its first or last 4 or more characters are enough.", valueName: "id"),
         completion: DownloadCompletion.kind)
     var id: String
 
-    @Flag(help: "One JSON object.")
+    @Flag(help: "Print one JSON object to standard output.")
     var json = false
 
     @OptionGroup(title: "Service")

@@ -75,7 +75,9 @@ struct ServiceClient: Sendable {
         } catch {
             switch error {
             case .nobodyListens: throw NotRunning()
-            case .other(let reason): throw TowlineError(.transient, "towd does not answer: \(reason)")
+            case .other(let reason):
+                throw TowlineError(
+                    .transient, "no response from towd: \(reason). 'tow service status' shows whether towd is running")
             }
         }
         guard (200..<300).contains(answer.status) else { throw Self.refusal(answer) }
@@ -84,7 +86,12 @@ struct ServiceClient: Sendable {
 
     private static func refusal(_ answer: SocketExchange.Answer) -> TowlineError {
         guard let problem = try? JSONDecoder().decode(Wire.Problem.self, from: Data(answer.body)) else {
-            return TowlineError(.invalidResponse, "towd answered \(answer.status)")
+            return TowlineError(
+                .invalidResponse,
+                """
+                cannot read towd's response (HTTP status \(answer.status)). Check that tow and towd have the same \
+                version
+                """)
         }
         let code = problem.code.flatMap { TowlineError.Code(name: $0) } ?? .unusableOption
         return TowlineError(code, problem.detail ?? problem.title)
@@ -93,7 +100,7 @@ struct ServiceClient: Sendable {
     private func decode<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8]) throws -> Value {
         do { return try JSONDecoder().decode(type, from: Data(bytes)) } catch {
             throw TowlineError(
-                .invalidResponse, "towd says what this tow does not understand: are both of one version?")
+                .invalidResponse, "cannot read towd's response. Check that tow and towd have the same version")
         }
     }
 

@@ -5,10 +5,20 @@ import TowlineWire
 
 /// Which service is meant.
 struct ServiceOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The state directory of the service.", valueName: "dir"), completion: .directory)
+    @Option(
+        help: ArgumentHelp(
+            """
+            State directory of towd, with the list of downloads. (default: $XDG_STATE_HOME/towline or \
+            ~/.local/state/towline)
+            """,
+            valueName: "dir"),
+        completion: .directory)
     var state: String?
 
-    @Option(help: ArgumentHelp("The socket of the service.", valueName: "path"), completion: .file())
+    @Option(
+        help: ArgumentHelp(
+            "Socket on which towd listens. (default: $XDG_RUNTIME_DIR/towline/towd.sock)", valueName: "path"),
+        completion: .file())
     var socket: String?
 
     /// Where it is.
@@ -37,7 +47,10 @@ struct ServiceOptions: ParsableArguments {
         } catch is ServiceClient.NotRunning {
             throw TowlineError(
                 .commandFailed,
-                "towd does not run (nobody listens at \(TerminalSafeText.make(places.socket))); 'tow add' starts it")
+                """
+                towd is not running (no process is listening on \(TerminalSafeText.make(places.socket))). \
+                'tow add URL' starts it
+                """)
         }
     }
 

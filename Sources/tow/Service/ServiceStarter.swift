@@ -54,14 +54,19 @@ struct ServiceStarter {
 
     /// What to say where there is no program to start.
     static let noProgram = TowlineError(
-        .commandFailed, "towd is neither beside tow nor in PATH; 'make install-service' puts both where they belong")
+        .commandFailed,
+        "towd was not found, neither in the directory of tow nor in PATH. Install both with 'make install-service'")
 
     private static func exitStatus(_ status: Int32) -> Int32? { status & 0x7F == 0 ? status >> 8 & 0xFF : nil }
 
     private func failure() -> TowlineError {
+        let log = TerminalSafeText.make(places.log)
         let lines = TextFile.read(places.log, limit: 1 << 20)?.split(separator: "\n") ?? []
-        let words = lines.last.map { ": " + TerminalSafeText.make(String($0), width: 300) } ?? ""
-        return TowlineError(.commandFailed, "towd did not start\(words)")
+        guard let last = lines.last else {
+            return TowlineError(.commandFailed, "towd did not start. See its log file \(log)")
+        }
+        let line = TerminalSafeText.make(String(last), width: 300)
+        return TowlineError(.commandFailed, "towd did not start. The last line of its log file \(log) is: \(line)")
     }
 
     /// Beside this program, else in `PATH`.
@@ -103,7 +108,8 @@ struct ServiceStarter {
         let number = posix_spawn(&process, program, &actions, &attributes, words, environ)
         guard number == 0 else {
             throw TowlineError(
-                .commandFailed, "\(TerminalSafeText.make(program)) cannot be run: \(String(cString: strerror(number)))")
+                .commandFailed,
+                "cannot start towd (\(TerminalSafeText.make(program))): \(String(cString: strerror(number)))")
         }
         return process
     }
@@ -116,7 +122,10 @@ struct ServiceStarter {
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
                 throw TowlineError(
                     .unusableDestination,
-                    "\(TerminalSafeText.make(path)) cannot be made: \(String(cString: strerror(errno)))")
+                    """
+                    cannot create the directory \(TerminalSafeText.make(path)) for the state of towd: \
+                    \(String(cString: strerror(errno))). Check the permissions, or choose another directory with --state
+                    """)
             }
         }
     }

@@ -28,14 +28,15 @@ extension DownloadSettings {
     /// One that was given and is not looked at would be a proof that nobody has.
     private mutating func add(checksum other: Checksum) throws(TowlineError) {
         guard checksum == nil || checksum == other else {
-            throw TowlineError(.unusableOption, "a file is compared with one checksum, and two were given")
+            throw TowlineError(.unusableOption, "two different checksums were given for one file. Give only one")
         }
         checksum = other
     }
 
     private mutating func add(mirror: HTTPURL) throws(TowlineError) {
         guard mirrors.count < DownloadOptions.mostMirrors else {
-            throw TowlineError(.unusableOption, "a file has at most \(DownloadOptions.mostMirrors) mirrors")
+            throw TowlineError(
+                .unusableOption, "too many mirrors: the limit is \(DownloadOptions.mostMirrors) per file. Remove some")
         }
         if !mirrors.contains(mirror) { mirrors.append(mirror) }
     }

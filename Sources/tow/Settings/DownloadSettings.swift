@@ -61,7 +61,8 @@ struct DownloadSettings {
         let name = slash.map { String(output[output.index(after: $0)...]) } ?? output
         guard !name.isEmpty, name != ".", name != ".." else {
             throw TowlineError(
-                .unusableOption, "'\(TerminalSafeText.make(output))' names no file; -d takes a directory")
+                .unusableOption,
+                "-o '\(TerminalSafeText.make(output))' does not name a file. To choose only a directory, use -d")
         }
         let parent = Self.plain(slash.map { String(output[...$0]) } ?? ".")
         let isBelow = !output.hasPrefix("/") && directory != "."
@@ -70,7 +71,7 @@ struct DownloadSettings {
         if Self.isDirectory(place + "/" + name) {
             throw TowlineError(
                 .unusableOption,
-                "-o '\(TerminalSafeText.make(output))' is a directory; -d takes a directory, -o a file in it")
+                "-o '\(TerminalSafeText.make(output))' is a directory. Use -d for a directory and -o for a file name")
         }
         return .file(directory: place, name: name)
     }

@@ -3,25 +3,25 @@ import TowlineCore
 /// What people who come from curl, wget or aria2 type, and what does it here.
 enum Habit {
     private static let words: [(habits: [String], here: String)] = [
-        (["-c", "--continue", "-C", "--continue-at"], "tow always goes on with what is there"),
+        (["-c", "--continue", "-C", "--continue-at"], "tow always resumes interrupted downloads; omit this option"),
         (
             ["-O", "--remote-name", "--remote-header-name"],
-            "the server's name is what a file gets unless -o says another"
+            "tow uses the file name from the server or the URL; use -o FILE for another name"
         ),
-        (["-L", "--location"], "tow always follows redirects"),
-        (["-k", "--no-check-certificate"], "that is --insecure"),
-        (["-u", "--http-user"], "that is --user NAME:PASSWORD"),
-        (["-P", "--dir", "--directory-prefix", "--output-dir"], "that is -d"),
-        (["-s"], "silent, as in curl, is -q; split, as in aria2, is -x"),
-        (["--split", "--max-connection-per-server", "--num-connections"], "that is -x"),
-        (["--silent", "--no-verbose"], "that is -q"),
-        (["--retry", "--tries", "-t"], "that is --max-tries"),
+        (["-L", "--location"], "tow always follows redirects; omit this option"),
+        (["-k", "--no-check-certificate"], "use --insecure"),
+        (["-u", "--http-user"], "use --user NAME:PASSWORD"),
+        (["-P", "--dir", "--directory-prefix", "--output-dir"], "use -d DIRECTORY"),
+        (["-s"], "use -q for silent output (curl -s), or -x N for several connections (aria2c -s)"),
+        (["--split", "--max-connection-per-server", "--num-connections"], "use -x N"),
+        (["--silent", "--no-verbose"], "use -q"),
+        (["--retry", "--tries", "-t"], "use --max-tries N"),
         (
             ["--max-concurrent-downloads", "--parallel-max", "-Z", "--parallel"],
-            "that is -j, and several URLs are enough"
+            "tow downloads several URLs in parallel by default; use -j N to set their number"
         ),
-        (["--max-download-limit"], "that is --limit-rate"),
-        (["--max-overall-download-limit"], "that is --limit-rate-total"),
+        (["--max-download-limit"], "use --limit-rate RATE"),
+        (["--max-overall-download-limit"], "use --limit-rate-total RATE"),
     ]
 
     /// Commands of other programs.
@@ -46,7 +46,7 @@ enum Habit {
         if text.contains("nexpected argument"), words.first != GetShortcut.name,
             let url = words.first(where: { $0.contains("://") })
         {
-            return text + "\n'tow get \(TerminalSafeText.make(url))' downloads it."
+            return text + "\nTo download this URL, run 'tow get \(TerminalSafeText.make(url))'."
         }
         if text.contains("nexpected argument"), let command = words.first, !command.hasPrefix("-"),
             !command.contains("://"), !TowCommand.names.contains(command)
@@ -54,7 +54,7 @@ enum Habit {
             let meant = commands[command] ?? self.command(like: command)
             let hint = meant.map { " Did you mean 'tow \($0)'?" } ?? ""
             let usage = text.firstIndex(of: "\n").map { text[$0...] } ?? ""
-            return "Error: There is no command '\(TerminalSafeText.make(command, width: 40))'.\(hint)" + usage
+            return "Error: '\(TerminalSafeText.make(command, width: 40))' is not a tow command.\(hint)" + usage
         }
         for word in words.dropFirst() where words.first == GetShortcut.name {
             let name = word.hasPrefix("--") ? String(word.prefix { $0 != "=" }) : word

@@ -4,13 +4,15 @@ import TowlineCore
 /// Values of options, from text. Messages say what would be right.
 enum OptionValue {
     static func text(_ value: String) throws(TowlineError) -> String {
-        guard !value.isEmpty, !value.utf8.contains(0) else { throw unusable("must not be empty") }
+        guard !value.isEmpty, !value.utf8.contains(0) else {
+            throw unusable("the value must not be empty and must not contain a NUL character")
+        }
         return value
     }
 
     static func integer(_ value: String, in range: ClosedRange<Int>) throws(TowlineError) -> Int {
         guard let number = Int(value), range.contains(number) else {
-            throw unusable("\(shown(value)) is not a number from \(range.lowerBound) to \(range.upperBound)")
+            throw unusable("\(shown(value)) is not a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }
@@ -19,8 +21,8 @@ enum OptionValue {
     static func choice<Choice: RawRepresentable<String> & CaseIterable>(_ value: String) throws(TowlineError) -> Choice
     {
         guard let choice = Choice(rawValue: value) else {
-            throw unusable(
-                "\(shown(value)) is not one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+            let valid = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+            throw unusable("\(shown(value)) is not a valid value. Valid values: \(valid)")
         }
         return choice
     }
@@ -41,7 +43,8 @@ enum OptionValue {
         let rate = try ByteCountText.parse(text)
         guard rate > 0 else {
             throw unusable(
-                "a rate of 0 would never end; for no limit leave it out ('tow limit none' lifts the service's)")
+                "the rate limit \(shown(value)) must be greater than 0."
+                    + " For no limit, omit the option. To remove the limit of towd, run 'tow limit none'")
         }
         return rate
     }
@@ -53,9 +56,11 @@ enum OptionValue {
 
     /// `NAME:PASSWORD`.
     static func credentials(_ value: String) throws(TowlineError) -> String {
-        guard value.contains(":") else { throw unusable("the credentials are not in the form NAME:PASSWORD") }
+        guard value.contains(":") else {
+            throw unusable("the credentials contain no colon. The expected form is NAME:PASSWORD")
+        }
         guard value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
-            throw unusable("the credentials hold a control character")
+            throw unusable("the user name or password contains a control character, which must be removed")
         }
         return value
     }
@@ -64,7 +69,11 @@ enum OptionValue {
     static func secret(inFile path: String) throws(TowlineError) -> String {
         guard let text = TextFile.read(path, limit: 64 * 1024) else { throw unreadable(path) }
         let line = text.prefix { !$0.isNewline }
-        guard !line.isEmpty else { throw unusable("the first line of \(shown(path)) is empty") }
+        guard !line.isEmpty else {
+            throw unusable(
+                "the first line of \(shown(path)) is empty."
+                    + " It must contain NAME:PASSWORD (--user-file) or the token (--bearer-file)")
+        }
         return String(line)
     }
 
@@ -83,7 +92,9 @@ enum OptionValue {
         else { return path }
         // Also `X509 CERTIFICATE` and `TRUSTED CERTIFICATE`.
         guard String(decoding: bytes, as: UTF8.self).contains(" CERTIFICATE-----") else {
-            throw unusable("\(shown(path)) holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
+            throw unusable(
+                "the file \(shown(path)) contains no PEM certificate (a block that starts with"
+                    + " -----BEGIN CERTIFICATE-----). Convert the certificate to PEM or give another file")
         }
         return path
     }
@@ -93,7 +104,11 @@ enum OptionValue {
         let schemes = ["http://", "https://", "socks5://", "socks5h://"]
         guard let scheme = schemes.first(where: { value.lowercased().hasPrefix($0) }), value.count > scheme.count,
             value.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7F })
-        else { throw unusable("a proxy's URL begins with http://, https://, socks5:// or socks5h://") }
+        else {
+            throw unusable(
+                "the proxy URL is not valid. The expected form is http://HOST:PORT, or the same with https://,"
+                    + " socks5:// or socks5h://")
+        }
         return value
     }
 

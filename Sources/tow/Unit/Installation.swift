@@ -27,13 +27,19 @@ struct Installation {
         guard ProgramRun.run(["systemctl", "--version"]).status == 0 else {
             throw TowlineError(
                 .commandFailed,
-                "there is no systemd here; 'tow service install --print' shows its unit, 'tow add' starts towd without")
+                """
+                systemd is not available on this system. 'tow add URL' starts towd without systemd, and \
+                'tow service install --print' prints the unit file
+                """)
         }
         let file = Self.file
         guard file.state != .foreign else {
             throw TowlineError(
                 .destinationExists,
-                "\(TerminalSafeText.make(file.path)) was not written by 'tow service install'; it stays as it is")
+                """
+                the unit file \(TerminalSafeText.make(file.path)) was not written by 'tow service install', so it was \
+                not replaced. Move it away and run the command again
+                """)
         }
         try file.write(unit)
         do {
@@ -42,8 +48,8 @@ struct Installation {
             throw TowlineError(
                 .commandFailed,
                 """
-                \(TerminalSafeText.make(file.path)) is written, but systemd's user manager does not answer here \
-                (\(error.reason)). In a session where it does: \(Self.commands)
+                the unit file \(TerminalSafeText.make(file.path)) was written, but systemd's user manager could \
+                not load it (\(error.reason)). In a login session of this user, run: \(Self.commands)
                 """)
         }
         // What runs otherwise has the list, and a second one would not get it.
@@ -52,10 +58,13 @@ struct Installation {
             try manager.enable()
             try manager.restartIfRunning()
         } catch {
-            throw TowlineError(.commandFailed, "systemd does not start towd: \(error.reason)")
+            throw TowlineError(
+                .commandFailed,
+                "systemd could not start towd: \(error.reason). For details, run: journalctl --user -u towd")
         }
         try await waitUntil(
-            isRunning: true, "towd was started and does not answer; 'journalctl --user -u towd' tells why")
+            isRunning: true,
+            "systemd started towd, but towd does not respond. Its log shows why: journalctl --user -u towd")
     }
 
     /// Stops it and takes the unit away.
@@ -66,7 +75,10 @@ struct Installation {
         case .foreign:
             throw TowlineError(
                 .destinationExists,
-                "\(TerminalSafeText.make(file.path)) was not written by 'tow service install'; it stays as it is")
+                """
+                the unit file \(TerminalSafeText.make(file.path)) was not written by 'tow service install', so it was \
+                not removed. Disable it with 'systemctl --user disable --now towd' and delete it
+                """)
         case .ours: break
         }
         let manager = UserManager()
@@ -77,7 +89,10 @@ struct Installation {
             try file.remove()
             throw TowlineError(
                 .commandFailed,
-                "\(TerminalSafeText.make(file.path)) is removed, but systemd did not stop towd: \(error.reason)")
+                """
+                the unit file \(TerminalSafeText.make(file.path)) was removed, but systemd could not stop towd \
+                (\(error.reason)). Stop towd with 'tow service stop'
+                """)
         }
         try file.remove()
         try? manager.reload()
@@ -89,12 +104,17 @@ struct Installation {
         guard file.isEnabled || manager.isActive else {
             throw TowlineError(
                 .commandFailed,
-                "nothing is installed: there is no \(TerminalSafeText.make(file.path)), nor runs towd by systemd")
+                """
+                there is nothing to remove: the unit file \(TerminalSafeText.make(file.path)) does not exist, and \
+                systemd does not run towd
+                """)
         }
         do {
             try manager.disable()
         } catch {
-            throw TowlineError(.commandFailed, "systemd did not stop towd: \(error.reason)")
+            throw TowlineError(
+                .commandFailed,
+                "systemd could not stop towd: \(error.reason). For details, run: systemctl --user status towd")
         }
     }
 
@@ -106,10 +126,18 @@ struct Installation {
     func stop() async throws -> Bool {
         guard await service.client.isRunning else { return false }
         guard let process = Self.owner(of: service.places.stateDirectory) else {
-            throw TowlineError(.commandFailed, "a towd runs that cannot be stopped from here; end it there")
+            throw TowlineError(
+                .commandFailed,
+                """
+                towd is running, but its process was not found (it may run in a container). Stop towd where it was \
+                started
+                """)
         }
         kill(process, SIGTERM)
-        let complaint = "the towd that runs (process \(process)) does not end"
+        let complaint = """
+            towd (process \(process)) received SIGTERM but did not stop. End it with 'kill -KILL \(process)' and run \
+            the command again
+            """
         try await waitUntil(isRunning: false, complaint)
         // It is silent before it has ended, and until then it has the list.
         try await wait(complaint) { Self.isFree(service.places.stateDirectory) }

@@ -7,10 +7,10 @@ import TowlineWire
 struct ServiceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "service",
-        abstract: "Has systemd run towd, from login or boot on.",
+        abstract: "Run towd as a systemd user service that starts at login or boot.",
         discussion: """
-            Without it, 'tow add' starts towd where it does not run, and after a reboot it runs again with the next \
-            'tow add'.
+            Without this service, 'tow add' starts towd if it is not running. After a reboot, towd then runs again \
+            with the next 'tow add'.
             """,
         subcommands: [
             ServiceInstallCommand.self, ServiceRemoveCommand.self, ServiceStatusCommand.self, ServiceStopCommand.self,
@@ -21,10 +21,10 @@ struct ServiceCommand: AsyncParsableCommand {
 struct ServiceInstallCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "install",
-        abstract: "Writes a unit for systemd's user manager and starts towd by it.",
+        abstract: "Install a systemd user unit for towd and start it.",
         discussion: """
-            A towd that 'tow add' started ends in order, and what it was at goes on in the new one. Running it again \
-            changes the options. systemd itself is not changed, and no root is needed.
+            A running towd is stopped first, and the new one resumes its downloads. Run the command again to change \
+            the options. Root is not needed, and the system-wide configuration of systemd is not changed.
 
             Examples:
               tow service install
@@ -34,32 +34,45 @@ struct ServiceInstallCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Downloads go here or below, and nowhere else; may be repeated. (default: as towd)", valueName: "dir"),
+            """
+            Allow downloads only in this directory and its subdirectories. May be repeated. (default: the setting in \
+            ~/.config/towline/towd.yaml, else ~/Downloads)
+            """, valueName: "dir"),
         completion: .directory)
     var downloads: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "Serve the page here; may be repeated; 'none': nowhere. (default: as towd)", valueName: "host:port"))
+            """
+            Address and port of the web page and API; 'none' turns them off. May be repeated. (default: the setting \
+            in ~/.config/towline/towd.yaml, else 127.0.0.1:6880)
+            """, valueName: "host:port"))
     var listen: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "A name under which the page may be reached, as that of a proxy; may be repeated.", valueName: "name"))
+            """
+            Additional host name under which the web page may be opened, for example behind a reverse proxy. May be \
+            repeated.
+            """, valueName: "name"))
     var host: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "Who may have files fetched from private networks: local, everybody, nobody. (default: as towd)",
-            valueName: "who"),
+            """
+            Clients that may download from addresses of this machine and of private networks: local (clients on this \
+            machine), everybody, nobody. (default: the setting in ~/.config/towline/towd.yaml, else local)
+            """, valueName: "who"),
         completion: .list(["local", "everybody", "nobody"]))
     var privateAddresses: String?
 
     @Option(
-        help: ArgumentHelp("The program. (default: beside tow, else in PATH)", valueName: "path"), completion: .file())
+        help: ArgumentHelp(
+            "Path of the towd program. (default: in the directory of tow, then in PATH)", valueName: "path"),
+        completion: .file())
     var towd: String?
 
-    @Flag(help: "Print the unit, and do nothing.")
+    @Flag(help: "Print the unit file without installing it.")
     var print = false
 
     @OptionGroup(title: "Service")
@@ -73,19 +86,21 @@ struct ServiceInstallCommand: AsyncParsableCommand {
         var output = OutputDescriptor(STDOUT_FILENO)
         guard !print else { return output.write(unit.text) }
         guard access(program, X_OK) == 0 else {
-            throw TowlineError(.commandFailed, "\(TerminalSafeText.make(program)) is no program that can be run")
+            throw TowlineError(
+                .commandFailed,
+                "\(TerminalSafeText.make(program)) is not an executable file. Give the path of towd with --towd")
         }
         try await Installation(service: service).install(unit)
         let file = TerminalSafeText.make(Installation.file.path)
-        let when = UserManager.lingers ? "at boot" : "with your session"
-        output.write("towd runs, and starts \(when) (\(file)).\n")
+        let start = UserManager.lingers ? "systemd starts towd at boot." : "systemd starts towd when you log in."
+        output.write("towd is running. \(start) The unit file is \(file).\n")
         if !UserManager.lingers {
-            output.write("So that it starts at boot, without a login: \(UserManager.lingerCommand)\n")
+            output.write("To start towd at boot, without a login, run: \(UserManager.lingerCommand)\n")
         }
         if !listen.contains("none"), let page = try await page {
             // The key itself is not printed: terminals keep what they show.
             let token = TerminalSafeText.make(service.places.stateDirectory + "/token")
-            output.write("The page: \(page); it asks for the token in \(token).\n")
+            output.write("The web page is \(page). Its access token is in the file \(token).\n")
         }
     }
 
@@ -119,12 +134,12 @@ struct ServiceInstallCommand: AsyncParsableCommand {
 struct ServiceRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Stops towd and takes the unit away; the list and all files stay.")
+        abstract: "Stop towd and remove its systemd unit. The list of downloads and all files are kept.")
 
     func run() async throws {
         try Installation.remove()
         var output = OutputDescriptor(STDOUT_FILENO)
-        output.write("towd is not started by systemd any more. The list and all files are where they were.\n")
+        output.write("systemd no longer starts towd. The list of downloads and all files are kept.\n")
     }
 }
 
@@ -132,8 +147,8 @@ struct ServiceRemoveCommand: AsyncParsableCommand {
 struct ServiceStatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Tells whether towd runs, and whether systemd starts it.",
-        discussion: "Exit status: 0 it runs; 1 it does not.")
+        abstract: "Show whether towd is running and whether systemd starts it.",
+        discussion: "Exit status: 0 if towd is running; 1 if it is not.")
 
     @OptionGroup(title: "Service")
     var service: ServiceOptions
@@ -143,9 +158,9 @@ struct ServiceStatusCommand: AsyncParsableCommand {
         let file = Installation.file
         let unit: String =
             switch file.state {
-            case .absent: "none by 'tow service install'"
+            case .absent: "none installed by 'tow service install'"
             case .ours: file.path
-            case .foreign: file.path + ", not by 'tow service install'"
+            case .foreign: "\(file.path) (not written by 'tow service install')"
             }
         let settings = try? await service.client.settings
         let pages = settings?.pages ?? []
@@ -153,8 +168,8 @@ struct ServiceStatusCommand: AsyncParsableCommand {
         let enabled = manager.word("is-enabled")
         let lines = [
             ("unit", unit), ("enabled", enabled), ("state", manager.word("is-active")),
-            ("answers", settings.map { "towd \($0.version) at \(socket)" } ?? "nobody at \(socket)"),
-            ("page", pages.isEmpty ? "nowhere" : pages.joined(separator: ", ")), ("at boot", atBoot(enabled: enabled)),
+            ("running", settings.map { "yes: towd \($0.version) at \(socket)" } ?? "no response at \(socket)"),
+            ("page", pages.isEmpty ? "none" : pages.joined(separator: ", ")), ("at boot", atBoot(enabled: enabled)),
         ]
         var output = OutputDescriptor(STDOUT_FILENO)
         output.write(lines.map { DownloadLines.padded($0, 8) + "  " + TerminalSafeText.make($1) + "\n" }.joined())
@@ -162,8 +177,11 @@ struct ServiceStatusCommand: AsyncParsableCommand {
     }
 
     private func atBoot(enabled: String) -> String {
-        guard enabled == "enabled" else { return "no: it is not enabled" }
-        return UserManager.lingers ? "yes" : "no, at login: \(UserManager.lingerCommand) changes that"
+        guard enabled == "enabled" else {
+            return "no, because the unit is not enabled. 'tow service install' enables it"
+        }
+        if UserManager.lingers { return "yes" }
+        return "no, only at login. To start towd at boot, run: \(UserManager.lingerCommand)"
     }
 }
 
@@ -171,8 +189,11 @@ struct ServiceStatusCommand: AsyncParsableCommand {
 struct ServiceStopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stop",
-        abstract: "Stops towd, whatever started it; the list and all files stay.",
-        discussion: "The next 'tow add' starts it again, and so does systemd where it is to, with the next session.")
+        abstract: "Stop towd, however it was started. The list of downloads and all files are kept.",
+        discussion: """
+            The next 'tow add' starts towd again. If the unit is enabled, systemd also starts towd at the next login \
+            or boot.
+            """)
 
     @OptionGroup(title: "Service")
     var service: ServiceOptions
@@ -180,6 +201,8 @@ struct ServiceStopCommand: AsyncParsableCommand {
     func run() async throws {
         let wasRunning = try await Installation(service: service).stop()
         var output = OutputDescriptor(STDOUT_FILENO)
-        output.write(wasRunning ? "towd stopped; what it was at goes on when it runs again.\n" : "towd does not run.\n")
+        output.write(
+            wasRunning ? "towd stopped. Its downloads resume when it runs again.\n" : "towd is not running.\n"
+        )
     }
 }

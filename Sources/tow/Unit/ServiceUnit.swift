@@ -18,9 +18,9 @@ struct ServiceUnit: Hashable {
     var text: String {
         """
         [Unit]
-        Description=Towline, downloads in the background
+        Description=Towline download service
         Documentation=man:towd(1)
-        # Where the program was taken away, nothing is tried again and again.
+        # Without this condition, systemd would keep trying to start a program that was removed.
         ConditionFileIsExecutable=\(Self.path(program))
 
         [Service]
@@ -28,7 +28,7 @@ struct ServiceUnit: Hashable {
         ExecStart=\(([program] + arguments).map { Self.word($0) }.joined(separator: " "))
         Restart=on-failure
         RestartSec=5
-        # Usage, and another towd that has the list: starting again would change nothing.
+        # 2: usage error. 9: another towd uses the list of downloads. A restart would not help in either case.
         RestartPreventExitStatus=2 9
         TimeoutStopSec=15
         NoNewPrivileges=yes

@@ -36,13 +36,13 @@ struct UnitFile {
         try makeDirectory()
         let other = path + ".new"
         let descriptor = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw failure(other, "cannot be written") }
+        guard descriptor >= 0 else { throw failure(other, Self.unwritable) }
         var output = OutputDescriptor(descriptor)
         output.write(ServiceUnit.mark + "\n" + unit.text)
         let isWhole = !output.isBroken && fsync(descriptor) == 0
         close(descriptor)
         guard isWhole, rename(other, path) == 0 else {
-            let problem = failure(path, "cannot be written")
+            let problem = failure(path, Self.unwritable)
             unlink(other)
             throw problem
         }
@@ -50,19 +50,28 @@ struct UnitFile {
 
     /// Takes it away.
     func remove() throws {
-        guard unlink(path) == 0 || errno == ENOENT else { throw failure(path, "cannot be removed") }
+        guard unlink(path) == 0 || errno == ENOENT else {
+            throw failure(path) { path, reason in "cannot remove the unit file \(path): \(reason). Delete it yourself" }
+        }
     }
 
     private func makeDirectory() throws {
         var directory = ""
         for component in path.split(separator: "/").dropLast() {
             directory += "/" + component
-            guard mkdir(directory, 0o755) == 0 || errno == EEXIST else { throw failure(directory, "cannot be made") }
+            guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
+                throw failure(directory) { path, reason in
+                    "cannot create the directory \(path) for the unit file of towd: \(reason). Check the permissions"
+                }
+            }
         }
     }
 
-    private func failure(_ path: String, _ what: String) -> TowlineError {
-        TowlineError(
-            .unusableDestination, "\(TerminalSafeText.make(path)) \(what): \(String(cString: strerror(errno)))")
+    private static func unwritable(_ path: String, _ reason: String) -> String {
+        "cannot write the unit file \(path), so the service is not installed: \(reason)"
+    }
+
+    private func failure(_ path: String, _ text: (_ path: String, _ reason: String) -> String) -> TowlineError {
+        TowlineError(.unusableDestination, text(TerminalSafeText.make(path), String(cString: strerror(errno))))
     }
 }

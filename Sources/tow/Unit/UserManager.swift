@@ -31,7 +31,8 @@ struct UserManager {
     /// In a word of systemd, such as `active`, `enabled`; what it has to say instead if it is not there.
     func word(_ question: String) -> String {
         let run = ProgramRun.run(Self.control + [question, ServiceUnit.name])
-        return run.status == ProgramRun.notFound ? "no systemctl here" : TerminalSafeText.make(run.text, width: 60)
+        return run.status == ProgramRun.notFound
+            ? "unknown, because systemctl was not found" : TerminalSafeText.make(run.text, width: 60)
     }
 
     /// Whether it is started by the manager now.

@@ -7,12 +7,13 @@ import TowlineWire
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
-        abstract: "Shows what towd does, live, on the whole terminal.",
+        abstract: "Show the downloads of towd live in the terminal.",
         discussion: """
-            Keys: q quits. Arrows or j and k, Page Up and Page Down, Home and End select. p or the space bar pauses \
-            and resumes, r tries again, c cancels and x removes, both after a question. Ctrl-L draws anew.
+            Keys: q quits. The arrow keys, j and k, Page Up, Page Down, Home and End move the selection. p or the \
+            space bar pauses or resumes the selected download, r retries it, c cancels it, and x removes it from the \
+            list. c and x ask for confirmation first. Ctrl-L redraws the screen.
 
-            Nothing stops when it is left. When towd stops it says so and waits for it.
+            Quitting does not stop any download. If towd stops, 'tow watch' shows a message and waits for its restart.
 
             Examples:
               tow watch
@@ -36,7 +37,7 @@ struct WatchCommand: AsyncParsableCommand {
             !Environment.isDumbTerminal
         else {
             throw UsageProblem(
-                "This needs a terminal that can move its cursor; 'tow list' works everywhere.", in: Self.self)
+                "'tow watch' needs a terminal that can move the cursor. Use 'tow list' instead.", in: Self.self)
         }
         let socket = service.places.socket
         let client = ServiceClient(socket: socket, timeout: Self.timeout)

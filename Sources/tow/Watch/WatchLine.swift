@@ -14,6 +14,7 @@ struct WatchLine {
 
     private static let gap = "  "
     private static let stateWidth = 11
+    private static let failedAction = "the follow-up action (such as unpacking) failed; 'tow retry ID' runs it again"
 
     /// The line, at most `width` cells.
     func make(width: Int) -> String {
@@ -70,8 +71,8 @@ struct WatchLine {
             guard let followUp = download.followUp else { return sizes }
             switch followUp.state {
             case .none, .done: return sizes
-            case .running: return sizes + style.separator + "what follows is under way"
-            case .failed: return sizes + style.separator + (followUp.reason ?? "what follows failed")
+            case .running: return sizes + style.separator + "the follow-up action (such as unpacking) is running"
+            case .failed: return sizes + style.separator + (followUp.reason ?? Self.failedAction)
             }
         case .cancelled: return ""
         case .queued, .connecting, .downloading, .verifying, .publishing, .paused: return sizes

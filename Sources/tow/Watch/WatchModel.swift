@@ -121,7 +121,7 @@ struct WatchModel: Sendable {
             return ask(now) + [.redraw]
         case .tick:
             if let asked, now - asked.at >= Self.patience, link == .up || link == .unknown {
-                link = .silent("towd does not answer yet")
+                link = .silent("no response from towd yet; still waiting")
             }
             return ask(now)
         case .page(let result): return received(result, now)
@@ -184,7 +184,7 @@ struct WatchModel: Sendable {
     /// The selected download, if the service is there to be asked.
     private mutating func reachable(_ now: Duration) -> Wire.Download? {
         guard link == .up else {
-            say("towd has to run for that", isBad: true, now)
+            say("towd does not respond, so the download is unchanged. Try again later", isBad: true, now)
             return nil
         }
         return selected
@@ -196,8 +196,8 @@ struct WatchModel: Sendable {
         case .queued, .connecting, .downloading, .verifying, .publishing, .waiting:
             return [.act("pause", id: selected.id)]
         case .paused, .failed: return [.act("resume", id: selected.id)]
-        case .finished: say("it is finished", isBad: false, now)
-        case .cancelled: say("it was cancelled: r begins again", isBad: false, now)
+        case .finished: say("the download is finished; there is nothing to pause or resume", isBad: false, now)
+        case .cancelled: say("the download was cancelled; press r to start it again", isBad: false, now)
         }
         return []
     }
@@ -207,8 +207,9 @@ struct WatchModel: Sendable {
         switch selected.state {
         case .failed, .cancelled: return [.act("retry", id: selected.id)]
         case .waiting, .paused: return [.act("resume", id: selected.id)]
-        case .finished: say("it is finished", isBad: false, now)
-        case .queued, .connecting, .downloading, .verifying, .publishing: say("it is under way", isBad: false, now)
+        case .finished: say("the download is finished; there is nothing to retry", isBad: false, now)
+        case .queued, .connecting, .downloading, .verifying, .publishing:
+            say("the download is already queued or running; there is nothing to retry", isBad: false, now)
         }
         return []
     }
@@ -216,8 +217,8 @@ struct WatchModel: Sendable {
     private mutating func askWhetherToCancel(_ now: Duration) -> [WatchAction] {
         guard let selected = reachable(now) else { return [] }
         switch selected.state {
-        case .finished: say("it is finished: x takes it off the list", isBad: false, now)
-        case .cancelled: say("it was cancelled", isBad: false, now)
+        case .finished: say("the download is already finished; press x to remove it from the list", isBad: false, now)
+        case .cancelled: say("the download is already cancelled; press r to start it again", isBad: false, now)
         default:
             question = Question(deed: .cancel, id: selected.id, name: WatchLine.name(selected))
         }
@@ -255,7 +256,7 @@ struct WatchModel: Sendable {
             lost(failure, now)
             return []
         case .success(let page):
-            if link == .down { say("towd is there again", isBad: false, now) }
+            if link == .down { say("towd is running again", isBad: false, now) }
             link = .up
             totals = page.totals
             // Meanwhile another page is wanted, or more of this one.

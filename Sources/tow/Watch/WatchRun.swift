@@ -114,7 +114,7 @@ struct WatchRun: Sendable {
         } catch let error as TowlineError {
             return .failure(error.code == .transient ? .silent(error.message) : .refused(error.message))
         } catch {
-            return .failure(.silent("towd does not answer"))
+            return .failure(.silent("no response from towd; asking again"))
         }
     }
 

@@ -33,8 +33,9 @@ struct WatchScreen {
 
     private func headline(_ width: Int) -> String {
         switch model.link {
-        case .unknown: return cut("Asking towd …", width, .quiet)
-        case .down: return cut("towd does not run. Waiting for it; 'tow add' starts it.", width, .attention)
+        case .unknown: return cut("Connecting to towd …", width, .quiet)
+        case .down:
+            return cut("towd is not running. Waiting for it to start; 'tow add URL' starts it.", width, .attention)
         case .silent(let reason): return cut(reason, width, .attention)
         case .up: return cut(facts().joined(separator: style.separator), width, .strong)
         }
@@ -69,7 +70,8 @@ struct WatchScreen {
     private func emptiness(_ width: Int) -> String {
         guard model.link == .up, model.totals != nil else { return "" }
         return cut(
-            isFiltered ? "No download is like that." : "Nothing is in the list. 'tow add URL' puts something there.",
+            isFiltered
+                ? "No downloads match the filter." : "The list of downloads is empty. 'tow add URL' adds a download.",
             width, .quiet)
     }
 
@@ -87,14 +89,15 @@ struct WatchScreen {
     /// A question or what was just said, if there is either.
     private func message(_ width: Int) -> String? {
         if let question = model.question {
-            let (verb, rest) =
+            func text(_ name: String) -> String {
                 switch question.deed {
-                case .cancel: ("Cancel ", "? What was fetched is removed.  y: yes; other keys: no")
-                case .remove: ("Remove ", " from the list?  y: yes; f: yes, and its files; other keys: no")
+                case .cancel: "Cancel \(name)? Its downloaded data is deleted.  y: yes; other keys: no"
+                case .remove: "Remove \(name) from the list?  y: yes; f: also delete its files; other keys: no"
                 }
+            }
             // The name is cut, not the answers.
-            let room = max(4, width - verb.count - rest.count)
-            return cut(verb + TerminalSafeText.make(question.name, width: room) + rest, width, .attention)
+            let room = max(4, width - text("").count)
+            return cut(text(TerminalSafeText.make(question.name, width: room)), width, .attention)
         }
         return model.notice.map { cut($0.text, width, $0.isBad ? .bad : .strong) }
     }

@@ -49,7 +49,7 @@ final class ServiceProcess {
         let end = ContinuousClock.now + .seconds(60)
         while true {
             let result = try await CommandRun.run(arguments + options)
-            guard result.stderr.contains("does not run"), ContinuousClock.now < end else { return result }
+            guard result.stderr.contains("is not running"), ContinuousClock.now < end else { return result }
             try await Task.sleep(for: .milliseconds(50))
         }
     }

@@ -169,7 +169,7 @@ struct WatchModelTests {
         #expect(model.handle(.tick, now: .seconds(1)) == [])
         #expect(model.link == .unknown)
         _ = model.handle(.tick, now: .seconds(3))
-        #expect(model.link == .silent("towd does not answer yet"))
+        #expect(model.link == .silent("no response from towd yet; still waiting"))
         let page = Wire.Page(
             downloads: [], next: nil,
             totals: Wire.Totals(counts: [:], heldBytes: 0, completeLength: 0, rate: 0, running: 0))
@@ -202,7 +202,7 @@ struct WatchModelTests {
         bench.now = .seconds(10)
         bench.feed(.tick)
         #expect(bench.model.link == .up)
-        #expect(bench.model.notice?.text == "towd is there again")
+        #expect(bench.model.notice?.text == "towd is running again")
         bench.now = .seconds(15)
         bench.feed(.tick)
         #expect(bench.model.notice == nil)

@@ -93,14 +93,14 @@ struct WatchScreenTests {
         for height in 1...10 {
             var bench = bench(WatchBench.downloads(40), width: 100, height: height)
             bench.press(.letter("x"))
-            #expect(lines(bench).contains("Remove f0 from the list?  y: yes; f: yes, and its files; other keys: no"))
+            #expect(lines(bench).contains("Remove f0 from the list?  y: yes; f: also delete its files; other keys: no"))
         }
         // The name gives way, not the answers.
         var long = WatchBench.download("0")
         long.name = String(repeating: "n", count: 300)
         var bench = bench([long])
         bench.press(.letter("c"))
-        #expect(lines(bench).last?.hasSuffix("? What was fetched is removed.  y: yes; other keys: no") ?? false)
+        #expect(lines(bench).last?.hasSuffix("? Its downloaded data is deleted.  y: yes; other keys: no") ?? false)
     }
 
     @Test func itSaysThatTheServiceIsGone() {
@@ -108,20 +108,20 @@ struct WatchScreenTests {
         _ = bench.model.handle(.tick, now: .zero)
         _ = bench.model.handle(.page(.failure(.notRunning)), now: .zero)
         let shown = lines(bench)
-        #expect(shown[0] == "towd does not run. Waiting for it; 'tow add' starts it.")
+        #expect(shown[0] == "towd is not running. Waiting for it to start; 'tow add URL' starts it.")
         #expect(shown[1].hasPrefix("> f0  stopped      ["))
         #expect(!shown[1].contains("/s"))
     }
 
     @Test func anEmptyListSaysHowToFillIt() {
         var bench = bench([])
-        #expect(lines(bench)[1] == "Nothing is in the list. 'tow add URL' puts something there.")
+        #expect(lines(bench)[1] == "The list of downloads is empty. 'tow add URL' adds a download.")
         let filtered = WatchScreen(
             model: bench.model, style: ProgressBarTests.ascii, isFiltered: true, now: .zero
         ).lines()
-        #expect(filtered[1] == "No download is like that.")
+        #expect(filtered[1] == "No downloads match the filter.")
         bench.model = WatchModel(width: 80, height: 10)
-        #expect(lines(bench)[0] == "Asking towd …")
+        #expect(lines(bench)[0] == "Connecting to towd …")
     }
 
     @Test func moreAboveAndBelowIsTold() {
