@@ -1,5 +1,5 @@
-// The web page, within the binary: `#embed` (C23 §6.10.4) costs the compiler nothing, where an array literal of Swift
-// takes minutes. A test sees to it that no file of the folder is missing here.
+// Embeds the web page in the binary with `#embed` (C23 §6.10.4), which compiles quickly; a Swift array literal would take
+// minutes. A test checks that all files of the folder are listed here.
 #include "CPage.h"
 
 #pragma clang diagnostic ignored "-Wc23-extensions"

@@ -2,62 +2,72 @@ internal import Foundation
 package import Towline
 import Yams
 
-/// What `towd` can be told, by options and by a file of the same names. Options win.
+/// The options of `towd`, from the command line or the configuration file. The command line takes precedence.
 package struct ServiceSettings: Hashable, Sendable {
-    /// The state directory.
+    /// The state directory, which contains the list of downloads.
     package var state: String?
-    /// Directories that downloads may go to.
+    /// The downloads directories. Downloads are stored in them or below.
     package var downloads: [String] = []
-    /// The Unix socket.
+    /// Path of the Unix socket.
     package var socket: String?
-    /// Addresses of TCP; `none`: only the socket.
+    /// TCP addresses to listen on; `none`: the Unix socket only.
     package var listen: [String] = []
-    /// Names that a `Host` field may have.
+    /// Names that a `Host` header field may contain, in addition to the addresses.
     package var host: [String] = []
-    /// Who may have files fetched from private addresses.
+    /// The clients that may download from private addresses; see `PrivateAddresses`.
     package var privateAddresses: String?
 
-    /// Nothing said.
+    /// Creates settings without any option.
     package init() {}
 
-    /// Reads a YAML file: one mapping, its keys the names of the options, its values texts or lists of them.
+    /// Reads a YAML file: a mapping from option names to strings or lists of strings.
     ///
-    /// - Throws: `unusableOption` with what is wrong; `diskPermission` if it cannot be read.
+    /// - Throws: `unusableOption` if the content is invalid; `diskPermission` if the file cannot be read.
     package init(file path: String) throws(TowlineError) {
         let name = TerminalSafeText.make(path)
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw TowlineError(.diskPermission, "\(name) cannot be read")
+            throw TowlineError(
+                .diskPermission,
+                "cannot read the configuration file \(name). Check that the file exists and is readable UTF-8 text")
         }
         try self.init(yaml: text, name: name)
     }
 
-    /// Reads the file that is read unasked. `tow` does not read it: what it has to know to find the service is refused.
+    /// Reads the default configuration file, which `towd` reads without `--config`. `tow` does not read this file, so
+    /// the file must not set the options that `tow` needs to find the service.
     ///
-    /// - Throws: `unusableOption`, too, if it tells where the list or the socket is.
+    /// - Throws: as `init(file:)`; also `unusableOption` if the file sets `state` or `socket`.
     package init(standardFile path: String) throws(TowlineError) {
         try self.init(file: path)
         guard let key = state != nil ? "state" : socket != nil ? "socket" : nil else { return }
         throw TowlineError(
             .unusableOption,
             """
-            \(TerminalSafeText.make(path)): \(key) cannot be said here, where tow does not see it and would find no \
-            towd; give --\(key) to both, or --config with a file of another name to towd
+            \(TerminalSafeText.make(path)): the option '\(key)' is not allowed in this file, because tow does not read \
+            the file and would not find towd. Use --\(key) with both tow and towd, or start towd with --config and \
+            another file
             """)
     }
 
     init(yaml text: String, name: String) throws(TowlineError) {
         let value: Any?
         do { value = try Yams.load(yaml: text) } catch {
-            throw TowlineError(.unusableOption, "\(name) is not YAML: \(TerminalSafeText.make("\(error)", width: 300))")
+            throw TowlineError(
+                .unusableOption,
+                "the configuration file \(name) is not valid YAML: \(TerminalSafeText.make("\(error)", width: 300))")
         }
         guard let value else { return }
         guard let members = value as? [String: Any] else {
-            throw TowlineError(.unusableOption, "\(name): lines like 'downloads: /srv/downloads' are wanted")
+            throw TowlineError(
+                .unusableOption,
+                "the configuration file \(name) is not valid: expected lines 'option: value', such as 'downloads: /srv/films'"
+            )
         }
         for (key, value) in members.sorted(by: { $0.key < $1.key }) {
             let values = (value as? [Any] ?? [value]).compactMap { $0 as? String }
             guard !values.isEmpty || (value as? [Any])?.isEmpty == true else {
-                throw TowlineError(.unusableOption, "\(name): \(key) is to be a text or a list of texts")
+                throw TowlineError(
+                    .unusableOption, "\(name): the value of '\(key)' must be a string or a list of strings")
             }
             switch key {
             case "state": state = values.first
@@ -66,12 +76,18 @@ package struct ServiceSettings: Hashable, Sendable {
             case "listen": listen = values
             case "host": host = values
             case "private-addresses": privateAddresses = values.first
-            default: throw TowlineError(.unusableOption, "\(name): there is no option \(TerminalSafeText.make(key))")
+            default:
+                throw TowlineError(
+                    .unusableOption,
+                    """
+                    \(name): unknown option '\(TerminalSafeText.make(key))'. Valid options: state, downloads, socket, \
+                    listen, host, private-addresses
+                    """)
             }
         }
     }
 
-    /// The same with what is missing from another.
+    /// Returns these settings, with missing options taken from `other`.
     package func over(_ other: ServiceSettings) -> ServiceSettings {
         var result = self
         result.state = state ?? other.state

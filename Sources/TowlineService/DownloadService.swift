@@ -7,11 +7,11 @@ import ServiceLifecycle
 import Synchronization
 package import Towline
 
-/// A downloader behind HTTP, on a Unix socket and addresses of TCP.
+/// Serves a downloader over HTTP, on a Unix socket and on TCP addresses.
 package final class DownloadService: Sendable {
-    /// What is served.
+    /// The downloader that the service controls.
     package let downloader: Downloader
-    /// What a client over TCP must know.
+    /// The access token that clients over TCP must send.
     package let token: AccessToken
     private let socket: SocketPlace
     private let logger: Logger
@@ -19,19 +19,19 @@ package final class DownloadService: Sendable {
     private let readiness: Readiness
     private let feed: EventFeed
 
-    /// Where it listens, once it does.
+    /// An address or a socket that the service listens on.
     package struct Place: Hashable, Sendable {
-        /// The address as asked for; `nil`: the socket.
+        /// The configured address; `nil` for the Unix socket.
         package let address: ListenAddress?
-        /// The port over TCP.
+        /// The TCP port in use; `nil` for the Unix socket.
         package let port: Int?
-        /// Where a browser finds the page; none: the socket.
+        /// URLs of the web page; empty for the Unix socket.
         package var pages: [String] {
             address.map { address in address.hosts.map { "http://\($0):\(port ?? address.port)/" } } ?? []
         }
     }
 
-    /// Where the page is, once something listens there.
+    /// URLs of the web page, for all addresses that listen so far.
     private final class Pages: Sendable {
         private let known = Mutex<[String]>([])
 
@@ -39,7 +39,7 @@ package final class DownloadService: Sendable {
         func add(_ addresses: [String]) { known.withLock { $0 += addresses } }
     }
 
-    /// Tells those who wait when something listens.
+    /// Reports each listener that is ready or has failed.
     private final class Readiness: Sendable {
         let places: AsyncStream<Result<Place, TowlineError>>
         private let continuation: AsyncStream<Result<Place, TowlineError>>.Continuation
@@ -50,10 +50,10 @@ package final class DownloadService: Sendable {
         func end() { continuation.finish() }
     }
 
-    /// Opens the list of downloads, which goes on at once. Nothing listens before `run`.
+    /// Opens the list of downloads and resumes its downloads. The service does not listen before `run`.
     ///
-    /// - Throws: what `Downloader` throws (`registryBusy`: another process has the state directory); `diskPermission`
-    ///   and `unusableDestination` for directories that cannot be used.
+    /// - Throws: the errors of `Downloader` (`registryBusy` if another process uses the state directory);
+    ///   `diskPermission` and `unusableDestination` for directories that cannot be used.
     package static func open(_ configuration: ServiceConfiguration) async throws(TowlineError) -> DownloadService {
         let roots = try DownloadRoots(configuration.downloadsDirectories)
         var limits = Configuration()
@@ -62,7 +62,7 @@ package final class DownloadService: Sendable {
         limits.onTrouble = configuration.onTrouble
         let downloader = try await Downloader(stateDirectory: configuration.stateDirectory, configuration: limits)
         do throws(TowlineError) {
-            // The list's lock comes first: whoever has it may take an old socket away.
+            // Lock the list first: only the process that holds the lock may remove an old socket.
             let token = try AccessToken(in: configuration.stateDirectory)
             let socket = try SocketPlace(configuration.socket)
             return DownloadService(downloader, token, roots, socket, configuration)
@@ -80,8 +80,8 @@ package final class DownloadService: Sendable {
         self.socket = socket
         self.token = token
         var logger = Logger(label: "towd", factory: { StreamLogHandler.standardError(label: $0) })
-        // Requests are not logged: a link may hold a password. What goes wrong in a way that concerns the user is told in
-        // our words.
+        // Requests are not logged, because a URL may contain a password. Problems that concern the user are reported
+        // separately.
         logger.logLevel = .critical
         self.logger = logger
         let readiness = Readiness()
@@ -99,7 +99,7 @@ package final class DownloadService: Sendable {
                 onReady: { _ in
                     socket.open()
                     readiness.tell(.success(Place(address: nil, port: nil)))
-                }, onFailure: { readiness.tell(.failure(Self.failure(path, $0))) })
+                }, onFailure: { readiness.tell(.failure(Self.failure(path, $0, Self.socketAdvice))) })
         ]
         for address in configuration.addresses {
             listeners.append(
@@ -112,14 +112,17 @@ package final class DownloadService: Sendable {
                         pages.add(place.pages)
                         readiness.tell(.success(place))
                     },
-                    onFailure: { readiness.tell(.failure(Self.failure("\(address.hostText):\(address.port)", $0))) }))
+                    onFailure: { error in
+                        let place = "\(address.hostText):\(address.port)"
+                        readiness.tell(.failure(Self.failure(place, error, Self.advice(address))))
+                    }))
         }
         var group = ServiceGroupConfiguration(services: listeners, logger: logger)
         group.maximumGracefulShutdownDuration = .seconds(1)
         self.group = ServiceGroup(configuration: group)
     }
 
-    /// All that can be asked.
+    /// Returns all routes of the service.
     static func table(
         _ downloader: Downloader, _ token: AccessToken, _ roots: DownloadRoots, _ feed: EventFeed,
         _ configuration: ServiceConfiguration, pages: @escaping @Sendable () -> [String] = { [] }
@@ -135,18 +138,26 @@ package final class DownloadService: Sendable {
         return table
     }
 
-    private static func failure(_ place: String, _ error: any Error) -> TowlineError {
-        let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
-        return TowlineError(
-            .unusableDestination, "cannot listen at \(TerminalSafeText.make(place)): \(TerminalSafeText.make(reason))")
+    private static func advice(_ address: ListenAddress) -> String {
+        address.isOptional
+            ? "towd runs without the web page. To get the page, start towd with --listen and a free HOST:PORT"
+            : "towd needs this address and stops. Choose another address with --listen"
     }
 
-    /// Where it listens and where it cannot, as that becomes known; for one reader.
+    private static let socketAdvice = "towd needs this socket and stops. Choose another path with --socket"
+
+    private static func failure(_ place: String, _ error: any Error, _ advice: String) -> TowlineError {
+        let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
+        let (safePlace, safeReason) = (TerminalSafeText.make(place), TerminalSafeText.make(reason))
+        return TowlineError(.unusableDestination, "cannot listen on \(safePlace): \(safeReason). \(advice)")
+    }
+
+    /// The addresses that the service listens on, and those that failed, in order of time. Supports one reader.
     package var places: AsyncStream<Result<Place, TowlineError>> { readiness.places }
 
-    /// Serves until `stop`, and then closes the downloader: what was under way goes on at the next start.
+    /// Serves requests until `stop`, and then closes the downloader. Active downloads resume at the next start.
     ///
-    /// - Throws: if an address that is not optional cannot be had.
+    /// - Throws: an error if the service cannot listen on an address that is not optional.
     package func run() async throws {
         defer { readiness.end() }
         do {
@@ -160,9 +171,9 @@ package final class DownloadService: Sendable {
         await downloader.close()
     }
 
-    /// Ends it soon. Answers that are under way have a second.
+    /// Stops the service. Responses in progress have one second to complete.
     package func stop() async {
-        // A stream of events has no end of its own, and servers wait for what is under way.
+        // Close the event streams first: they never end, and the server waits for open responses.
         await feed.close()
         async let closed: Void = downloader.close()
         await group.triggerGracefulShutdown()

@@ -1,38 +1,38 @@
 package import Foundation
 package import Towline
 
-/// How a service works: where it keeps its list, where downloads go, and where it listens.
+/// The configuration of a service: its directories, its addresses and its limits.
 package struct ServiceConfiguration: Sendable {
-    /// The list, the token and the log.
+    /// Directory of the list of downloads, the access token and the log.
     package var stateDirectory: URL
-    /// Downloads go here or below, and nowhere else. The first is where those go that name no directory.
+    /// Directories in or below which downloads are stored. The first is the default directory.
     package var downloadsDirectories: [URL]
-    /// The Unix socket, for `tow`.
+    /// Path of the Unix socket, which `tow` uses.
     package var socket: URL
-    /// Where the page and the API are served over TCP.
+    /// TCP addresses of the web page and the API.
     package var addresses: [ListenAddress]
-    /// Names that a `Host` field may have besides those of the addresses.
+    /// Names that a `Host` header field may contain, in addition to the addresses.
     package var hostNames: [String] = []
-    /// Who may have files fetched from private addresses.
+    /// The clients that may download from private addresses.
     package var privateAddresses = PrivateAddresses.local
-    /// Connections at once over TCP, and as many over the socket.
+    /// Maximum number of connections for each address and for the socket.
     package var maximumConnections = 1024
-    /// How long a client may take to send the head of a request.
+    /// Maximum time for a client to send the head of a request.
     package var headTimeout: Duration = .seconds(10)
-    /// And its body.
+    /// Maximum time for a client to send the body of a request.
     package var bodyTimeout: Duration = .seconds(30)
-    /// How long a connection may be without a request.
+    /// Maximum time that a connection may stay idle between requests.
     package var idleTimeout: Duration = .seconds(120)
-    /// How often events are sent, in seconds.
+    /// Interval between batches of events, in seconds.
     package var eventInterval: Double = 0.25
-    /// How long a request for content waits for a download that has not begun.
+    /// Maximum time that a content request waits for a download to start.
     package var contentPatience: Duration = .seconds(30)
-    /// The first wait for a network that is gone, in seconds.
+    /// First delay before a retry while the network is down, in seconds.
     package var networkRetryInterval: Double = 5
-    /// Hears of what goes wrong with the list while nobody asked for anything.
+    /// Called with errors of the list of downloads that no request caused.
     package var onTrouble: (@Sendable (TowlineError) -> Void)?
 
-    /// The limits are as the properties say.
+    /// Creates a configuration. Limits have the defaults of the properties.
     package init(
         stateDirectory: URL, downloadsDirectories: [URL], socket: URL, addresses: [ListenAddress] = []
     ) {
@@ -43,17 +43,16 @@ package struct ServiceConfiguration: Sendable {
     }
 }
 
-/// Who may have files fetched from this machine and from private networks, where services are that trust whoever comes
-/// from there.
+/// The clients that may download from this machine and from private networks, where servers may trust local clients.
 package enum PrivateAddresses: String, Hashable, Sendable, CaseIterable {
-    /// Clients on this machine.
+    /// Clients on this machine only.
     case local
-    /// Every client that has the token.
+    /// Every client that has the access token.
     case everybody
     /// No client.
     case nobody
 
-    /// Whether a client may.
+    /// Returns true if a client may download from private addresses.
     func allow(isLocal: Bool) -> Bool {
         switch self {
         case .local: isLocal
@@ -63,29 +62,29 @@ package enum PrivateAddresses: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// An address of TCP to listen at.
+/// A TCP address to listen on.
 package struct ListenAddress: Hashable, Sendable {
-    /// A name or an address.
+    /// Host name or IP address.
     package var host: String
-    /// The port; 0: any that is free.
+    /// Port number; 0 for any free port.
     package var port: Int
-    /// Whether the service goes on without it where somebody else has it.
+    /// True if the service also runs without this address, for example if the port is in use.
     package var isOptional: Bool
 
-    /// The port of the page, unless told otherwise.
+    /// Default port of the web page and the API.
     package static let defaultPort = 6880
 
-    /// This machine alone. Where the port is taken, the page is not there and `tow` works all the same.
+    /// The default address: this machine only. If the port is in use, there is no web page, but `tow` still works.
     package static let standard = ListenAddress(host: "127.0.0.1", port: defaultPort, isOptional: true)
 
-    /// Makes one.
+    /// Creates an address.
     package init(host: String, port: Int, isOptional: Bool = false) {
         self.host = host
         self.port = port
         self.isOptional = isOptional
     }
 
-    /// Reads `host:port`, `[address]:port`, `:port`, or either without the port.
+    /// Parses `host:port`, `[address]:port` or `:port`; the port is optional. Returns `nil` if the text is invalid.
     package init?(_ text: String) {
         var host = text[...]
         var port = Self.defaultPort
@@ -104,6 +103,6 @@ package struct ListenAddress: Hashable, Sendable {
         self.init(host: host.isEmpty ? "127.0.0.1" : String(host), port: port)
     }
 
-    /// As in a URL and a `Host` field, without the port.
+    /// The host in the form used in URLs and `Host` header fields, without the port.
     var hostText: String { host.contains(":") ? "[\(host)]" : host }
 }

@@ -1,21 +1,22 @@
-/// Where the service is, unless it is told otherwise: the same for `towd` and for `tow`, which looks for it.
+/// The default paths of the service, shared by `towd` and `tow`.
 package struct ServicePlaces: Hashable, Sendable {
-    /// The list, the token and the log.
+    /// Directory of the list of downloads, the access token and the log.
     package var stateDirectory: String
-    /// The Unix socket.
+    /// Path of the Unix socket.
     package var socket: String
-    /// Where downloads go.
+    /// Default directory of downloads.
     package var downloadsDirectory: String
-    /// The configuration file, which need not be there.
+    /// Path of the configuration file, which may not exist.
     package var configurationFile: String
 
-    /// By the XDG base directory specification: `$XDG_STATE_HOME/towline`, `$XDG_RUNTIME_DIR/towline/towd.sock`. A
-    /// state directory that was named has its socket inside, so that two services do not meet.
+    /// Creates the paths by the XDG Base Directory Specification: `$XDG_STATE_HOME/towline`,
+    /// `$XDG_RUNTIME_DIR/towline/towd.sock`. A custom state directory contains its own socket, so that two services do
+    /// not collide.
     ///
-    /// - Parameter state: the state directory that was named, as an absolute path.
+    /// - Parameter state: a custom state directory, as an absolute path.
     package init(environment: [String: String], home: String, state: String? = nil) {
         func directory(_ variable: String) -> String? {
-            // Relative ones are to be ignored, says the specification.
+            // The specification requires relative paths to be ignored.
             environment[variable].flatMap { $0.hasPrefix("/") ? $0 : nil }
         }
         stateDirectory = state ?? (directory("XDG_STATE_HOME") ?? home + "/.local/state") + "/towline"
@@ -25,6 +26,6 @@ package struct ServicePlaces: Hashable, Sendable {
         configurationFile = (directory("XDG_CONFIG_HOME") ?? home + "/.config") + "/towline/towd.yaml"
     }
 
-    /// What `towd` writes to when nobody looks.
+    /// Path of the log that `towd` writes when it runs in the background.
     package var log: String { stateDirectory + "/towd.log" }
 }

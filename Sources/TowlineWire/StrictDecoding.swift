@@ -1,4 +1,4 @@
-/// A member's name, whatever it is.
+/// A coding key for any field name.
 private struct AnyKey: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
@@ -8,25 +8,27 @@ private struct AnyKey: CodingKey {
 }
 
 extension Decoder {
-    /// The members of an object that has no others: a misspelt option must not be taken for one that was not given.
+    /// Returns a container that allows only the known fields, so that a misspelt field is an error.
+    ///
+    /// - Throws: `DecodingError.dataCorrupted` for an unknown field.
     func strictContainer<Key: CodingKey & CaseIterable>(_ type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         let known = Set(Key.allCases.map(\.stringValue))
         for key in try container(keyedBy: AnyKey.self).allKeys where !known.contains(key.stringValue) {
             throw DecodingError.dataCorrupted(
-                .init(codingPath: codingPath, debugDescription: "there is no member \(key.stringValue.prefix(40))"))
+                .init(codingPath: codingPath, debugDescription: "unknown field '\(key.stringValue.prefix(40))'"))
         }
         return try container(keyedBy: type)
     }
 }
 
 extension Wire {
-    /// What a PATCH says of a member.
+    /// The change of one field in a PATCH request.
     package enum Update<Value: Hashable & Sendable & Codable>: Hashable, Sendable {
-        /// Nothing: it stays.
+        /// The field is absent: keep the value.
         case keep
-        /// `null`.
+        /// The field is `null`: remove the value.
         case clear
-        /// A value.
+        /// The field has a value: set it.
         case set(Value)
     }
 }

@@ -1,14 +1,14 @@
 extension Wire {
-    /// A page of the list.
+    /// A page of the list of downloads.
     package struct Page: Hashable, Sendable, Codable {
-        /// The downloads.
+        /// Downloads on this page.
         package var downloads: [Download]
-        /// Where the next page begins; absent at the end.
+        /// Cursor of the next page; absent on the last page.
         package var next: String?
-        /// Sums over the whole list.
+        /// Totals of the whole list.
         package var totals: Totals
 
-        /// Makes one.
+        /// Creates a value.
         package init(downloads: [Download], next: String?, totals: Totals) {
             self.downloads = downloads
             self.next = next
@@ -16,22 +16,22 @@ extension Wire {
         }
     }
 
-    /// Sums over the list.
+    /// Totals of the list.
     package struct Totals: Hashable, Sendable, Codable {
-        /// How many downloads there are in each kept state.
+        /// Number of downloads by stored state.
         package var counts: [String: Int]
-        /// Bytes that are there.
+        /// Bytes downloaded so far.
         package var heldBytes: Int64
-        /// Bytes in all, of those whose length is known.
+        /// Sum of the known complete lengths.
         package var completeLength: Int64
-        /// Bytes per second, of all together.
+        /// Total rate in bytes per second.
         package var rate: Int64
-        /// How many run now.
+        /// Number of active downloads.
         package var running: Int
-        /// The limit of all together, in bytes per second; `nil`: none.
+        /// Total rate limit in bytes per second; `nil` if there is no limit.
         package var rateLimit: Int64?
 
-        /// Makes one.
+        /// Creates a value.
         package init(
             counts: [String: Int], heldBytes: Int64, completeLength: Int64, rate: Int64, running: Int,
             rateLimit: Int64? = nil
@@ -47,27 +47,27 @@ extension Wire {
 
     /// The downloads that were added.
     package struct Added: Hashable, Sendable, Codable {
-        /// In the order they were asked for.
+        /// Downloads, in the order of the request.
         package var downloads: [Download]
 
-        /// Makes one.
+        /// Creates a value.
         package init(downloads: [Download]) { self.downloads = downloads }
     }
 
     /// An entry of a timeline.
     package struct Note: Hashable, Sendable, Codable {
-        /// The download it is of; only in events.
+        /// ID of the download; in events only.
         package var id: String?
-        /// Its number, ascending; 0 in events.
+        /// Number, ascending; 0 in events.
         package var number: Int64
-        /// When.
+        /// Time of the entry.
         package var time: Int64
-        /// A stable name for programs.
+        /// Stable name of the kind of entry, for programs.
         package var kind: String
-        /// One sentence.
+        /// Message.
         package var message: String
 
-        /// Makes one.
+        /// Creates a value.
         package init(id: String? = nil, number: Int64, time: Int64, kind: String, message: String) {
             self.id = id
             self.number = number
@@ -77,22 +77,22 @@ extension Wire {
         }
     }
 
-    /// Which bytes are there, and which are on their way. Ranges are half open, `[first, end]`.
+    /// The downloaded byte ranges and the active attempts. Ranges are half open, `[first, end]`.
     package struct Segments: Hashable, Sendable, Codable {
-        /// A segment that a connection is bringing.
+        /// A segment that a connection downloads.
         package struct Attempt: Hashable, Sendable, Codable {
-            /// 1 for the connection whose request began first.
+            /// Number of the connection; 1 for the oldest request.
             package var connection: Int
-            /// Its first byte.
+            /// Offset of the first byte of the segment.
             package var from: Int64
-            /// Where it ends.
+            /// End of the segment (exclusive).
             package var to: Int64
-            /// The next byte it writes.
+            /// Offset of the next byte to write.
             package var position: Int64
             /// Bytes per second; absent while unknown.
             package var rate: Int64?
 
-            /// Makes one.
+            /// Creates a value.
             package init(connection: Int, from: Int64, to: Int64, position: Int64, rate: Int64?) {
                 self.connection = connection
                 self.from = from
@@ -102,16 +102,16 @@ extension Wire {
             }
         }
 
-        /// Size of the whole; absent while unknown.
+        /// Complete length; absent while unknown.
         package var completeLength: Int64?
-        /// What is there, ascending; finer ones are merged beyond `maximum`.
+        /// Downloaded ranges, ascending. Close ranges are merged if there are more than `maximum`.
         package var written: [[Int64]]
-        /// What is on its way.
+        /// Active attempts.
         package var attempts: [Attempt]
-        /// Most ranges that are told.
+        /// Maximum number of ranges.
         package static let maximum = 2000
 
-        /// Makes one.
+        /// Creates a value.
         package init(completeLength: Int64?, written: [[Int64]], attempts: [Attempt]) {
             self.completeLength = completeLength
             self.written = written
@@ -119,36 +119,36 @@ extension Wire {
         }
     }
 
-    /// What happened to a download.
+    /// The timeline of a download.
     package struct Timeline: Hashable, Sendable, Codable {
-        /// Oldest first.
+        /// Entries, oldest first.
         package var notes: [Note]
 
-        /// Makes one.
+        /// Creates a value.
         package init(notes: [Note]) { self.notes = notes }
     }
 
-    /// What is known of the hosts that are in use.
+    /// The state of all hosts in use.
     package struct Hosts: Hashable, Sendable, Codable {
-        /// In the order of their names.
+        /// Hosts, sorted by name.
         package var hosts: [Host]
 
-        /// Makes one.
+        /// Creates a value.
         package init(hosts: [Host]) { self.hosts = hosts }
     }
 
-    /// What is known of a host.
+    /// The state of a host.
     package struct Host: Hashable, Sendable, Codable {
         /// `scheme://host:port`.
         package var host: String
-        /// How many downloads of it run.
+        /// Number of active downloads from this host.
         package var running: Int
-        /// The connections it allows, where that was learned.
+        /// Connection limit learned from the host's responses, if any.
         package var ceiling: Int?
-        /// Until when it wants to be left alone.
+        /// Time before which the host must not be contacted (Retry-After).
         package var notBefore: Int64?
 
-        /// Makes one.
+        /// Creates a value.
         package init(host: String, running: Int, ceiling: Int?, notBefore: Int64?) {
             self.host = host
             self.running = running
@@ -157,25 +157,25 @@ extension Wire {
         }
     }
 
-    /// A name alone, in events.
+    /// The ID of a download, in events.
     package struct Name: Hashable, Sendable, Codable {
-        /// The download's.
+        /// ID of the download.
         package var id: String
 
-        /// Makes one.
+        /// Creates a value.
         package init(id: String) { self.id = id }
     }
 
-    /// Which bytes are there, and which are on their way. Ranges are half open.
+    /// The downloaded byte ranges and the active attempts. Ranges are half open.
     package struct SegmentMap: Hashable, Sendable, Codable {
-        /// Size of the whole.
+        /// Complete length.
         package var completeLength: Int64?
-        /// Ranges that are there, `[from, to]`.
+        /// Downloaded ranges, `[from, to]`.
         package var written: [[Int64]]
-        /// What is on its way.
+        /// Active attempts.
         package var attempts: [Attempt]
 
-        /// Makes one.
+        /// Creates a value.
         package init(completeLength: Int64?, written: [[Int64]], attempts: [Attempt]) {
             self.completeLength = completeLength
             self.written = written
@@ -183,20 +183,20 @@ extension Wire {
         }
     }
 
-    /// A segment that an attempt is at.
+    /// An active attempt and its segment.
     package struct Attempt: Hashable, Sendable, Codable {
-        /// Its number, from 1.
+        /// Number of the connection, from 1.
         package var connection: Int
-        /// Where its segment begins.
+        /// Offset of the first byte of the segment.
         package var from: Int64
-        /// Where its segment ends.
+        /// End of the segment (exclusive).
         package var to: Int64
-        /// Where the next byte goes.
+        /// Offset of the next byte to write.
         package var position: Int64
         /// Bytes per second.
         package var rate: Int64?
 
-        /// Makes one.
+        /// Creates a value.
         package init(connection: Int, from: Int64, to: Int64, position: Int64, rate: Int64?) {
             self.connection = connection
             self.from = from

@@ -1,41 +1,41 @@
 extension Wire {
-    /// What a client asks to be downloaded. Nothing that runs a program or calls a webhook can be asked for.
+    /// A request to add a download. The API has no fields to run programs or call webhooks.
     package struct NewDownload: Hashable, Sendable, Codable {
-        /// `http` or `https`.
+        /// URL with the scheme `http` or `https`.
         package var url: String
-        /// Other URLs of the same file.
+        /// Mirror URLs of the same file.
         package var mirrors: [String]?
-        /// A directory: relative to the downloads directory, or absolute inside it.
+        /// Directory: relative to the downloads directory, or an absolute path inside it.
         package var directory: String?
-        /// The final name.
+        /// File name.
         package var name: String?
-        /// Header fields for the URL's origin.
+        /// Request header fields, sent to the URL's origin only.
         package var headers: [Header]?
-        /// `name:password`.
+        /// User and password: `name:password`.
         package var user: String?
-        /// Most connections.
+        /// Maximum number of connections.
         package var connections: Int?
-        /// Bytes per second.
+        /// Rate limit in bytes per second.
         package var rateLimit: Int64?
-        /// `algorithm:hex`.
+        /// Expected checksum: `algorithm:hex`.
         package var checksum: String?
-        /// Higher goes first.
+        /// Priority; downloads with a higher priority start first.
         package var priority: Int?
-        /// The group it counts in.
+        /// Group, for limits by group.
         package var group: String?
-        /// Comes back unchanged.
+        /// Metadata of the client, returned unchanged.
         package var metadata: [String: String]?
-        /// `fail`, `overwrite`, `rename` or `skip` where the name is taken.
+        /// Action if the file exists: `fail`, `overwrite`, `rename` or `skip`.
         package var existing: String?
-        /// Added without being started.
+        /// True to add the download as paused.
         package var startsPaused: Bool?
-        /// Unpack it when it is there.
+        /// Unpack the archive after the download.
         package var unpack: Unpack?
-        /// Seconds without a byte.
+        /// Stall timeout in seconds.
         package var stallTimeout: Double?
-        /// Attempts in a row that bring nothing.
+        /// Maximum number of consecutive attempts that receive no data.
         package var maximumTries: Int?
-        /// Go on with length and overlap alone.
+        /// True to resume after comparing only the length and the last bytes before the resume point.
         package var unsafeResume: Bool?
 
         private enum CodingKeys: String, CodingKey, CaseIterable {
@@ -44,10 +44,10 @@ extension Wire {
             case existing, startsPaused, unpack, stallTimeout, maximumTries, unsafeResume
         }
 
-        /// A URL, everything else as the service has it.
+        /// Creates a request for a URL, with the defaults of the service.
         package init(url: String) { self.url = url }
 
-        /// Reads one; a member that there is not is an error.
+        /// Decodes a value. An unknown field is an error.
         package init(from decoder: any Decoder) throws {
             let members = try decoder.strictContainer(CodingKeys.self)
             url = try members.decode(String.self, forKey: .url)
@@ -73,20 +73,20 @@ extension Wire {
 
     /// A header field.
     package struct Header: Hashable, Sendable, Codable {
-        /// The name.
+        /// Field name.
         package var name: String
-        /// The value.
+        /// Field value.
         package var value: String
 
         private enum CodingKeys: String, CodingKey, CaseIterable { case name, value }
 
-        /// Makes one.
+        /// Creates a value.
         package init(name: String, value: String) {
             self.name = name
             self.value = value
         }
 
-        /// Reads one.
+        /// Decodes a value. An unknown field is an error.
         package init(from decoder: any Decoder) throws {
             let members = try decoder.strictContainer(CodingKeys.self)
             name = try members.decode(String.self, forKey: .name)
@@ -94,16 +94,16 @@ extension Wire {
         }
     }
 
-    /// `true`, `false`, or `{"into": "directory"}`.
+    /// The option to unpack an archive: `true`, `false`, or `{"into": "directory"}`.
     package enum Unpack: Hashable, Sendable, Codable {
-        /// Into a directory of the archive's name, or not at all.
+        /// Unpack into a directory with the archive's name (`true`), or do not unpack (`false`).
         case wanted(Bool)
-        /// Into that directory, which must not be there yet.
+        /// Unpack into the given directory, which must not exist.
         case into(String)
 
         private enum CodingKeys: String, CodingKey, CaseIterable { case into }
 
-        /// Reads either.
+        /// Decodes either form.
         package init(from decoder: any Decoder) throws {
             if let wanted = try? decoder.singleValueContainer().decode(Bool.self) {
                 self = .wanted(wanted)
@@ -112,7 +112,7 @@ extension Wire {
             }
         }
 
-        /// Writes either.
+        /// Encodes either form.
         package func encode(to encoder: any Encoder) throws {
             switch self {
             case .wanted(let wanted):
@@ -127,20 +127,20 @@ extension Wire {
 
     /// One download, or many as `{"downloads": […]}`.
     package struct NewDownloads: Hashable, Sendable, Codable {
-        /// At most so many at once.
+        /// Maximum number of downloads in one request.
         package static let maximum = 1000
-        /// How many bytes they may have as JSON: half of what a request's body may.
+        /// Recommended maximum size of a request as JSON, in bytes: half of the limit for request bodies.
         package static let maximumSize = 512 << 10
 
-        /// In order.
+        /// Downloads to add, in order.
         package var downloads: [NewDownload]
 
         private enum CodingKeys: String, CodingKey, CaseIterable { case downloads }
 
-        /// Makes one.
+        /// Creates a value.
         package init(_ downloads: [NewDownload]) { self.downloads = downloads }
 
-        /// Reads either form.
+        /// Decodes either form.
         package init(from decoder: any Decoder) throws {
             guard try decoder.container(keyedBy: CodingKeys.self).contains(.downloads) else {
                 downloads = [try NewDownload(from: decoder)]
@@ -150,33 +150,33 @@ extension Wire {
         }
     }
 
-    /// Changes to a download. What is not there stays.
+    /// Changes to a download. Absent fields stay unchanged.
     package struct Change: Hashable, Sendable, Codable {
-        /// The priority.
+        /// Priority.
         package var priority: Int?
-        /// Bytes per second; cleared: no limit.
+        /// Rate limit in bytes per second; `null`: no limit.
         package var rateLimit: Update<Int64> = .keep
-        /// Most connections; cleared: as many as pay off.
+        /// Maximum number of connections; `null`: automatic.
         package var connections: Update<Int> = .keep
-        /// The group.
+        /// Group; `null`: no group.
         package var group: Update<String> = .keep
-        /// The caller's own, whole.
+        /// Metadata, which replaces all existing metadata.
         package var metadata: [String: String]?
-        /// Goes before that download; cleared: to the end.
+        /// ID of the download to move before; `null`: move to the end.
         package var before: Update<String> = .keep
-        /// A new link to the same file.
+        /// New URL of the same file.
         package var url: String?
-        /// Header fields that take the place of those there are.
+        /// Header fields, which replace all existing header fields.
         package var headers: [Header]?
 
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case priority, rateLimit, connections, group, metadata, before, url, headers
         }
 
-        /// No change yet.
+        /// Creates an empty change.
         package init() {}
 
-        /// Reads one; a member that there is not is an error.
+        /// Decodes a value. An unknown field is an error.
         package init(from decoder: any Decoder) throws {
             let members = try decoder.strictContainer(CodingKeys.self)
             priority = try members.decodeIfPresent(Int.self, forKey: .priority)
@@ -189,7 +189,7 @@ extension Wire {
             headers = try members.decodeIfPresent([Header].self, forKey: .headers)
         }
 
-        /// Writes what changes.
+        /// Encodes the changed fields.
         package func encode(to encoder: any Encoder) throws {
             var members = encoder.container(keyedBy: CodingKeys.self)
             try members.encodeIfPresent(priority, forKey: .priority)

@@ -1,22 +1,22 @@
 extension Wire {
-    /// The limits that are in force.
+    /// The current settings of the service.
     package struct Settings: Hashable, Sendable, Codable {
-        /// Downloads that run at once.
+        /// Maximum number of active downloads.
         package var maximumRunning: Int
-        /// And for each host.
+        /// Maximum number of active downloads per host.
         package var maximumRunningPerHost: Int
-        /// Bytes per second of all together; 0: no limit, which is left out as everything is that is not there.
+        /// Total rate limit in bytes per second; 0: no limit. Omitted from the JSON if 0.
         package var rateLimit: Int64
-        /// How many of a group run at once, where it has a limit of its own.
+        /// Maximum number of active downloads by group, for groups with a limit.
         package var groups: [String: Int]
-        /// Where downloads go, and nowhere else.
+        /// Default directory of downloads.
         package var downloadsDirectory: String
-        /// Where the page is, as addresses for a browser; it may be nowhere.
+        /// URLs of the web page; empty if the page is not served.
         package var pages: [String]
-        /// The version of `towd`.
+        /// Version of `towd`.
         package var version: String
 
-        /// Makes one.
+        /// Creates a value.
         package init(
             maximumRunning: Int, maximumRunningPerHost: Int, rateLimit: Int64, groups: [String: Int],
             downloadsDirectory: String, pages: [String], version: String
@@ -34,7 +34,7 @@ extension Wire {
             case maximumRunning, maximumRunningPerHost, rateLimit, groups, downloadsDirectory, pages, version
         }
 
-        /// Reads one.
+        /// Decodes a value.
         package init(from decoder: any Decoder) throws {
             let members = try decoder.container(keyedBy: CodingKeys.self)
             maximumRunning = try members.decode(Int.self, forKey: .maximumRunning)
@@ -46,7 +46,7 @@ extension Wire {
             version = try members.decode(String.self, forKey: .version)
         }
 
-        /// Writes what is set.
+        /// Encodes the settings.
         package func encode(to encoder: any Encoder) throws {
             var members = encoder.container(keyedBy: CodingKeys.self)
             try members.encode(maximumRunning, forKey: .maximumRunning)
@@ -59,25 +59,25 @@ extension Wire {
         }
     }
 
-    /// Changes to the limits. What is not there stays.
+    /// Changes to the settings. Absent fields stay unchanged.
     package struct SettingsChange: Hashable, Sendable, Codable {
-        /// Downloads that run at once.
+        /// Maximum number of active downloads.
         package var maximumRunning: Int?
-        /// And for each host.
+        /// Maximum number of active downloads per host.
         package var maximumRunningPerHost: Int?
-        /// Bytes per second of all together; 0 or cleared: no limit.
+        /// Total rate limit in bytes per second; 0 or `null`: no limit.
         package var rateLimit: Update<Int64> = .keep
-        /// Limits of groups; `null` takes one away.
+        /// Maximum number of active downloads by group; `null` removes the limit of a group.
         package var groups: [String: Int?]?
 
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case maximumRunning, maximumRunningPerHost, rateLimit, groups
         }
 
-        /// No change yet.
+        /// Creates an empty change.
         package init() {}
 
-        /// Reads one; a member that there is not is an error.
+        /// Decodes a value. An unknown field is an error.
         package init(from decoder: any Decoder) throws {
             let members = try decoder.strictContainer(CodingKeys.self)
             maximumRunning = try members.decodeIfPresent(Int.self, forKey: .maximumRunning)
@@ -86,7 +86,7 @@ extension Wire {
             groups = try members.decodeIfPresent([String: Int?].self, forKey: .groups)
         }
 
-        /// Writes what changes.
+        /// Encodes the changed fields.
         package func encode(to encoder: any Encoder) throws {
             var members = encoder.container(keyedBy: CodingKeys.self)
             try members.encodeIfPresent(maximumRunning, forKey: .maximumRunning)
@@ -96,14 +96,14 @@ extension Wire {
         }
     }
 
-    /// The token, for a session of the page.
+    /// The request that signs in on the web page.
     package struct Session: Hashable, Sendable, Codable {
-        /// As it is in the token file.
+        /// Access token, as in the token file.
         package var token: String
 
         private enum CodingKeys: String, CodingKey, CaseIterable { case token }
 
-        /// Reads one.
+        /// Decodes a value. An unknown field is an error.
         package init(from decoder: any Decoder) throws {
             token = try decoder.strictContainer(CodingKeys.self).decode(String.self, forKey: .token)
         }

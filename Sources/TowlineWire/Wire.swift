@@ -1,69 +1,69 @@
-/// The words of the service's API: what `towd` writes and `tow` reads, and the other way round.
+/// The types of the HTTP API, shared by `towd` and `tow`.
 ///
-/// Times are milliseconds since 1970, lengths bytes, rates bytes per second. What is unknown is left out.
+/// Times are in milliseconds since 1970, lengths in bytes, rates in bytes per second. Unknown values are absent.
 package enum Wire {
-    /// Where the API begins, in a URL.
+    /// Path prefix of the API.
     package static let base = "/api/v1"
 
-    /// What a download does.
+    /// The state of a download.
     package enum State: String, Hashable, Sendable, Codable, CaseIterable {
-        /// As in `DownloadState`.
+        /// The states of `DownloadState`.
         case queued, connecting, downloading, verifying, publishing, finished, paused, waiting, failed, cancelled
 
-        /// Whether nothing more happens by itself.
+        /// True if the download has ended: finished, failed or cancelled.
         package var isOver: Bool { self == .finished || self == .failed || self == .cancelled }
     }
 
-    /// A download as the service tells of it.
+    /// A download, as returned by the service.
     package struct Download: Hashable, Sendable, Codable {
-        /// Its name.
+        /// ID of the download.
         package var id: String
-        /// Where from, without secrets.
+        /// URL, without secrets.
         package var url: String
-        /// The directory it goes to.
+        /// Directory of the file.
         package var directory: String
-        /// The final name, once known.
+        /// File name; absent while unknown.
         package var name: String?
-        /// What it does.
+        /// State.
         package var state: State
-        /// Why it waits, in words.
+        /// Why the download waits, as text.
         package var reason: String?
-        /// What it waits for, by name: `retry`, `server`, `network` or `diskSpace`.
+        /// Kind of wait: `retry`, `server`, `network` or `diskSpace`.
         package var waitsFor: String?
-        /// Until when it waits at the latest.
+        /// Latest end of the wait.
         package var waitsUntil: Int64?
-        /// What went wrong.
+        /// Error of a failed download.
         package var error: Failure?
-        /// Size of the whole.
+        /// Complete length.
         package var completeLength: Int64?
-        /// Bytes that are there.
+        /// Bytes downloaded so far.
         package var heldBytes: Int64
-        /// Bytes that came over the wire in this run.
+        /// Bytes received over the network in this run.
         package var receivedBytes: Int64
         /// Bytes per second.
         package var rate: Int64?
-        /// Seconds to the end at that rate.
+        /// Estimated remaining time in seconds.
         package var remaining: Int64?
-        /// Connections in use.
+        /// Number of connections in use.
         package var connections: Int
-        /// Higher goes first.
+        /// Priority; downloads with a higher priority start first.
         package var priority: Int
-        /// The group it counts in.
+        /// Group, for limits by group.
         package var group: String?
-        /// The caller's own.
+        /// Metadata of the client, returned unchanged.
         package var metadata: [String: String]
-        /// When it was added.
+        /// Time at which the download was added.
         package var addedAt: Int64
-        /// When it ended.
+        /// Time at which the download ended.
         package var endedAt: Int64?
-        /// What follows it.
+        /// Progress of the follow-up actions.
         package var followUp: FollowUp?
-        /// Its own limit, in bytes per second. Told, as `mirrors` are, where one download is asked for.
+        /// Rate limit of this download. Included, like `mirrors`, only in responses for a single download.
         package var rateLimit: Int64?
-        /// Other URLs of the file, without secrets.
+        /// Mirror URLs of the file, without secrets.
         package var mirrors: [String]?
 
-        /// A download of which little is known.
+        /// Creates a download with the required fields only.
         package init(id: String, url: String, directory: String, state: State, addedAt: Int64) {
             self.id = id
             self.url = url
@@ -78,16 +78,16 @@ package enum Wire {
         }
     }
 
-    /// What went wrong with a download.
+    /// The error of a failed download.
     package struct Failure: Hashable, Sendable, Codable {
-        /// The name of the `TowlineError.Code`.
+        /// Name of the `TowlineError.Code`.
         package var code: String
-        /// One sentence.
+        /// Error message.
         package var message: String
-        /// What the server answered, where it did.
+        /// HTTP status of the server's response, if any.
         package var httpStatus: Int?
 
-        /// Makes one.
+        /// Creates a value.
         package init(code: String, message: String, httpStatus: Int?) {
             self.code = code
             self.message = message
@@ -95,22 +95,22 @@ package enum Wire {
         }
     }
 
-    /// Where the follow-ups of a finished download stand.
+    /// The progress of the follow-up actions of a finished download.
     package struct FollowUp: Hashable, Sendable, Codable {
-        /// How they go.
+        /// State of the actions.
         package enum Progress: String, Hashable, Sendable, Codable {
-            /// There are none; one is under way; all ended well; one failed.
+            /// No actions; an action is running; all actions succeeded; an action failed.
             case none, running, done, failed
         }
 
-        /// How they go.
+        /// State of the actions.
         package var state: Progress
-        /// Which is under way or failed, from 0.
+        /// Index of the running or failed action, from 0.
         package var number: Int?
-        /// Why it failed.
+        /// Why the action failed.
         package var reason: String?
 
-        /// Makes one.
+        /// Creates a value.
         package init(_ state: Progress, number: Int? = nil, reason: String? = nil) {
             self.state = state
             self.number = number
@@ -118,20 +118,20 @@ package enum Wire {
         }
     }
 
-    /// What a request was refused for (RFC 9457).
+    /// An error response: problem details (RFC 9457).
     package struct Problem: Hashable, Sendable, Codable {
         /// `about:blank`, or `urn:towline:CODE`.
         package var type: String
-        /// What kind of problem it is.
+        /// Short description of the problem type.
         package var title: String
-        /// The HTTP status.
+        /// HTTP status.
         package var status: Int
-        /// This one, in a sentence.
+        /// Description of this problem.
         package var detail: String?
-        /// The name of the `TowlineError.Code`, where there is one.
+        /// Name of the `TowlineError.Code`, if any.
         package var code: String?
 
-        /// Makes one.
+        /// Creates a value.
         package init(title: String, status: Int, detail: String? = nil, code: String? = nil) {
             type = code.map { "urn:towline:" + $0 } ?? "about:blank"
             self.title = title
@@ -141,14 +141,14 @@ package enum Wire {
         }
     }
 
-    /// That the service is there.
+    /// The response of the health check.
     package struct Health: Hashable, Sendable, Codable {
-        /// `ok`.
+        /// Always `ok`.
         package var status: String
-        /// The version of `towd`.
+        /// Version of `towd`.
         package var version: String
 
-        /// Makes one.
+        /// Creates a value.
         package init(version: String) {
             status = "ok"
             self.version = version

@@ -143,7 +143,7 @@ class Downloading(PageTestCase):
         self.browser.click(f"{row} .name")
         self.browser.wait("connections", "return document.querySelector('.legend')?.innerText.includes('Connection')")
         words = self.browser.run("return document.querySelector('.map').getAttribute('aria-label')")
-        self.assertRegex(words, r"^\d+\s% is there, in \d+ ranges; [1-9]\d* connections? at work$")
+        self.assertRegex(words, r"^\d+\s% downloaded; byte ranges: \d+; active connections: [1-9]\d*$")
         there = "return Number.parseInt(document.querySelector('.map').getAttribute('aria-label'), 10)"
         self.browser.wait("the map to fill", f"{there} > a0", self.browser.run(there))
         # The picture itself: cells that are there, cells that are not, and one of a connection.
@@ -160,7 +160,7 @@ class Downloading(PageTestCase):
         self.picture("segments")
         self.browser.click("#details [data-action=pause]")
         self.browser.wait("no connection", "return !document.querySelector('.legend').innerText.includes('Connection')")
-        self.assertIn("There:", self.browser.texts(".legend")[0])
+        self.assertIn("Downloaded:", self.browser.texts(".legend")[0])
 
     def test_the_details_tell_the_timeline_and_change_the_download(self):
         # Nothing listens there: each attempt that fails is noted.
@@ -223,7 +223,7 @@ class Downloading(PageTestCase):
         self.browser.type("PEA")
         self.browser.wait("one", names, "pear.bin")
         self.browser.type("ch")
-        self.browser.wait("words instead of rows", "return document.querySelector('#empty h2')?.textContent === 'Nothing matches'")
+        self.browser.wait("words instead of rows", "return document.querySelector('#empty h2')?.textContent === 'No matches'")
         self.browser.click("#empty button")
         self.browser.wait("all", names, "apple.bin,pear.bin,plum.bin")
 
@@ -300,7 +300,7 @@ class Page(PageTestCase):
         self.browser.press("Escape")
         self.assertEqual(self.browser.texts(f"{row} .state"), ["已暂停"])
         self.browser.wait(
-            "the reason, in Chinese", "return /^等待中 · (稍后重试|暂时无法从服务器获取)/.test(document.querySelector(a0).innerText)",
+            "the reason, in Chinese", "return /^等待中 · (上次尝试失败|无法连接到服务器)/.test(document.querySelector(a0).innerText)",
             f"{waiting} .state")
         self.browser.reload()
         self.listed()

@@ -3,18 +3,18 @@
 
 #include <stddef.h>
 
-/// A file of the web page, as it is in the folder `TowlineService/Page`.
+/// A file of the web page, with the content of the file in the folder `TowlineService/Page`.
 typedef struct {
-    /// Its path in the folder.
+    /// Path of the file, relative to the folder.
     const char *_Nonnull name;
     const unsigned char *_Nonnull bytes;
     size_t count;
 } cpage_file;
 
-/// The file of that number; `NULL` beyond the last.
+/// Returns the file at an index; `NULL` if the index is out of range.
 const cpage_file *_Nullable cpage_file_at(size_t number);
 
-/// The OpenAPI document.
+/// Returns the OpenAPI document.
 cpage_file cpage_api_document(void);
 
 #endif

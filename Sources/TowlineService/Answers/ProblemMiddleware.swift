@@ -4,8 +4,8 @@ import Hummingbird
 internal import Towline
 import TowlineWire
 
-/// Turns errors into problem details (RFC 9457), and gives every answer the header fields that keep pages of others
-/// away from it.
+/// Turns errors into problem details (RFC 9457). Adds the header fields to every response that protect it from pages of
+/// other sites.
 struct ProblemMiddleware: RouterMiddleware {
     typealias Context = ServiceContext
 
@@ -20,7 +20,7 @@ struct ProblemMiddleware: RouterMiddleware {
         }
         for (name, value) in Self.fields {
             guard let name = HTTPField.Name(name) else { continue }
-            // Content has a stricter policy of its own.
+            // The content routes set a stricter policy.
             if response.headers[name] == nil { response.headers[name] = value }
         }
         return response
@@ -66,20 +66,34 @@ struct ProblemMiddleware: RouterMiddleware {
         }
     }
 
-    /// What is wrong with a body. Nothing of the body itself: it may hold a password.
+    /// Describes why a request body is invalid. Never quotes a value of the body, because it may be a password.
     private static func detail(_ error: DecodingError) -> String {
         func path(_ context: DecodingError.Context) -> String {
             let names = context.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
-            return names.isEmpty ? "the body" : names.joined(separator: ".")
+            return names.isEmpty ? "the request body" : names.joined(separator: ".")
         }
         switch error {
-        case .keyNotFound(let key, let context): return "\(path(context)) has no member \(key.stringValue)"
-        case .typeMismatch(let type, let context): return "\(path(context)) is to be of type \(type)"
-        case .valueNotFound(_, let context): return "\(path(context)) is null"
-        case .dataCorrupted(let context) where context.debugDescription.hasPrefix("there is no member"):
+        case .keyNotFound(let key, let context):
+            return "\(path(context)): the required field '\(key.stringValue)' is missing"
+        case .typeMismatch(let type, let context): return "\(path(context)): wrong type, expected \(jsonName(type))"
+        case .valueNotFound(_, let context): return "\(path(context)): null is not allowed here"
+        case .dataCorrupted(let context) where context.debugDescription.hasPrefix("unknown field"):
             return "\(path(context)): \(context.debugDescription)"
-        case .dataCorrupted(let context): return "\(path(context)) is no JSON of the kind that is wanted"
-        @unknown default: return "the body cannot be read"
+        case .dataCorrupted(let context): return "\(path(context)): invalid JSON, or a value that is out of range"
+        @unknown default: return "the request body is not JSON of the expected form"
+        }
+    }
+
+    /// The JSON name of a Swift type.
+    private static func jsonName(_ type: Any.Type) -> String {
+        switch "\(type)" {
+        case "Int", "Int64": "an integer"
+        case "Double": "a number"
+        case "String": "a string"
+        case "Bool": "true or false"
+        case let name where name.hasPrefix("Array"): "an array"
+        case let name where name.hasPrefix("Dictionary"): "an object"
+        case let name: name
         }
     }
 

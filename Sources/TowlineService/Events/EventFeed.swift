@@ -2,15 +2,15 @@ internal import Foundation
 internal import Towline
 import TowlineWire
 
-/// What happens to downloads, for any number of clients: each event is made once, a few times a second at most, and a
-/// slow client gets the newest of each download.
+/// Distributes download events to any number of clients. Events are batched a few times a second. A slow client gets
+/// only the newest event of each download.
 ///
-/// While nobody listens, nothing is collected; a client that comes back within a minute misses nothing.
+/// Events are collected only while clients listen. A client that reconnects within a minute misses no event.
 actor EventFeed {
     private let downloader: Downloader
     private let interval: Duration
     private var window = EventWindow()
-    /// Names this feed's numbers: those of another process, or of before a pause, mean nothing.
+    /// Identifies the event numbers of this feed. Numbers of another process, or from before a pause, are invalid.
     private var epoch = EventFeed.newEpoch()
     private var pending: [DownloadID: (name: String, snapshot: DownloadSnapshot?)] = [:]
     private var order: [DownloadID] = []
@@ -23,16 +23,16 @@ actor EventFeed {
     private var heartbeat: Task<Void, Never>?
     private var isFlushing = false
     private var isClosed = false
-    /// How many clients listen.
+    /// Number of connected clients.
     private(set) var clients = 0
 
-    /// What a client is given to send.
+    /// The next output for a client.
     enum Delivery: Sendable {
-        /// Events, and the place to go on after.
+        /// Events as text, and the number of the last event.
         case events(String, UInt64)
-        /// Nothing happened for a while: a sign of life.
+        /// No event for a while: send a keep-alive.
         case nothing
-        /// It is over.
+        /// The feed is closed.
         case end
     }
 
@@ -48,7 +48,7 @@ actor EventFeed {
 
     // MARK: Clients
 
-    /// A client begins: what to send first, and the place to go on after.
+    /// Adds a client. Returns the first output, and the number of the last event in it.
     func join(lastEventID: String?) async -> (String, UInt64) {
         clients += 1
         begin()
@@ -66,10 +66,10 @@ actor EventFeed {
         return (first, window.last)
     }
 
-    /// A client has gone.
+    /// Removes a client.
     func leave() { clients -= 1 }
 
-    /// Waits until there is something after that place, or some time has passed.
+    /// Waits for events after `number`, or for the next keep-alive.
     func next(after number: UInt64) async -> Delivery {
         if isClosed { return .end }
         if window.last <= number {
@@ -85,7 +85,7 @@ actor EventFeed {
         return .events(events.map { text($0) }.joined(), window.last)
     }
 
-    /// No more events; clients are told.
+    /// Closes the feed and ends all streams.
     func close() {
         isClosed = true
         collector?.cancel()
@@ -97,7 +97,7 @@ actor EventFeed {
 
     private func begin() {
         guard collector == nil, !isClosed else { return }
-        // Whatever happened since it was last collected is not known.
+        // Events since the last collection are lost: start with a new epoch.
         window = EventWindow()
         epoch = Self.newEpoch()
         collector = Task { [downloader] in
@@ -137,7 +137,7 @@ actor EventFeed {
         flushSoon()
     }
 
-    /// Something changed that no download tells of: what is told of all together is told again.
+    /// Sends the totals again after the settings changed.
     func settingsChanged() { if collector != nil { flushSoon() } }
 
     private func flushSoon() {

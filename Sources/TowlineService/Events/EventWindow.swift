@@ -1,9 +1,9 @@
 internal import Towline
 
-/// The events of the last while, for clients that come back: of each download only the newest, so that a client gets
-/// what is, and never twice what was.
+/// The recent events, for clients that reconnect. Keeps only the newest event of each download, so that a client gets
+/// the current state once.
 struct EventWindow {
-    /// What an event is about: a newer one of the same takes its place.
+    /// The subject of an event. A newer event replaces an older one with the same key.
     enum Key: Hashable {
         case download(DownloadID)
         case note(UInt64)
@@ -11,7 +11,7 @@ struct EventWindow {
         case list
     }
 
-    /// An event as it goes out.
+    /// An event in the form in which it is sent.
     struct Event: Hashable {
         var name: String
         var number: UInt64
@@ -20,22 +20,22 @@ struct EventWindow {
 
     private struct Entry {
         var event: Event
-        /// Who has not heard of this one is told that the download is new.
+        /// Number of the event that added the download. For clients without this event, the download is new.
         var addition: UInt64?
     }
 
     private var entries: [Key: Entry] = [:]
-    /// Keys by the number of their event, ascending; those that were superseded are still there.
+    /// Keys by event number, ascending, including replaced events.
     private var order: [(number: UInt64, key: Key)] = []
     private let capacity: Int
-    /// Events up to this one are no longer known.
+    /// Events up to this number were dropped.
     private var forgotten: UInt64 = 0
-    /// The number of the newest event.
+    /// Number of the newest event.
     private(set) var last: UInt64 = 0
 
     init(capacity: Int = 20_000) { self.capacity = capacity }
 
-    /// Adds an event; `isAddition`: it tells of a download that was not there before.
+    /// Adds an event; `isAddition` marks the first event of a download.
     mutating func put(_ key: Key, _ name: String, _ data: String, isAddition: Bool = false) {
         last += 1
         let addition = isAddition ? last : entries[key]?.addition
@@ -44,10 +44,10 @@ struct EventWindow {
         if order.count > 2 * capacity { compact() }
     }
 
-    /// Adds an entry of a timeline.
+    /// Adds the event of a timeline entry.
     mutating func putNote(_ data: String) { put(.note(last + 1), "noted", data) }
 
-    /// What came after the event of that number; `nil` if that is too long ago, or never was.
+    /// Returns the events after `number`; `nil` if older events were dropped or the number is unknown.
     func events(after number: UInt64) -> [Event]? {
         guard number >= forgotten, number <= last else { return nil }
         var low = 0

@@ -1,16 +1,17 @@
 package import Foundation
 package import Towline
 
-/// What a client over TCP must know: 256 random bits, in a file that only the owner of the service can read.
+/// The access token of clients over TCP: 256 random bits, in a file that only the owner of the service can read.
 package struct AccessToken: Sendable {
-    /// 64 hexadecimal digits.
+    /// The token: 64 hexadecimal digits.
     package let text: String
-    /// The file's name in the state directory.
+    /// Name of the token file in the state directory.
     package static let fileName = "token"
 
-    /// The token of a state directory, made if there is none.
+    /// Reads the token of a state directory, or creates a token if the file does not exist.
     ///
-    /// - Throws: `diskPermission` if the file can be neither read nor made, or if others can read it.
+    /// - Throws: `diskPermission` if the file cannot be read or created, or if other users can read it; `diskFailure`
+    ///   if the file contains no token.
     package init(in directory: URL) throws(TowlineError) {
         let path = directory.appendingPathComponent(Self.fileName, isDirectory: false).path
         if let text = try Self.read(path) {
@@ -21,7 +22,7 @@ package struct AccessToken: Sendable {
         try Self.write(text, path)
     }
 
-    /// Compares in a time that tells nothing of where they differ.
+    /// Compares in constant time for equal lengths, so that the time does not reveal the token.
     func isEqual(to candidate: some StringProtocol) -> Bool {
         let (left, right) = (Array(text.utf8), Array(candidate.utf8))
         guard left.count == right.count else { return false }
@@ -49,7 +50,11 @@ package struct AccessToken: Sendable {
         guard fstat(descriptor, &status) == 0 else { throw failure(path, errno) }
         guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
             throw TowlineError(
-                .diskPermission, "\(TerminalSafeText.make(path)) can be read by others: remove it, a new one is made")
+                .diskPermission,
+                """
+                the access token file \(TerminalSafeText.make(path)) belongs to another user or is accessible to other \
+                users. Remove the file and restart towd to create a new token
+                """)
         }
         var bytes = [UInt8](repeating: 0, count: 80)
         let count = Glibc.read(descriptor, &bytes, bytes.count)
@@ -57,7 +62,11 @@ package struct AccessToken: Sendable {
             .trimmingCharacters(in: .whitespacesAndNewlines)
         guard text.utf8.count == 64, text.utf8.allSatisfy({ isHexadecimal($0) }) else {
             throw TowlineError(
-                .diskFailure, "\(TerminalSafeText.make(path)) holds no token: remove it, a new one is made")
+                .diskFailure,
+                """
+                the access token file \(TerminalSafeText.make(path)) contains no valid token. Remove the file and \
+                restart towd to create a new token
+                """)
         }
         return text
     }
@@ -66,7 +75,7 @@ package struct AccessToken: Sendable {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
     }
 
-    /// Under another name first: a token that is cut off by a power loss would lock everybody out.
+    /// Writes a temporary file and renames it, because a token truncated by a power loss would lock out every client.
     private static func write(_ text: String, _ path: String) throws(TowlineError) {
         let temporary = path + ".new"
         unlink(temporary)
@@ -83,7 +92,11 @@ package struct AccessToken: Sendable {
 
     private static func failure(_ path: String, _ number: Int32) -> TowlineError {
         TowlineError(
-            .diskPermission, "\(TerminalSafeText.make(path)): \(String(cString: strerror(number)))", systemError: number
-        )
+            .diskPermission,
+            """
+            cannot read or write the access token file \(TerminalSafeText.make(path)): \
+            \(String(cString: strerror(number))). Check the permissions of the file and of its directory
+            """,
+            systemError: number)
     }
 }

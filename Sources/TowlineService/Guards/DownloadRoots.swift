@@ -1,14 +1,16 @@
 internal import Foundation
 internal import Towline
 
-/// The directories that downloads may go to, and how a client's directory becomes one inside them.
+/// The downloads directories. Resolves the directory in a client's request to a directory inside them.
 struct DownloadRoots: Sendable {
-    /// As they are after all links are followed.
+    /// The directories with all symbolic links resolved.
     private let roots: [String]
-    /// Where a download goes that names no directory.
+    /// The directory of downloads that specify no directory.
     var standard: String { roots[0] }
 
-    /// Makes those that are not there.
+    /// Creates missing directories.
+    ///
+    /// - Throws: `unusableDestination` if a directory cannot be created or opened.
     init(_ directories: [URL]) throws(TowlineError) {
         var roots: [String] = []
         for directory in directories {
@@ -16,21 +18,35 @@ struct DownloadRoots: Sendable {
                 try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             } catch {
                 throw TowlineError(
-                    .unusableDestination, "\(TerminalSafeText.make(directory.path)) cannot be made")
+                    .unusableDestination,
+                    """
+                    cannot create the downloads directory \(TerminalSafeText.make(directory.path)). Check the path and \
+                    its permissions, or choose another directory with --downloads
+                    """)
             }
             guard let path = Self.real(directory.path) else {
-                throw TowlineError(.unusableDestination, "\(TerminalSafeText.make(directory.path)) cannot be read")
+                throw TowlineError(
+                    .unusableDestination,
+                    """
+                    cannot open the downloads directory \(TerminalSafeText.make(directory.path)). Check the path and \
+                    its permissions, or choose another directory with --downloads
+                    """)
             }
             roots.append(path)
         }
-        guard !roots.isEmpty else { throw TowlineError(.unusableDestination, "there is no downloads directory") }
+        guard !roots.isEmpty else {
+            throw TowlineError(
+                .unusableDestination, "no downloads directory is configured. Set a directory with --downloads")
+        }
         self.roots = roots
     }
 
-    /// A directory inside a root, made if it is not there; relative ones are below the first root.
+    /// Returns a directory inside a root, and creates it if it does not exist. Relative paths are below the first root.
     ///
-    /// Where a link leads out of the roots, it is refused: what counts is where the path ends up. Hidden directories are
-    /// refused too, since programs keep there what they run and whom they trust.
+    /// A path that leads out of the roots after all links are resolved is refused. Hidden directories are refused too,
+    /// because they contain programs to run and lists of trusted keys.
+    ///
+    /// - Throws: `unusableDestination`.
     func directory(_ text: String?) throws(TowlineError) -> String {
         guard let text, !text.isEmpty else { return standard }
         guard !text.utf8.contains(0), text.utf8.count < 4096 else { throw Self.refusal(text) }
@@ -50,16 +66,23 @@ struct DownloadRoots: Sendable {
         return try make(missing, in: found, root, text)
     }
 
-    /// Whether a download's directory is inside a root still, after all links are followed.
+    /// Returns true if a download's directory is still inside a root after all links are resolved.
     func hold(_ directory: String) -> Bool {
         guard let real = Self.real(directory) else { return false }
         return roots.contains { Self.isInside(real, $0) }
     }
 
-    /// A name that the client gave. What would have to be changed to be safe is refused.
+    /// Checks a file name from a client.
+    ///
+    /// - Throws: `unusableDestination` if the name is not safe without changes.
     func name(_ text: String) throws(TowlineError) -> String {
         guard SafeFileName.make(text) == text else {
-            throw TowlineError(.unusableDestination, "\(TerminalSafeText.make(text)) cannot be a file's name")
+            throw TowlineError(
+                .unusableDestination,
+                """
+                invalid file name '\(TerminalSafeText.make(text))'. A name must be one path component of at most \
+                \(SafeFileName.maximumByteCount) bytes, without control characters and without a leading dot
+                """)
         }
         return text
     }
@@ -73,10 +96,13 @@ struct DownloadRoots: Sendable {
             guard mkdir(path, 0o777) == 0 || errno == EEXIST else {
                 throw TowlineError(
                     .unusableDestination,
-                    "\(TerminalSafeText.make(path)) cannot be made: \(String(cString: strerror(errno)))")
+                    """
+                    cannot create the directory \(TerminalSafeText.make(path)) for the download: \
+                    \(String(cString: strerror(errno))). Choose another directory or change the permissions
+                    """)
             }
         }
-        // Once more: somebody may have put a link there meanwhile.
+        // Check again: another process may have created a link in the meantime.
         guard let real = Self.real(path), Self.isInside(real, root), Self.isDirectory(real) else {
             throw Self.refusal(text)
         }
@@ -100,6 +126,10 @@ struct DownloadRoots: Sendable {
 
     private static func refusal(_ text: String) -> TowlineError {
         TowlineError(
-            .unusableDestination, "\(TerminalSafeText.make(text)) is not inside the downloads directory of towd")
+            .unusableDestination,
+            """
+            the directory '\(TerminalSafeText.make(text))' is not allowed: it must be inside the downloads directory \
+            of towd, and no part of its path may be '..' or begin with a dot
+            """)
     }
 }

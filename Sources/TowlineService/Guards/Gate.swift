@@ -2,17 +2,17 @@ import HTTPTypes
 import Hummingbird
 import TowlineWire
 
-/// Lets a request in, or says why not. `docs/threat-model.md` tells against whom.
+/// Accepts or refuses requests. `docs/threat-model.md` describes the attackers.
 ///
-/// Over the Unix socket everybody is the owner of the service: the file's mode is the guard. Over TCP a request needs
-/// the token, and must not have been made by a page of somebody else in the owner's browser.
+/// The mode of the Unix socket admits only the owner of the service. A request over TCP needs the access token, and
+/// must not come from another site's page in the owner's browser.
 struct Gate: RouterMiddleware {
     typealias Context = ServiceContext
 
     let token: AccessToken
     let hosts: HostList
 
-    /// The name of the page's cookie.
+    /// Name of the session cookie.
     static let cookie = "towline"
     private static let health = Wire.base + "/health"
     private static let session = Wire.base + "/session"
@@ -30,26 +30,37 @@ struct Gate: RouterMiddleware {
 
     private func checkHost(_ request: Request, _ context: ServiceContext) throws -> String {
         guard let host = request.head.authority, hosts.contains(host, at: context.local) else {
-            throw HTTPError(.forbidden, message: "the Host field names another server; see --host")
+            throw HTTPError(.forbidden, message: hostRefusal)
         }
         return host
+    }
+
+    private var hostRefusal: String {
+        "towd refuses this request because the Host header field is not an address of towd."
+            + " To allow another name, start towd with --host NAME"
     }
 
     private func checkOrigin(_ request: Request, _ host: String) throws {
         let isOurs = { origin in origin == "http://" + host || origin == "https://" + host && hosts.isGiven(host) }
         if let origin = request.headers[.origin], !isOurs(origin) {
-            throw HTTPError(.forbidden, message: "the request comes from a page of another origin")
+            throw HTTPError(
+                .forbidden,
+                message: "this request comes from a page of another site (Origin header field), so towd refuses it."
+                    + " Use the web page of towd, or send no Origin header field")
         }
         guard let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name] else { return }
-        // `none`: typed, or from a bookmark. That opens the page or a file, and does nothing.
+        // `none`: a typed URL or a bookmark. It may open the page or a file, but not change anything.
         let isPlain = [.get, .head].contains(request.method) && Self.isNavigable(request.uri.path)
         guard site == "same-origin" || site == "none" && isPlain || Self.opensThePage(request) else {
-            throw HTTPError(.forbidden, message: "the request comes from another site")
+            throw HTTPError(
+                .forbidden,
+                message: "this request comes from a page of another site (Sec-Fetch-Site header field), so towd refuses"
+                    + " it. Use the web page of towd")
         }
     }
 
-    /// The bookmarklet opens the page from wherever one is. The page is the same for everybody, may not be framed, and
-    /// adds nothing unasked (Fetch Metadata, §2: `navigate` to a `document` is a page of its own).
+    /// True for a top-level navigation to the page, such as the bookmarklet's. The page is public, cannot be framed,
+    /// and adds downloads only after confirmation (Fetch Metadata, §2: `navigate` to a `document`).
     private static func opensThePage(_ request: Request) -> Bool {
         func field(_ name: String) -> String? { HTTPField.Name(name).flatMap { request.headers[$0] } }
         return request.method == .get && request.uri.path == "/" && field("Sec-Fetch-Mode") == "navigate"
@@ -62,7 +73,7 @@ struct Gate: RouterMiddleware {
 
     private func checkToken(_ request: Request) throws {
         let path = request.uri.path
-        // What is open is listed, never what is closed: there is more than one way to write a path.
+        // List the public paths, not the protected ones: a path can be written in more than one way.
         if Self.isPage(path) || path == Self.health || path == Self.session { return }
         if let field = request.headers[.authorization] {
             let words = field.split(separator: " ", maxSplits: 1)
@@ -71,6 +82,9 @@ struct Gate: RouterMiddleware {
             return
         }
         throw HTTPError(
-            .unauthorized, headers: [.wwwAuthenticate: "Bearer"], message: "this needs the token of the service")
+            .unauthorized, headers: [.wwwAuthenticate: "Bearer"],
+            message:
+                "access token required. Send the header field 'Authorization: Bearer TOKEN', or sign in on the web page"
+        )
     }
 }

@@ -1,12 +1,13 @@
 import Hummingbird
 import NIOCore
 
-/// Which `Host` fields are believed (RFC 9110 §7.2).
+/// The accepted values of the `Host` header field (RFC 9110 §7.2).
 ///
-/// A page of another name that its owner lets point to 127.0.0.1 (DNS rebinding) sends that name: it is refused.
+/// Other names are refused, which protects against DNS rebinding: a page whose name resolves to 127.0.0.1 sends its own
+/// name.
 struct HostList: Sendable {
     private let names: Set<String>
-    /// Names that were given: of the service itself, or of what stands before it.
+    /// Configured names of the service or of a proxy in front of it.
     private let given: Set<String>
     private let isEverywhere: Bool
 
@@ -17,17 +18,17 @@ struct HostList: Sendable {
         isEverywhere = configuration.addresses.contains { $0.isEverywhere }
     }
 
-    /// Whether a `Host` field names this service, with or without a port.
+    /// Returns true if a `Host` header field, with or without a port, names this service.
     ///
-    /// Where the service listens at all addresses of the machine, the one that the connection came to is believed, too:
-    /// a browser that sends an address went to it, and not to a name that somebody else lets point there.
+    /// If the service listens on all addresses, the local address of the connection is accepted too. A browser that
+    /// sends an IP address did not resolve a foreign name.
     func contains(_ field: String, at local: SocketAddress?) -> Bool {
         guard let host = Self.host(of: field) else { return false }
         return names.contains(host) || isEverywhere && host == local?.hostText
     }
 
-    /// Whether that `Host` field names what was given as a name. Over TLS a page comes from there alone: from a proxy
-    /// that stands before the service.
+    /// Returns true if a `Host` header field contains a configured name. Only such a page can have an `https` origin,
+    /// through a TLS proxy in front of the service.
     func isGiven(_ field: String) -> Bool { Self.host(of: field).map { given.contains($0) } ?? false }
 
     private static func host(of field: String) -> String? {
@@ -41,7 +42,7 @@ struct HostList: Sendable {
 }
 
 extension SocketAddress {
-    /// As in a URL and a `Host` field, without the port. One of IPv4 that a socket of IPv6 got is one of IPv4.
+    /// The address as in URLs and `Host` header fields, without the port. An IPv4-mapped IPv6 address becomes IPv4.
     var hostText: String? {
         guard let address = ipAddress?.lowercased() else { return nil }
         if address.hasPrefix("::ffff:"), address.contains(".") { return String(address.dropFirst(7)) }

@@ -3,9 +3,9 @@ import Hummingbird
 import NIOCore
 import NIOHTTPTypes
 
-/// Closes a connection whose client takes too long: to send a head, to send a body, or to ask anything at all.
+/// Closes a connection if the client takes too long to send a head, a body, or the next request.
 ///
-/// A client that sends a byte now and then keeps a connection for as long as it likes otherwise (slow-loris).
+/// Without these limits, a client could hold a connection forever with an occasional byte (slow-loris).
 ///
 /// `@unchecked Sendable`: everything happens on the event loop of its channel.
 final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {

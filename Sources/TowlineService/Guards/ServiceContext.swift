@@ -1,20 +1,20 @@
 import Hummingbird
 import NIOCore
 
-/// What is known of a request besides what it says.
+/// The connection of a request.
 struct ServiceContext: RequestContext {
     var coreContext: CoreRequestContextStorage
-    /// Whether it came over the Unix socket, which only its owner can open.
+    /// True for a request over the Unix socket, which only its owner can open.
     let isOverSocket: Bool
-    /// Where it came from, over TCP.
+    /// The client's address, over TCP.
     let peer: SocketAddress?
-    /// The address of this machine that it came to, over TCP.
+    /// The local address of the connection, over TCP.
     let local: SocketAddress?
 
-    /// Whether it came from this machine.
+    /// True if the client runs on this machine.
     var isLocal: Bool { isOverSocket || Self.isLoopback(peer?.ipAddress ?? "") }
 
-    /// Whether an address, as text, is this machine's own and nobody else's.
+    /// Returns true for a loopback address.
     static func isLoopback(_ address: String) -> Bool {
         let plain = address.lowercased().hasPrefix("::ffff:") ? String(address.dropFirst(7)) : address
         return plain.hasPrefix("127.") || plain == "::1"

@@ -5,7 +5,7 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// A server at one address. One that is optional and cannot have its address is not there, and ends nothing.
+/// A server on one address. If an optional address is not available, the other listeners continue.
 struct Listener: Service {
     let application: Application<RouterResponder<ServiceContext>>
     let isOptional: Bool

@@ -2,22 +2,22 @@ internal import Foundation
 import Synchronization
 internal import Towline
 
-/// Where the Unix socket is, and how it comes there without an instant in which others could open it.
+/// Creates the Unix socket so that other users can never open it.
 ///
-/// A directory that is made for it is its owner's alone. One that was there stays as it is: where others may enter, the
-/// socket is made in a directory of its own inside, closed to others, and moved to its place once its mode is right.
+/// A new directory has mode 0700. The mode of an existing directory is not changed: if other users have access, the
+/// socket is created in a private subdirectory, and moved to its path once its mode is 0600.
 final class SocketPlace: Sendable {
     /// `sun_path` of unix(7), with its NUL.
     private static let maximumLength = 107
 
-    /// Where to bind.
+    /// The path to bind.
     let binding: String
     private let path: String
     private let workshop: String?
-    /// The socket that is open to clients, once it is.
+    /// Identity of the socket that clients can open, once it exists.
     private let own = Mutex<Mark?>(nil)
 
-    /// Tells one socket from another that took its place; the number alone may be given out again.
+    /// Identity of a socket file. The inode number alone is not enough, because it may be reused.
     private struct Mark: Equatable {
         let device: dev_t
         let number: ino_t
@@ -32,23 +32,37 @@ final class SocketPlace: Sendable {
         }
     }
 
-    /// Makes the place ready for a socket of that path.
+    /// Prepares the directory for a socket at the given path.
+    ///
+    /// - Throws: `unusableDestination`.
     init(_ socket: URL) throws(TowlineError) {
         path = socket.path
         let directory = socket.deletingLastPathComponent().path
         try Self.make(directory)
         var status = stat()
         guard lstat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() else {
-            throw Self.unusable(directory, "belongs to somebody else: no socket there")
+            throw Self.unusable(
+                directory,
+                "the directory of the socket must belong to the user who runs towd. Choose another path with --socket")
         }
-        // Whoever may write there could put a socket of his own in its place.
+        // A user with write access could replace the socket.
         guard status.st_mode & 0o002 == 0 || status.st_mode & S_ISVTX != 0 else {
-            throw Self.unusable(directory, "can be written to by everybody: no socket there")
+            throw Self.unusable(
+                directory,
+                """
+                the directory of the socket is writable by all users, who could replace the socket. Choose another \
+                path with --socket
+                """)
         }
-        // What an earlier process left. Anything else of that name stays, and binding says so.
+        // Remove the socket of an earlier process, but no other file.
         var old = stat()
         if lstat(path, &old) == 0 {
-            guard old.st_mode & S_IFMT == S_IFSOCK else { throw Self.unusable(path, "is there and is no socket") }
+            guard old.st_mode & S_IFMT == S_IFSOCK else {
+                throw Self.unusable(
+                    path,
+                    "towd needs this path for its socket, but the file there is not a socket. Remove the file,"
+                        + " or choose another path with --socket")
+            }
             unlink(path)
         }
         if status.st_mode & 0o077 == 0 {
@@ -63,11 +77,14 @@ final class SocketPlace: Sendable {
         }
         guard binding.utf8.count <= Self.maximumLength else {
             clear()
-            throw Self.unusable(path, "is too long for a socket: it may have \(maximumLength) bytes")
+            throw Self.unusable(
+                path,
+                "this path is too long for the socket of towd: the limit is \(maximumLength) bytes."
+                    + " Choose a shorter path with --socket")
         }
     }
 
-    /// Once it is bound: closes it to others, and puts it where clients look for it.
+    /// Sets the mode of the bound socket and moves the socket to its path.
     func open() {
         chmod(binding, 0o600)
         if workshop != nil {
@@ -77,7 +94,7 @@ final class SocketPlace: Sendable {
         own.withLock { $0 = Mark(path) }
     }
 
-    /// Takes the socket away, unless another process has put its own there: the list is free a moment before this.
+    /// Removes the socket, unless another process has already replaced it.
     func remove() {
         guard let mark = own.withLock({ $0 }) else { return clear() }
         if Mark(path) == mark { unlink(path) }
@@ -89,7 +106,7 @@ final class SocketPlace: Sendable {
         rmdir(workshop)
     }
 
-    /// How long a path may be there.
+    /// Maximum length of the socket path in bytes.
     private var maximumLength: Int { Self.maximumLength - (binding.utf8.count - path.utf8.count) }
 
     private static func make(_ directory: String) throws(TowlineError) {
@@ -97,7 +114,10 @@ final class SocketPlace: Sendable {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
-            throw unusable(directory, "cannot be made")
+            throw unusable(
+                directory,
+                "cannot create this directory for the socket of towd. Check the path and its permissions,"
+                    + " or choose another path with --socket")
         }
     }
 
@@ -105,10 +125,15 @@ final class SocketPlace: Sendable {
         var status = stat()
         guard mkdir(path, 0o700) == 0 || errno == EEXIST, lstat(path, &status) == 0,
             status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), chmod(path, 0o700) == 0
-        else { throw unusable(path, "is needed to make the socket, and cannot be made") }
+        else {
+            throw unusable(
+                path,
+                "cannot create this private directory, which towd needs to create its socket."
+                    + " Check the permissions, or choose another path with --socket")
+        }
     }
 
     private static func unusable(_ path: String, _ why: String) -> TowlineError {
-        TowlineError(.unusableDestination, "\(TerminalSafeText.make(path)) \(why)")
+        TowlineError(.unusableDestination, "\(TerminalSafeText.make(path)): \(why)")
     }
 }

@@ -1,4 +1,4 @@
-// What can be done with downloads, and doing it with one or many.
+// The actions on downloads: which are possible, and performing them on one or many.
 
 import { announce, complain } from "./announce.js";
 import { api } from "./api.js";
@@ -6,7 +6,7 @@ import { group } from "./order.js";
 import { nameOf } from "./format.js";
 import { t } from "./language.js";
 
-/** Whether an action makes sense in the state a download is in. The service has the last word. */
+/** Tests by action: can it be applied to a download in its state? The service makes the final decision. */
 const allowed = {
   pause: (download) => ["queued", "active", "waiting"].includes(group(download.state)),
   resume: (download) => ["paused", "waiting"].includes(download.state),
@@ -15,19 +15,19 @@ const allowed = {
   remove: () => true,
 };
 
-/** Requests at one time when many downloads are acted on. */
+/** Maximum number of concurrent requests when an action is applied to many downloads. */
 const width = 6;
 
 export const can = (action, download) => allowed[action](download);
 
-/** What the round button of a row does: `pause`, `resume` or `retry`; undefined where nothing is left to do. */
+/** The action of a row's round button: `pause`, `resume` or `retry`; undefined if none applies. */
 export function primary(download) {
   if (can("retry", download)) return "retry";
   if (download.state === "paused") return "resume";
   return can("pause", download) ? "pause" : undefined;
 }
 
-/** The words on an action's button; a wait is ended rather than resumed. */
+/** The label of an action's button. For a waiting download, `resume` ends the wait and is labelled accordingly. */
 export function actionLabel(action, download) {
   return t(action === "resume" && download?.state === "waiting" ? "goOnNow" : action);
 }
@@ -36,11 +36,11 @@ export class Actions {
   constructor(store, confirm) {
     this.store = store;
     this.confirm = confirm;
-    /** Ends with the last of the changes of the order. */
+    /** Settles when the last change of the order is complete. */
     this.moves = Promise.resolve();
   }
 
-  /** Acts on those of `ids` that it makes sense for; asks before anything is lost. */
+  /** Performs the action on each of `ids` that allows it. Asks first if the action loses data. */
   async perform(action, ids) {
     const downloads = ids.map((id) => this.store.byId.get(id)).filter((each) => each && can(action, each));
     if (downloads.length === 0) return;
@@ -51,14 +51,14 @@ export class Actions {
     });
   }
 
-  /** Space, and the round button. Many follow the first of them. */
+  /** The action of Space and of the round button. The first download determines the action for all. */
   async toggle(ids) {
     const first = ids.map((id) => this.store.byId.get(id)).find((download) => download && primary(download));
     if (first) await this.perform(primary(first), ids);
   }
 
   async confirmCancel(downloads) {
-    // Of one that is under way the last word may be older than its first byte.
+    // The last known state of an active download may be older than its first byte.
     if (!downloads.some(({ heldBytes, state }) => heldBytes > 0 || group(state) === "active")) return true;
     return this.confirm({
       title: t("cancelTitle", { n: downloads.length, name: `“${nameOf(downloads[0])}”` }),
@@ -83,7 +83,7 @@ export class Actions {
     if (downloads.length > 1) announce(t("removed", { n: downloads.length }));
   }
 
-  /** Changes what can be changed; what was refused is said and thrown, so that a form can stay open. */
+  /** Changes options of a download. Throws if the service refuses the change, so that the form stays open. */
   async change(id, changes) {
     this.store.apply(await api.change(id, changes));
   }
@@ -98,15 +98,15 @@ export class Actions {
     await this.moveTo(id, target);
   }
 
-  /** Order is the queue's, shown from its beginning: only then does a place in the list mean one in the queue. */
+  /** True if the list shows the queue in ascending order: only then does a list position equal a queue position. */
   canReorder() {
     const { order, descending } = this.store.query;
     return order === "queue" && !descending;
   }
 
   /**
-   * Puts it where the download at `target` is now. The queue is ordered by priority first: a download that is put
-   * among those of another priority takes theirs.
+   * Moves a download to the position `target`. The queue is ordered by priority first, so a download that is moved
+   * among downloads of another priority takes their priority.
    */
   async moveTo(id, target) {
     const { ids, byId } = this.store;
@@ -114,14 +114,14 @@ export class Actions {
     const download = byId.get(id);
     const there = byId.get(ids[target]);
     if (!download || !there || index === target) return;
-    // Going down, it goes behind the one that is there.
+    // When moving down, the download goes after the download at `target`.
     const next = index < target ? byId.get(ids[target + 1]) : there;
     const before = next && next.priority === there.priority ? next.id : null;
     const changes = { before };
     if (there.priority !== download.priority) changes.priority = there.priority;
     const shown = index < target ? (ids[target + 1] ?? null) : there.id;
     this.store.move(id, shown);
-    // One after another: of two that are under way at once the service may hear the second one first.
+    // Send the changes one after another: concurrent requests may arrive in the wrong order.
     const change = this.moves.then(() => api.change(id, changes));
     this.moves = change.catch(() => {});
     try {
@@ -136,7 +136,7 @@ export class Actions {
   }
 }
 
-/** Does `work` with all, a few at one time. Says what went wrong once for each reason. */
+/** Calls `work` for each download, a few at a time. Reports each distinct error once. */
 async function each(downloads, work) {
   const queue = [...downloads];
   const problems = new Map();

@@ -1,4 +1,4 @@
-// Adding: a field for links, options for those who want them, and the ways links come in (paste, drop, bookmarklet).
+// Adding downloads: the dialog with links and options, and the sources of links (paste, drop, bookmarklet).
 
 import { announce, complain, problemText } from "./announce.js";
 import { api } from "./api.js";
@@ -9,7 +9,7 @@ import { t } from "./language.js";
 import { linesWithout, linksIn, linksOf, mayHoldLinks } from "./links.js";
 import { recall, remember } from "./memory.js";
 
-/** So many, and so many bytes as JSON, go into one request: the service takes no more than twice that. */
+/** Maximum number of downloads and of JSON bytes in one request. The service accepts at most 1,000 downloads and 1 MiB. */
 const most = 1000;
 const mostBytes = 512 * 1024;
 
@@ -20,13 +20,13 @@ export class Adding {
     this.hearDrags();
   }
 
-  /** A drag must be taken where it enters as well as where it moves (HTML, "drag-and-drop processing model"). */
+  /** Accepts a drag in both `dragenter` and `dragover` (HTML, "drag-and-drop processing model"). */
   hearDrags() {
     let [depth, silence] = [0, undefined];
     const veil = (shown) => {
       byId("drop").hidden = !shown;
       clearTimeout(silence);
-      // What was under the pointer and is gone says no "dragleave"; a drag that goes on is heard of twice a second.
+      // A removed element sends no "dragleave". During a drag, browsers send "dragover" at least twice a second.
       if (shown) silence = setTimeout(() => veil(false), 1500);
       else depth = 0;
     };
@@ -65,7 +65,7 @@ export class Adding {
     else this.open(links);
   }
 
-  /** Opens the dialog, with `links` in it. It never adds by itself: a page elsewhere may have brought them. */
+  /** Opens the dialog with `links` in it. The user must confirm: the links may come from another site. */
   open(links = []) {
     if (isDialogOpen()) return;
     this.dialog = new AddDialog(this.store, links);
@@ -100,7 +100,7 @@ class AddDialog {
       this.submit();
     });
     this.counted();
-    // Links that are there already need one more key: Enter.
+    // With links already in the field, Enter confirms.
     (links.length ? this.send : this.links).focus();
   }
 
@@ -147,11 +147,11 @@ class AddDialog {
     this.count.classList.toggle("good", odd === 0);
     setText(this.send, found.length > 1 ? t("addMany", { n: found.length }) : t("add"));
     this.send.disabled = found.length === 0;
-    // One name cannot be that of many files, nor one checksum.
+    // A name and a checksum apply to a single file only.
     for (const name of ["name", "checksum"]) this.form.elements[name].disabled = found.length > 1;
   }
 
-  /** What the options say, for each of the links; throws what cannot be read. */
+  /** The options that apply to every link. Throws an error if a value is invalid. */
   common() {
     const { elements } = this.form;
     const common = {};
@@ -190,7 +190,7 @@ class AddDialog {
       this.handle.close();
       announce(t("added", { n: added }), "good");
     } catch (problem) {
-      // What was taken is not sent a second time.
+      // Do not send the downloads again that the service has accepted.
       if (added) this.links.value = found.slice(added).join("\n");
       if (problem.status === 401) complain(problem);
       this.problem.textContent = problemText(problem);
@@ -201,7 +201,7 @@ class AddDialog {
   }
 }
 
-/** How many of `wanted`, from `start` on, go into one request; one at least. */
+/** The number of entries of `wanted`, from index `start`, that fit into one request; at least 1. */
 export function batchLength(wanted, start) {
   const encoder = new TextEncoder();
   let [length, size] = [0, 0];
@@ -219,7 +219,7 @@ function header(line) {
   return { name: line.slice(0, at).trim(), value: line.slice(at + 1).trim() };
 }
 
-/** What was asked for behind the `#` of the address: `token`, and links to `add`. It is taken out of the address. */
+/** Reads `token` and the links to `add` from the URL's fragment, and removes the fragment from the address bar. */
 export function takeFragment() {
   const parameters = new URLSearchParams(location.hash.slice(1));
   const asked = { token: parameters.get("token"), links: parameters.getAll("add").flatMap(linksIn) };

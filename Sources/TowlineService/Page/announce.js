@@ -1,4 +1,4 @@
-// What happened, for eyes (a note at the edge that goes away) and for ears (a live region).
+// Notifications: visible notes at the edge of the page, and a live region for screen readers.
 
 import { element, byId } from "./dom.js";
 import { nameOf } from "./format.js";
@@ -8,7 +8,7 @@ const noteTime = 6000;
 const mostNotes = 3;
 let said;
 
-/** Says it to screen readers. Words that come close together are one announcement. */
+/** Announces a text to screen readers. Texts within 200 ms are combined into one announcement. */
 export function say(text) {
   const region = byId("said");
   if (said) said.push(text);
@@ -21,7 +21,7 @@ export function say(text) {
   }
 }
 
-/** Shows a note, and says it. */
+/** Shows a note and announces its text. */
 export function announce(text, kind = "plain") {
   say(text);
   const notes = byId("toasts");
@@ -30,11 +30,11 @@ export function announce(text, kind = "plain") {
   close.addEventListener("click", () => note.remove());
   notes.append(note);
   while (notes.children.length > mostNotes) notes.firstElementChild.remove();
-  // A complaint stays until it is closed or pushed out: somebody may have looked away.
+  // An error stays until the user closes it or newer notes replace it, so that it is not missed.
   if (kind !== "bad") setTimeout(() => note.remove(), noteTime);
 }
 
-/** What went wrong with a request, in words. */
+/** Shows why a request failed. */
 export function complain(problem) {
   if (problem.name === "AbortError" || problem.status === 401) return;
   announce(problemText(problem), "bad");
@@ -46,7 +46,7 @@ export function problemText(problem) {
   return has(key) ? `${t(key)}: ${problem.message}` : problem.message;
 }
 
-/** Says which downloads finished or failed; a burst is said as a number. */
+/** Announces downloads that finished or failed. Several within a second are announced as a number. */
 export class Ends {
   constructor() {
     this.ends = [];

@@ -1,17 +1,17 @@
-// The API as functions. Addresses are relative to the page, so that a prefix put in front by a proxy does no harm.
+// The API as functions. URLs are relative to the page, so that the page works behind a proxy with a path prefix.
 
 const base = "api/v1/";
 
-/** What the service answered where it did not do what was asked (RFC 9457). */
+/** An error response of the service (RFC 9457). */
 export class Problem extends Error {
   constructor(status, body = {}) {
-    super(body.detail || body.title || `HTTP ${status}`);
+    super(body.detail || body.title || `the request failed with HTTP status ${status}`);
     this.status = status;
     this.code = body.code;
   }
 }
 
-/** Called when the service asks who is there; the page then shows the field for the token. */
+/** Called when the service responds with 401; the page then shows the sign-in dialog. */
 let signedOut = () => {};
 export const onSignedOut = (listener) => (signedOut = listener);
 
@@ -22,7 +22,7 @@ async function call(method, path, { query, body, signal } = {}) {
   }
   const text = parameters.toString();
   const options = { method, signal, credentials: "same-origin", cache: "no-store", headers: {} };
-  // The service takes writes as JSON only: a form of another site cannot make one.
+  // The service accepts changes only as JSON, because a form on another site cannot send JSON.
   if (method !== "GET") options.headers["Content-Type"] = "application/json";
   if (body !== undefined) options.body = JSON.stringify(body);
   const answer = await fetch(base + path + (text && `?${text}`), options);

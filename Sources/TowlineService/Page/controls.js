@@ -1,4 +1,4 @@
-// What can be changed of a download: priority, limit, connections, group, and a renewed link.
+// The options of a download that can be changed: priority, rate limit, connections, group and URL.
 
 import { problemText } from "./announce.js";
 import { element } from "./dom.js";
@@ -34,7 +34,7 @@ export class Controls {
     return { input, label: element("label", { class: "field", for: input.id }, element("span", {}, t(`control.${key}`)), input) };
   }
 
-  /** Shows the values as they are; a field somebody is at work on is left alone. */
+  /** Shows the current values. Leaves a field unchanged while the user edits it. */
   show(download) {
     this.put(this.priority.input, String(download.priority));
     this.put(this.group.input, download.group ?? "");
@@ -47,7 +47,7 @@ export class Controls {
     input.value = value;
   }
 
-  /** Only what was edited is sent: what a field does not show, it must not change. */
+  /** The edited values only: a field that does not show the current value must not change it. */
   changes() {
     const changes = {};
     const edited = (field) => "edited" in field.input.dataset;

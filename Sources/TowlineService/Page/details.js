@@ -1,4 +1,4 @@
-// The panel of one download: what it does, which bytes are there, how fast it went, what happened, and what to change.
+// The details panel of one download: state, segments, download rate, information, options and timeline.
 
 import { actionLabel, can } from "./actions.js";
 import { api } from "./api.js";
@@ -14,12 +14,12 @@ import { SegmentMap } from "./segments.js";
 import { Timeline } from "./timeline.js";
 
 const mapEvery = 1000;
-/** As the API gives them. */
+/** The page size of the timeline in the API. */
 const notesAtOnce = 1000;
 const playable = /\.(mp4|m4v|webm|mkv|mov|ogv|mp3|m4a|ogg|opus|flac|wav)$/i;
 
 export class Details {
-  /** `closed()` is called when the panel goes away. */
+  /** `closed()` is called after the panel is closed. */
   constructor(store, actions, closed) {
     Object.assign(this, { store, actions, closed });
     this.panel = byId("details");
@@ -55,7 +55,7 @@ export class Details {
     this.closed(hadFocus);
   }
 
-  /** Words of another language: the panel is made anew and stays at the same download. */
+  /** Builds the panel again for the same download, after the language changed. */
   rebuild() {
     const { id } = this;
     if (id === undefined) return;
@@ -134,16 +134,16 @@ export class Details {
       [this.mapState, this.mapHeld] = [download.state, download.heldBytes];
       this.map.show(map, download);
     } catch (problem) {
-      // A download that is not there any more has none; asking each second would not bring it back.
+      // The download was removed: stop requesting its segments.
       if (problem.status === 404) this.hasNoMap = true;
-      // That nobody answers is said by the banner, once.
+      // The banner already shows that the service does not respond.
       else if (!(problem instanceof TypeError)) complain(problem);
     } finally {
       this.isReadingMap = false;
     }
   }
 
-  /** Reads what the timeline has beyond what is shown; once at a time, and once more if there was news meanwhile. */
+  /** Reads the new entries of the timeline. Only one read runs at a time; it repeats if entries arrived meanwhile. */
   async readTimeline(reading) {
     this.hasNews = true;
     if (this.readingTimeline === reading) return;
@@ -163,7 +163,7 @@ export class Details {
     }
   }
 
-  /** Something was noted. Events come before the list has it, and so without its number: it is read from there. */
+  /** Handles a `noted` event. The event precedes the stored entry and lacks its number, so the entry is read again. */
   async noted() {
     const { reading, timeline } = this;
     const before = timeline.last;
@@ -171,7 +171,7 @@ export class Details {
     if (timeline.last === before) setTimeout(() => reading.signal.aborted || this.readTimeline(reading), mapEvery);
   }
 
-  /** Events were missed: reads anew what is shown, whether the list has it or not. */
+  /** Reads the shown download again after events were missed, even if it is not in the current list. */
   async catchUp() {
     const { id, reading } = this;
     if (id === undefined) return;
@@ -194,7 +194,7 @@ export class Details {
     const done = fraction(download);
     setText(this.big, done === undefined ? bytes(download.heldBytes) : percent(done));
     setText(this.figures, this.figureWords(download));
-    // Not all that is noted is an event of its own: an end, a pause.
+    // Some timeline entries, such as an end or a pause, have no event of their own.
     const stage = `${download.state} ${download.followUp?.state}`;
     if (this.stage !== undefined && this.stage !== stage) this.readTimeline(this.reading);
     this.stage = stage;
@@ -217,7 +217,7 @@ export class Details {
   showButtons(download) {
     const possible = ["resume", "pause", "retry", "cancel", "remove"].filter((action) => can(action, download));
     const kept = possible.map((action) => actionLabel(action, download)).join() + download.state;
-    // A button that is rebuilt loses the focus: only another set of actions is worth that.
+    // A rebuilt button loses the focus: rebuild only when the set of actions changes.
     if (kept === this.shownButtons) return;
     this.shownButtons = kept;
     const focused = this.buttons.contains(document.activeElement);
@@ -235,7 +235,7 @@ export class Details {
     if (focused) this.buttons.firstElementChild?.focus();
   }
 
-  /** A film or a song can be played while it arrives: the service fetches first what the player asks for. */
+  /** Shows a player for audio and video. The service downloads the bytes first that the player requests. */
   showPlayer(download) {
     const isPlayable = playable.test(nameOf(download)) && !["failed", "cancelled"].includes(download.state);
     if (!isPlayable || this.player.childElementCount) return;
@@ -245,7 +245,7 @@ export class Details {
       const media = element(isSound ? "audio" : "video", { controls: true, src: api.contentAddress(download.id) });
       media.addEventListener("error", () => this.player.append(element("p", { class: "note" }, t("cannotPlay"))), { once: true });
       this.player.replaceChildren(media);
-      media.play().catch(() => {}); // The browser wants another press first: its own controls are there for that.
+      media.play().catch(() => {}); // Autoplay may be blocked: the user can press the player's own button.
       media.focus();
     });
     this.player.replaceChildren(start);

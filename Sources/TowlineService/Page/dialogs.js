@@ -1,4 +1,4 @@
-// Dialogs: the browser's own, which keep the focus inside, give it back, and close with Escape.
+// Dialogs, as native `dialog` elements: they trap the focus, restore it, and close with Escape.
 
 import { problemText } from "./announce.js";
 import { element } from "./dom.js";
@@ -7,8 +7,8 @@ import { t } from "./language.js";
 let serial = 0;
 
 /**
- * Opens a dialog with a title, `content` and a row of buttons. Gives an object with `element`, `close(value)` and
- * `closed`, a promise of that value (undefined if it was dismissed).
+ * Opens a dialog with a title, `content` and a row of buttons. Returns an object with `element`, `close(value)` and
+ * `closed`, a promise of that value (undefined if the user dismissed the dialog).
  */
 export function openDialog({ title, content, buttons = [], className = "", dismissible = true }) {
   const id = `dialog-${(serial += 1)}`;
@@ -35,7 +35,7 @@ export function openDialog({ title, content, buttons = [], className = "", dismi
   close.addEventListener("click", () => dialog.close());
   dialog.addEventListener("cancel", (event) => dismissible || event.preventDefault());
   dialog.addEventListener("pointerdown", (event) => {
-    // A press on the veil beside the dialog; one that began in a field and slid out is not meant.
+    // A press on the backdrop closes the dialog. A press that begins inside and moves out does not.
     if (event.target === dialog && dismissible) dialog.close();
   });
   dialog.addEventListener("close", () => {
@@ -49,7 +49,7 @@ export function openDialog({ title, content, buttons = [], className = "", dismi
 
 export const isDialogOpen = () => document.querySelector("dialog[open]") !== null;
 
-/** Asks. Gives undefined for no, and `{option}` for yes: whether the box was ticked. */
+/** Asks the user. Resolves to undefined for no, and to `{option}` for yes; `option` is true if the box is checked. */
 export function confirm({ title, text, option, action, dismiss = t("dismiss") }) {
   const box = element("input", { type: "checkbox" });
   const no = element("button", { type: "button", class: "quiet" }, dismiss);
@@ -83,7 +83,7 @@ export function showHelp() {
   return openDialog({ title: t("helpTitle"), className: "help", content: [element("dl", { class: "keys" }, ...rows)] });
 }
 
-/** Asks for the token until it is right. */
+/** Asks for the access token until the service accepts it. */
 export function signIn(attempt) {
   const field = element("input", {
     type: "password", id: "token", autocomplete: "current-password", spellcheck: "false", "aria-describedby": "token-say",

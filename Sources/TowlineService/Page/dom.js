@@ -1,11 +1,11 @@
-// Building elements. Text goes in as text and nowhere else: what servers send is never markup.
+// Building elements. Text is always inserted as text: data from servers is never parsed as markup.
 
 import { icon } from "./icons.js";
 
 /**
  * element("button", {class: "quiet", type: "button", onclick: f, icon: "pause"}, "Pause")
  *
- * `on…` are listeners, `icon` puts a picture first, `true` is an empty attribute, `false` and `undefined` are none.
+ * `on…` adds a listener, `icon` inserts an icon first, `true` sets an empty attribute, `false` and `undefined` set none.
  */
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -20,12 +20,12 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-/** Sets text only where it differs: writing equal text still costs layout, ten thousand times over. */
+/** Sets the text if it differs. Writing equal text would cost a layout, also in a list of 10,000 rows. */
 export function setText(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/** Sets or takes away an attribute, only where it differs. */
+/** Sets or removes an attribute if its value differs. */
 export function setAttribute(target, name, value) {
   if (value === undefined || value === null || value === false) {
     if (target.hasAttribute(name)) target.removeAttribute(name);
@@ -35,20 +35,20 @@ export function setAttribute(target, name, value) {
   }
 }
 
-/** The element with that id. */
+/** Returns the element with the given id. */
 export const byId = (id) => document.getElementById(id);
 
-/** Whether keys that are pressed now belong to a field. */
+/** True if pressed keys go to a text field or similar. */
 export function isTyping(target) {
   return target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
 }
 
-/** Whether the user asked for less motion. */
+/** True if the user prefers reduced motion. */
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const colours = new Map();
 
-/** Calls `listener` when light turns dark or the other way; what is on a canvas has to be painted again. */
+/** Calls `listener` when the colour scheme changes, because a canvas must then be painted again. */
 export function onColours(listener) {
   const changed = () => {
     colours.clear();
@@ -58,7 +58,7 @@ export function onColours(listener) {
   new MutationObserver(changed).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 }
 
-/** A colour of the style sheet for a canvas, which knows nothing of `light-dark()`: an element's own colour does. */
+/** Resolves a colour of the style sheet for a canvas, which does not support `light-dark()`. */
 export function token(name) {
   let colour = colours.get(name);
   if (!colour) {
@@ -72,7 +72,7 @@ export function token(name) {
   return colour;
 }
 
-/** Fits a canvas to its box and to the screen's pixels; gives the context in CSS pixels, or null while it has no size. */
+/** Fits a canvas to its box and pixel ratio. Returns the context in CSS pixels, or null if the box is empty. */
 export function prepare(canvas) {
   const { clientWidth: width, clientHeight: height } = canvas;
   if (width === 0 || height === 0) return null;

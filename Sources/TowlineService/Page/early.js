@@ -1,10 +1,10 @@
-// Runs before the first paint, so that a chosen theme or language never flashes into place afterwards.
+// Sets theme and language before the first paint, so that the page does not flash.
 (() => {
   const read = (key) => {
     try {
       return localStorage.getItem(key);
     } catch {
-      return null; // Storage is switched off: the system's choice stands.
+      return null; // Storage is disabled: use the system's setting.
     }
   };
   const theme = read("towline.theme");

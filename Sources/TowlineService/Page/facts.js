@@ -1,18 +1,18 @@
-// What is known of a download, as a list of terms.
+// The information about a download, as a list of terms.
 
 import { element, setText } from "./dom.js";
 import { bytes, when } from "./format.js";
 import { t } from "./language.js";
 import { errorText } from "./row.js";
 
-/** [the term in words, text]; what is unknown is left out. `isolated`: text from elsewhere, in whichever direction. */
+/** Returns [term, text, kind] for each known value. `isolated` marks foreign text that may run in either direction. */
 function terms(download) {
   const { followUp } = download;
   return [
     [t("fact.address"), download.url, "isolated"],
     [t("fact.directory"), download.directory, "isolated"],
     [t("fact.error"), download.error && errorText(download)],
-    // The message is the service's, in English.
+    // The message comes from the service, in English.
     [t("fact.message"), download.error?.message, "isolated"],
     [t("fact.reason"), download.error ? undefined : download.reason, "isolated"],
     [t("fact.length"), download.completeLength === undefined ? t("unknown") : exact(download.completeLength)],
@@ -24,7 +24,7 @@ function terms(download) {
     [t("fact.ended"), download.endedAt && when(download.endedAt)],
     [t("fact.followUp"), followUp && followUp.state !== "none" ? followUpText(followUp) : undefined],
     [t("fact.id"), download.id],
-    // The terms of whoever added it are no names of ours.
+    // The keys of the metadata come from the client and are not translated.
     ...Object.entries(download.metadata ?? {}).map(([key, value]) => [key, value, "isolated"]),
   ].filter(([, text]) => text !== undefined && text !== "");
 }
@@ -36,7 +36,7 @@ function followUpText(followUp) {
   return followUp.reason ? `${state}: ${followUp.reason}` : state;
 }
 
-/** Writes the terms; those that are there already keep their place, so that a text can be marked and copied. */
+/** Writes the terms. Existing elements are reused, so that selected text stays selected. */
 export function showFacts(list, download) {
   const wanted = terms(download);
   const shape = wanted.map(([term]) => term).join("\n");

@@ -1,4 +1,4 @@
-// Figures for people: the units that `tow` shows, in the language of the page.
+// Formats numbers for the user: the units of `tow`, in the language of the page.
 
 import { language, t } from "./language.js";
 
@@ -18,7 +18,7 @@ function number(value, digits) {
 /** `1,234` */
 export const count = (value) => number(value, 0);
 
-/** `11.2 MiB`: three figures at most, and always one after the point below ten, so that widths stay calm. */
+/** `11.2 MiB`: at most three digits, with one decimal below 100, so that the width changes little. */
 export function bytes(value) {
   let unit = 0;
   let scaled = Math.max(0, value);
@@ -32,7 +32,7 @@ export function bytes(value) {
 /** `11.2 MiB/s` */
 export const rate = (value) => `${bytes(value)}/s`;
 
-/** `3.4 of 11.2 MiB` where both have the same unit, otherwise both in full. */
+/** `3.4 of 11.2 MiB` if both have the same unit, otherwise both with their units. */
 export function sizes(held, length) {
   if (length === undefined) return bytes(held);
   const [heldText, lengthText] = [bytes(held), bytes(length)];
@@ -40,15 +40,15 @@ export function sizes(held, length) {
   return t("of", { held: unit === lengthText.split("\u00a0")[1] ? figure : heldText, length: lengthText });
 }
 
-/** `34 %`, rounded down: 100 only when it is whole. */
+/** `34 %`, rounded down: 100 % means complete. */
 export const percent = (fraction) => `${number(Math.floor(Math.min(1, Math.max(0, fraction)) * 100), 0)}\u00a0%`;
 
-/** `12 s`, `4 min`, `1 h 20 min`, `3 d 4 h`: as fine as somebody who waits cares about. */
+/** `12 s`, `4 min`, `1 h 20 min`, `3 d 4 h`: rounded to a useful precision. */
 export function duration(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return t("seconds", { n: whole });
   if (whole < 600) {
-    // Between one minute and ten, steps of ten seconds: finer ones would be noise.
+    // From one to ten minutes, round to ten seconds.
     const tens = Math.round(whole / 10) * 10;
     const rest = tens % 60;
     const minutes = t("minutes", { n: Math.floor(tens / 60) });
@@ -64,7 +64,7 @@ export function duration(seconds) {
 
 const join = (first, rest, unit) => (rest ? `${first} ${t(unit, { n: rest })}` : first);
 
-/** `14:03` today, `Mar 4, 14:03` this year, with the year before that. */
+/** `14:03` today, `Mar 4, 14:03` this year, and with the year for earlier dates. */
 export function when(milliseconds) {
   const date = new Date(milliseconds);
   const now = new Date();
@@ -81,8 +81,8 @@ export const clock = (milliseconds) =>
 const powers = { "": 0, b: 0, k: 1, m: 2, g: 3, t: 4 };
 
 /**
- * Bytes from what somebody types: `10M`, `1.5 MiB/s`, `800k`, `2000`. `null` for nothing, `none` or 0; `undefined` if
- * it cannot be read. As in `tow`, M is 2^20.
+ * Parses a number of bytes: `10M`, `1.5 MiB/s`, `800k`, `2000`. Returns `null` for an empty text, `none` or 0, and
+ * `undefined` for an invalid text. As in `tow`, M is 2^20.
  */
 export function parseBytes(text) {
   const plain = text.trim().toLowerCase().replace(/\/s$/, "").trim();
@@ -94,7 +94,7 @@ export function parseBytes(text) {
   return value === 0 ? null : value;
 }
 
-/** What `parseBytes` reads back, for a field that is to be edited. */
+/** Formats a value for an edit field, in a form that `parseBytes` accepts. */
 export function editableBytes(value) {
   if (!value) return "";
   let power = 0;
@@ -106,10 +106,10 @@ export function editableBytes(value) {
   return `${scaled}${["", "K", "M", "G", "T"][power]}`;
 }
 
-/** Controls, and what turns the direction of writing: `exe.jpg` must not be shown for what is `gpj.exe`. */
+/** Control characters and bidirectional overrides: `gpj.exe` must not appear as `exe.jpg`. */
 const deceptive = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/** What to call a download: its name once known, else the last part of its address. Deceptive characters are shown. */
+/** The name of a download, or the last component of its URL. Replaces deceptive characters by U+FFFD. */
 export const nameOf = (download) => (download.name || lastPart(download.url)).replace(deceptive, "\ufffd");
 
 function lastPart(url) {
@@ -122,7 +122,7 @@ function lastPart(url) {
   }
 }
 
-/** Where it comes from: two downloads of one name are told apart by it. */
+/** The host of a download, which distinguishes downloads with equal names. */
 export function hostOf(download) {
   try {
     return new URL(download.url).host;
@@ -131,7 +131,7 @@ export function hostOf(download) {
   }
 }
 
-/** 0 … 1, or undefined while the length is unknown. */
+/** The progress from 0 to 1, or undefined while the complete length is unknown. */
 export function fraction(download) {
   if (download.state === "finished") return 1;
   if (download.completeLength === undefined) return undefined;

@@ -1,17 +1,17 @@
-// A line of rates over the last two minutes, on a canvas.
+// A line graph of the rates of the last two minutes, on a canvas.
 
 import { prepare, token } from "./dom.js";
 import { rate } from "./format.js";
 
 const span = 120_000;
 
-/** The next round figure above the highest rate, in powers of two: the scale stays still while rates waver. */
+/** The next power of two above the highest rate, so that the scale stays stable while rates vary. */
 function ceiling(samples) {
   const highest = Math.max(1024, ...samples.map((sample) => sample.rate));
   return 2 ** Math.ceil(Math.log2(highest));
 }
 
-/** Paints `samples`; `axis` adds a scale. Gives the highest and the last rate, for words beside the picture. */
+/** Paints `samples`; `axis` adds a scale. Returns the highest and the last rate for the text beside the graph. */
 export function paintRates(canvas, samples, { axis = false } = {}) {
   const now = Date.now();
   const recent = samples.filter((sample) => now - sample.time <= span);

@@ -1,4 +1,4 @@
-// The top of the page: how fast all goes, what is going on in a sentence, filters with their numbers, the order.
+// The header: total rate, summary, filters with their counts, and sort order.
 
 import { byId, element, setAttribute, setText } from "./dom.js";
 import { count, rate, sizes } from "./format.js";
@@ -6,7 +6,7 @@ import { paintRates } from "./graph.js";
 import { t } from "./language.js";
 import { recall, remember } from "./memory.js";
 
-/** Filters by name: the states each keeps. */
+/** Filters by name, each with the states that it shows. */
 const filters = {
   all: [],
   active: ["active"],
@@ -79,7 +79,7 @@ export class Header {
     this.direction.classList.toggle("descending", descending);
   }
 
-  /** Whether anything narrows the list down. */
+  /** True if a filter, a group or a search restricts the list. */
   get isNarrowed() {
     const { states, group, text } = this.store.query;
     return states.length > 0 || group !== "" || text !== "";
@@ -118,7 +118,7 @@ export class Header {
     const parts = Object.keys(numbers).filter((name) => numbers[name]).map((name) => t(`sum.${name}`, { n: numbers[name] }));
     if (parts.length === 0) return t(counts.finished ? "allDone" : "nothingYet");
     if (completeLength > heldBytes) parts.push(sizes(heldBytes, completeLength));
-    // Lines break between the parts, not in one.
+    // Allow line breaks between the parts only.
     return parts.map((part) => part.replaceAll(" ", "\u00a0")).join(" · ");
   }
 
@@ -134,7 +134,7 @@ export class Header {
 
   findGroups() {
     const { ids, byId: all } = this.store;
-    // New ones come at either end of what was read; looking at all of a long list each time would be felt.
+    // New groups appear at either end of the list. Scanning all of a long list each time would be slow.
     const some = ids.length > 2000 ? [...ids.slice(0, 1000), ...ids.slice(-1000)] : ids;
     this.addGroups(some.map((id) => all.get(id)?.group));
   }

@@ -1,4 +1,4 @@
-// Line icons on a grid of 24, drawn for this page.
+// Line icons on a 24 × 24 grid.
 
 const shapes = {
   mark: "M12 3v10M7.5 9l4.5 4.5L16.5 9M3 19c2.25 0 2.25-2 4.5-2s2.25 2 4.5 2 2.25-2 4.5-2 2.25 2 4.5 2",
@@ -27,7 +27,7 @@ const shapes = {
   back: "M19 12H6M11.5 6.5 6 12l5.5 5.5",
 };
 
-/** A picture that screen readers pass over; what it stands for is said by its button's label. */
+/** Returns an icon that is hidden from screen readers; the label of its button describes it. */
 export function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 24 24");
@@ -39,7 +39,7 @@ export function icon(name) {
   return svg;
 }
 
-/** Shows another icon in place of the one that is there; nothing happens if it is the same. */
+/** Replaces the icon of `target`, unless it already has this icon. */
 export function swapIcon(target, name) {
   const old = target.querySelector("svg");
   if (old?.classList.contains(`icon-${name}`)) return;

@@ -1,5 +1,5 @@
-// Keys. Those of the list work while the focus is in it; single letters work wherever nobody is typing, and can be
-// switched off in the settings (WCAG 2.1.4).
+// Keyboard shortcuts. The keys of the list work while the list has the focus. Single letters work outside of text
+// fields and can be disabled in the settings (WCAG 2.1.4).
 
 import { isTyping } from "./dom.js";
 import { isDialogOpen } from "./dialogs.js";
@@ -11,7 +11,7 @@ export class Keyboard {
     Object.assign(this, { list, actions, commands });
     document.addEventListener("keydown", (event) => this.pressed(event));
     list.rows.addEventListener("keydown", (event) => this.pressedInList(event));
-    // An empty part of the list has the focus after a filter took all rows away.
+    // The scroller has the focus after a filter removed all rows.
     list.scroller.addEventListener("keydown", (event) => {
       if (event.target === list.scroller && ["ArrowDown", "ArrowUp", "Home"].includes(event.key)) {
         event.preventDefault();
@@ -61,7 +61,7 @@ export class Keyboard {
     const { list, actions } = this;
     const perform = (action) => actions.perform(action, list.targets);
     if (event.key === "Delete" || event.key === "Backspace") perform("remove");
-    else if (isInButton) return false; // Enter and Space press the button itself.
+    else if (isInButton) return false; // Enter and Space activate the button itself.
     else if (event.key === " ") actions.toggle(list.targets);
     else if (event.key === "Enter") list.active && list.handlers.open(list.active, { takesFocus: true });
     else if (event.key === "ContextMenu" || (event.shiftKey && event.key === "F10")) this.menu();
@@ -93,7 +93,7 @@ export class Keyboard {
     event.preventDefault();
     const id = this.list.active;
     this.actions.shift(id, where);
-    // At once: when the service has answered, somebody may be elsewhere.
+    // Set the focus now: the user may move it before the service responds.
     this.list.focus(id);
   }
 }

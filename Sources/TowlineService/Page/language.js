@@ -1,4 +1,4 @@
-// The page in English or Simplified Chinese. Words are in words….js; this file finds, fills in and switches them.
+// Translation into English and Simplified Chinese. The texts are in words….js; this file looks up and switches them.
 
 import { chinese } from "./wordsChinese.js";
 import { english } from "./wordsEnglish.js";
@@ -9,15 +9,15 @@ const listeners = new Set();
 let current = document.documentElement.lang in languages ? document.documentElement.lang : "en";
 let plurals = new Intl.PluralRules(current);
 
-/** `en` or `zh-Hans`. */
+/** The current language: `en` or `zh-Hans`. */
 export const language = () => current;
 
-/** Calls `listener` after each switch. */
+/** Calls `listener` after each change of the language. */
 export const onLanguage = (listener) => listeners.add(listener);
 
 /**
- * The sentence of that name, with `{…}` filled in. One that depends on a number `n` is an object of plural forms; `n`
- * is shown with the language's own separators.
+ * Returns the text for `key`, with `{…}` filled in. A text that depends on a number `n` is an object of plural forms.
+ * Numbers are formatted for the language.
  */
 export function t(key, values = {}) {
   let sentence = own(languages[current], key) ?? own(english, key) ?? key;
@@ -29,13 +29,13 @@ export function t(key, values = {}) {
   });
 }
 
-/** Some names come from elsewhere, and every object has a `constructor`. */
+/** Ignores inherited properties such as `constructor`, because some keys come from the service. */
 const own = (words, key) => (Object.hasOwn(words, key) ? words[key] : undefined);
 
-/** Whether there is a sentence of that name. */
+/** True if there is a text for `key`. */
 export const has = (key) => Object.hasOwn(english, key);
 
-/** Switches, remembers it, and rewrites what is on the page. */
+/** Changes the language, stores the choice, and translates the page. */
 export function setLanguage(name) {
   if (!(name in languages) || name === current) return;
   current = name;
@@ -46,7 +46,7 @@ export function setLanguage(name) {
   for (const listener of listeners) listener();
 }
 
-/** Fills in every `data-t`, `data-t-label`, `data-t-title` and `data-t-placeholder` below `root`. */
+/** Sets the texts of all `data-t`, `data-t-label` and `data-t-placeholder` elements below `root`. */
 export function translate(root) {
   for (const each of root.querySelectorAll("[data-t]")) each.textContent = t(each.dataset.t);
   for (const each of root.querySelectorAll("[data-t-label]")) {

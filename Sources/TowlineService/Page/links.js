@@ -1,8 +1,8 @@
-// Finding links in what somebody pastes, types or drops.
+// Finds links in pasted, typed or dropped text.
 
 const address = /\bhttps?:\/\/[^\s<>"'`\\^{}|]+/gi;
 
-/** Takes off what ends a sentence rather than an address, and a bracket that was opened before it. */
+/** Removes trailing punctuation, and a closing bracket that was opened before the link. */
 function trim(link) {
   let text = link.replace(/[.,;:!?…。，；：！？、]+$/u, "");
   for (const [open, close] of ["()", "[]", "（）", "【】"]) {
@@ -11,7 +11,7 @@ function trim(link) {
   return text.replace(/[.,;:!?]+$/, "");
 }
 
-/** The links in a text, each once, in their order. */
+/** Returns the links in a text, in order and without duplicates. */
 export function linksIn(text) {
   const found = new Set();
   for (const [match] of text.matchAll(address)) {
@@ -21,7 +21,7 @@ export function linksIn(text) {
   return [...found];
 }
 
-/** Lines of a text that are not empty, no comment, and without a link. */
+/** Returns the lines that contain no link, without empty lines and comments. */
 export function linesWithout(text) {
   return text.split(/\r?\n/).map((line) => line.trim()).filter((line) => line && !line.startsWith("#") && linksIn(line).length === 0);
 }
@@ -29,18 +29,18 @@ export function linesWithout(text) {
 const anchor = /<a\s[^>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))/gi;
 const entities = { amp: "&", quot: '"', apos: "'", "#38": "&", "#x26": "&", "#39": "'", "#x27": "'" };
 
-/** The links of anchors in markup of another page, which is read as text: no parser of the browser's gets to see it. */
+/** Returns the links of anchors in foreign markup. The markup is searched as text and never parsed by the browser. */
 function anchorsIn(html) {
   return [...html.matchAll(anchor)].flatMap(([, double, single, bare]) =>
     linksIn((double ?? single ?? bare).replace(/&(#?\w+);/g, (whole, name) => entities[name.toLowerCase()] ?? whole)));
 }
 
-/** Files that may be lists of links; larger ones are none. */
+/** True if a file may be a list of links: a text file of at most 4 MiB. */
 const isList = (file) => file.size <= 4 << 20 && (file.type.startsWith("text/") || /\.(txt|list|urls?)$/i.test(file.name));
 
-/** The links of a drop or a paste: of a selection from another page, of a list of addresses, of text or text files. */
+/** Returns the links of a drop or a paste: from HTML, a URI list, plain text or text files. */
 export async function linksOf(data) {
-  // All is asked for before the first wait: afterwards a drop is empty.
+  // Read all data before the first `await`: afterwards the data of a drop is gone.
   const [html, list, plain] = ["text/html", "text/uri-list", "text/plain"].map((type) => data.getData(type));
   const files = [...data.files].filter(isList);
   const found = new Set();
@@ -51,6 +51,6 @@ export async function linksOf(data) {
   return [...found];
 }
 
-/** Whether something that is dragged over the page may hold links. */
+/** True if dragged data may contain links. */
 export const mayHoldLinks = (data) =>
   data.types.some((type) => ["text/uri-list", "text/plain", "text/html", "Files"].includes(type));

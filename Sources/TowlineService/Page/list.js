@@ -1,11 +1,11 @@
-// The list. However long it is, only the rows that can be seen (and the one that has the focus) are in the document.
+// The list. The document contains only the visible rows and the row with the focus, also for a long list.
 
 import { Row } from "./row.js";
 import { element, setAttribute } from "./dom.js";
 
-/** Rows beyond either edge, so that a quick scroll meets rows and not nothing. */
+/** Extra rows beyond either edge, so that fast scrolling does not show gaps. */
 const margin = 6;
-/** Browsers place nothing reliably beyond some 16 million pixels. */
+/** Browsers do not position elements reliably beyond about 16 million pixels. */
 const tallest = 15_000_000;
 
 export class List {
@@ -29,7 +29,7 @@ export class List {
     this.measure();
   }
 
-  /** Rows are as high as the style sheet says, in rem: somebody's larger letters make them higher. */
+  /** Measures the row height, which the style sheet gives in rem and which depends on the font size. */
   measure() {
     const probe = element("div", { class: "row probe" });
     this.scroller.append(probe);
@@ -45,7 +45,7 @@ export class List {
     this.render();
   }
 
-  /** The row with the focus went away: its neighbour takes over. */
+  /** Moves the focus to the neighbour after the focused row was removed. */
   activeWent() {
     const { ids } = this.store;
     const hadFocus = this.rows.contains(document.activeElement);
@@ -61,7 +61,7 @@ export class List {
     });
   }
 
-  /** How many rows the scrolling height allows for. */
+  /** Number of rows that fit into the maximum scroll height. */
   get length() {
     return Math.min(this.store.ids.length, Math.floor(tallest / this.height));
   }
@@ -80,7 +80,7 @@ export class List {
     for (let index = first; index < end; index += 1) wanted.push(index);
     const active = this.active === undefined ? -1 : ids.indexOf(this.active);
     if (active >= 0) this.activeIndex = active;
-    // The focus stays in the document while its row is scrolled out of sight.
+    // Keep the focused row in the document while it is scrolled out of view.
     if (active >= 0 && active < first) wanted.unshift(active);
     else if (active >= end && active < this.length) wanted.push(active);
     this.place(wanted.map((index) => [index, ids[index]]));
@@ -104,7 +104,7 @@ export class List {
         this.show(row, id);
       }
       row.putAt(index, this.height);
-      // Order in the document is order on the screen: that is what screen readers and Tab go by.
+      // Screen readers and Tab follow the order of the document, so it must match the order on the screen.
       if (row.element === next) next = next.nextElementSibling;
       else this.rows.insertBefore(row.element, next);
     }
@@ -128,12 +128,12 @@ export class List {
     for (const [id, row] of this.shown) if (ids.has(id)) this.show(row, id);
   }
 
-  /** Writes every row that is there again: language, selection or the clock changed. */
+  /** Updates every row in the document after the language, the selection or the time changed. */
   refresh() {
     for (const [id, row] of this.shown) this.show(row, id);
   }
 
-  /** Moves the focus to that row and brings it into sight. */
+  /** Moves the focus to the row of `id` and scrolls the row into view. */
   focus(id) {
     const index = this.store.ids.indexOf(id);
     if (index < 0) return;
@@ -152,7 +152,7 @@ export class List {
     else if (top + this.height > scrollTop + clientHeight) this.scroller.scrollTop = top + this.height - clientHeight;
   }
 
-  /** Those that an action is meant for: what is selected, else the row with the focus. */
+  /** The downloads that an action applies to: the selection, or the focused row. */
   get targets() {
     if (this.selected.size) return this.store.ids.filter((id) => this.selected.has(id));
     return this.active ? [this.active] : [];
@@ -170,7 +170,7 @@ export class List {
     this.select(ids.slice(low, high + 1));
   }
 
-  /** Moves by `step` rows, selecting what is passed if `extends` is set. */
+  /** Moves the focus by `step` rows. With `extend`, selects the rows in between. */
   go(step, { extend = false } = {}) {
     const { ids } = this.store;
     if (ids.length === 0) return;
@@ -185,7 +185,7 @@ export class List {
     this.focus(ids[to]);
   }
 
-  /** Rows on a screen, for the paging keys. */
+  /** Number of rows per screen, for Page Up and Page Down. */
   get page() {
     return Math.max(1, Math.floor(this.scroller.clientHeight / this.height) - 1);
   }
@@ -231,7 +231,7 @@ export class List {
 
   contextMenu(event) {
     const id = this.rowOf(event);
-    // Shift leaves the browser's own menu within reach.
+    // Shift opens the browser's own menu.
     if (!id || event.shiftKey) return;
     event.preventDefault();
     this.focus(id);

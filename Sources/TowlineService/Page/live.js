@@ -1,21 +1,21 @@
-// The event stream: what it says goes to the store, and whether it can be heard goes to the banner.
+// The event stream. Events go to the store; the state of the connection goes to the banner.
 
 import { api } from "./api.js";
 
-// Of a stream that the browser opens again by itself, the service replays what was missed or says `reset`. One that is
-// opened anew here has no Last-Event-ID: whoever listens has to read the list again, which `fresh` tells.
+// When the browser reconnects a stream, the service replays the missed events or sends `reset`. A stream that this file
+// opens has no Last-Event-ID: `fresh` tells the listener to read the list again.
 
-/** How long a page nobody looks at holds its connection: a browser gives one host six, and people leave tabs open. */
+/** A hidden page closes its connection after this time, because browsers allow six connections per host. */
 const hiddenAfter = 60_000;
 
 export class Live {
-  /** `heard(name, data)` for each event, `state(open, fresh)` when the stream opens or is lost. */
+  /** Calls `heard(name, data)` for each event, and `state(open, fresh)` when the stream opens or fails. */
   constructor(heard, state) {
     this.heard = heard;
     this.state = state;
     this.wait = 1000;
     document.addEventListener("visibilitychange", () => this.visibilityChanged());
-    // A page that was left and is kept for the way back would keep its connection, too: after six of them none is left.
+    // A page in the back/forward cache would keep its connection, and six such pages would use up the limit.
     addEventListener("pagehide", () => this.sleep());
     addEventListener("pageshow", () => this.wake());
   }
@@ -33,7 +33,7 @@ export class Live {
     source.addEventListener("error", () => this.failed(source));
     for (const name of ["changed", "added", "removed", "noted", "totals", "reset"]) {
       source.addEventListener(name, (event) => {
-        // Of a stream that was replaced, what is still in flight counts no more.
+        // Ignore events of a stream that was replaced.
         if (this.source === source) this.heard(name, JSON.parse(event.data || "{}"));
       });
     }
@@ -48,7 +48,7 @@ export class Live {
   failed(source) {
     if (this.source !== source) return;
     this.state(false);
-    // CONNECTING: the browser tries again by itself, with Last-Event-ID. CLOSED: it was refused and gives up.
+    // CONNECTING: the browser reconnects automatically, with Last-Event-ID. CLOSED: the service refused the stream.
     if (source.readyState !== EventSource.CLOSED) return;
     this.stop();
     this.timer = setTimeout(() => this.again(), this.wait);
@@ -60,7 +60,7 @@ export class Live {
       await api.totals();
       this.start();
     } catch (problem) {
-      if (problem.status === 401) return; // The page asks for the token; signing in starts the stream.
+      if (problem.status === 401) return; // The page shows the sign-in dialog. Signing in starts the stream.
       this.timer = setTimeout(() => this.again(), this.wait);
       this.wait = Math.min(this.wait * 2, 15_000);
     }

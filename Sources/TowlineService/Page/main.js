@@ -1,4 +1,4 @@
-// Puts the page together.
+// Assembles the page.
 
 import { Actions, actionLabel, can } from "./actions.js";
 import { Adding, takeFragment } from "./add.js";
@@ -52,7 +52,7 @@ function open(id, { takesFocus = false } = {}) {
   list.openId = id;
   details.open(id);
   list.refresh();
-  // On a narrow screen the panel covers the list.
+  // On a narrow screen, the panel covers the list.
   if (takesFocus || narrow.matches) byId("details").focus({ preventScroll: true });
 }
 
@@ -99,7 +99,7 @@ async function copy(text) {
   }
 }
 
-/** The bar over the list while rows are selected. */
+/** Shows the action bar above the list while rows are selected. */
 function selectionChanged(selected) {
   const bar = byId("selection");
   bar.hidden = selected.size === 0;
@@ -114,14 +114,14 @@ function selectionChanged(selected) {
     ...["resume", "pause", "retry", "cancel", "remove"].map(button), clear);
 }
 
-/** What stands where the list is empty: a way to begin, or a way back. */
+/** Shows a hint in an empty list: how to add links, or how to show all downloads. */
 function showEmpty() {
   const box = byId("empty");
   box.hidden = store.ids.length > 0 || !store.loaded;
   if (box.hidden) return;
   const narrowed = header.isNarrowed;
   const title = t(narrowed ? "emptyNarrowed" : "emptyTitle");
-  // What says so already stays: it may have the focus, or something is being dragged over it.
+  // Keep an unchanged hint: it may have the focus, or the user drags something over it.
   if (box.querySelector("h2")?.textContent === title) return;
   const button = narrowed
     ? element("button", { type: "button", class: "quiet", onclick: () => header.clear() }, t("showAll"))
@@ -143,13 +143,13 @@ function heard(name, data) {
   }
 }
 
-/** What was missed is in the list, and of the download that is open also where the list has it not. */
+/** Reads the list and the open download again after events were missed. */
 function readAgain() {
   store.reload();
   details.catchUp();
 }
 
-/** What cannot be heard is said after a moment: a stream that is back at once is nobody's business. */
+/** Shows a lost stream in the banner after a delay, so that short interruptions stay invisible. */
 function streamState(isOpen, fresh) {
   clearTimeout(streamState.timer);
   const banner = byId("banner");
@@ -172,7 +172,7 @@ store.on("moved", (download) => ends.note(download));
 store.on("failed", complain);
 store.on("totals", (totals) => settings.hearLimit(totals.rateLimit));
 
-/** Words that tell of time grow old. */
+/** Updates the remaining time of waiting downloads. */
 setInterval(() => {
   if (document.hidden) return;
   for (const [id, row] of list.shown) if (store.byId.get(id)?.state === "waiting") list.show(row, id);
@@ -218,17 +218,17 @@ byId("pause-all").addEventListener("click", () => all("pause-all"));
 byId("resume-all").addEventListener("click", () => all("resume-all"));
 addEventListener("hashchange", arrive);
 
-/** The service is asked once who we are; then the stream tells when to read the list. */
+/** Reads the settings, which checks the access token, and then opens the stream. */
 async function begin() {
   await settings.read();
   if (asking) return;
   header.addGroups(Object.keys(settings.values.groups ?? {}));
   live.start();
-  // Something on the way may hold the stream back; a list that does not move is better than none.
+  // A proxy may delay the stream: read the list anyway.
   setTimeout(() => store.loaded || store.reload(), listPatience);
 }
 
-/** A token in the address signs in, links in it wait in the dialog. */
+/** Signs in with a token from the URL, and opens the dialog with links from the URL. */
 async function arrive() {
   const { token, links } = takeFragment();
   if (token) await api.signIn(token).catch(complain);

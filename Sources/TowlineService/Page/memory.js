@@ -1,8 +1,8 @@
-// What this browser remembers of its user's taste. Nothing about downloads is kept here, and no token.
+// Preferences in the browser's local storage. The storage contains no token and no data about downloads.
 
 const prefix = "towline.";
 
-/** What was remembered, or `otherwise`. */
+/** Returns the stored value, or `otherwise`. */
 export function recall(key, otherwise) {
   try {
     return localStorage.getItem(prefix + key) ?? otherwise;
@@ -11,12 +11,12 @@ export function recall(key, otherwise) {
   }
 }
 
-/** Remembers `value`; `undefined` forgets. A browser that keeps nothing loses taste, not function. */
+/** Stores `value`; `undefined` removes it. Without storage, the page works with its defaults. */
 export function remember(key, value) {
   try {
     if (value === undefined) localStorage.removeItem(prefix + key);
     else localStorage.setItem(prefix + key, value);
   } catch {
-    // Storage is switched off or full.
+    // Storage is disabled or full.
   }
 }

@@ -1,9 +1,9 @@
-// Popovers: the menu of a row, and small panels that hang from a button.
+// Popovers: the menu of a row, and small panels below a button.
 
 import { element } from "./dom.js";
 import { icon } from "./icons.js";
 
-/** Puts `panel` beside `anchor` (or at a pointer), inside the window. */
+/** Places `panel` next to `anchor`, or at the pointer, inside the window. */
 function position(panel, anchor, point) {
   const box = anchor.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = panel;
@@ -17,7 +17,7 @@ function position(panel, anchor, point) {
   panel.style.setProperty("top", `${clamp(top, innerHeight - height)}px`);
 }
 
-/** Opens `panel` at `anchor`; it goes away with Escape, a press beside it, or the window's change. Gives its closing. */
+/** Opens `panel` at `anchor`. Escape, a press outside, or a resize closes it. Returns a function that closes it. */
 export function openPanel(panel, anchor, point) {
   panel.setAttribute("popover", "auto");
   const back = document.activeElement;
@@ -38,7 +38,7 @@ export function openPanel(panel, anchor, point) {
   return close;
 }
 
-/** A menu of `{label, icon, act, href, danger}`; null is a line between. */
+/** Opens a menu of `{label, icon, act, href, danger}` items; null is a separator. */
 export function openMenu(items, anchor, { label, point }) {
   const menu = element("div", { class: "menu", role: "menu", "aria-label": label });
   let close = () => {};

@@ -1,20 +1,20 @@
-// Which downloads belong to the list that is shown, and in which order, for what events bring in between two readings.
+// Filters and sorts downloads that events add or change between two reads of the list.
 
 import { nameOf } from "./format.js";
 
-/** The order of the states in the service's own list. */
+/** The sort order of the states, as in the service. */
 const states = ["queued", "active", "waiting", "paused", "finished", "failed", "cancelled"];
 
-/** The state to filter by: all that a running transfer does is `active`. */
+/** The state to filter by: all states of a running transfer count as `active`. */
 export function group(state) {
   return ["connecting", "downloading", "verifying", "publishing"].includes(state) ? "active" : state;
 }
 
 const compare = (left, right) => (left < right ? -1 : left > right ? 1 : 0);
 
-/** What a download is ordered by; undefined comes first, as in the service. */
+/** Sort keys. Undefined values sort first, as in the service. */
 const keys = {
-  // Where among those of one priority is known to the service alone: what comes in goes behind them.
+  // Only the service knows the order within a priority: new downloads go last within their priority.
   queue: (download) => -download.priority,
   added: (download) => download.addedAt,
   name: (download) => nameOf(download).toLowerCase(),
@@ -23,10 +23,10 @@ const keys = {
   ended: (download) => download.endedAt ?? -1,
 };
 
-/** Whether two versions of a download stand at the same place. */
+/** True if two versions of a download have the same sort key. */
 export const samePlace = (order, one, other) => compare(keys[order](one), keys[order](other)) === 0;
 
-/** Where `download` goes in `ids`, which are in order: behind those that equal it. */
+/** The index in the sorted `ids` at which to insert `download`: after entries with an equal key. */
 export function place(ids, byId, download, { order, descending }) {
   const key = keys[order];
   const sign = descending ? -1 : 1;
@@ -42,7 +42,7 @@ export function place(ids, byId, download, { order, descending }) {
   return low;
 }
 
-/** Whether it is among those asked for. */
+/** True if the download matches the query. */
 export function fits(download, { states: wanted, group: name, text }) {
   if (wanted.length && !wanted.includes(group(download.state))) return false;
   if (name && download.group !== name) return false;

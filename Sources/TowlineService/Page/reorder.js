@@ -1,4 +1,4 @@
-// Reordering with the mouse: a row is dragged to where a line shows it will go.
+// Reordering with the mouse: the user drags a row, and a line shows its new position.
 
 const kind = "application/x-towline-row";
 
@@ -22,7 +22,7 @@ export class Reordering {
     event.target.classList.add("dragged");
   }
 
-  /** The gap nearest to the pointer: 0 is before the first row. */
+  /** The index of the gap nearest to the pointer; 0 is before the first row. */
   gap(event) {
     const y = event.clientY - this.list.rows.getBoundingClientRect().top;
     return Math.max(0, Math.min(this.list.store.ids.length, Math.round(y / this.list.height)));
@@ -38,7 +38,7 @@ export class Reordering {
     this.scrollAt(event);
   }
 
-  /** Near an edge, the list follows. */
+  /** Scrolls the list while the pointer is near an edge. */
   scrollAt(event) {
     const { scroller } = this.list;
     const box = scroller.getBoundingClientRect();

@@ -1,4 +1,4 @@
-// One row of the list. Rows are used again and again while the list scrolls; `show` writes only what differs.
+// A row of the list. Rows are reused while the list scrolls; `show` writes changed values only.
 
 import { actionLabel, primary } from "./actions.js";
 import { element, setAttribute, setText } from "./dom.js";
@@ -10,7 +10,7 @@ let serial = 0;
 
 const icons = { pause: "pause", resume: "resume", retry: "retry" };
 
-/** The state in words, with what somebody wants to know about it next. */
+/** The state as text, with its most important detail. */
 export function stateText(download) {
   const state = t(`state.${download.state}`);
   switch (download.state) {
@@ -31,7 +31,7 @@ export function stateText(download) {
   }
 }
 
-/** The service's own sentence says more, in English alone; in the details it is in any language. */
+/** Why a download waits. The reason from the service is more detailed, but in English only. */
 function waitsFor(download) {
   const key = `waits.${download.waitsFor}`;
   const inWords = has(key) ? t(key) : undefined;
@@ -44,7 +44,7 @@ function wait(download) {
   return left > 0 ? t("goesOnIn", { time: duration(left) }) : t("goesOnNow");
 }
 
-/** What went wrong, in short and in the page's language where the kind is known. */
+/** A short error text, in the page's language if the error code is known. */
 export function errorText(download) {
   const { error } = download;
   if (!error) return download.reason ?? "";
@@ -59,7 +59,7 @@ function finishedText(download, state) {
   return download.endedAt ? `${state} · ${when(download.endedAt)}` : state;
 }
 
-/** Writes a download's progress into a bar: the figures for ears, the width for eyes. */
+/** Shows the progress of a download in a bar, with values for screen readers. */
 export function showProgress(bar, download) {
   const done = fraction(download);
   const isActive = ["connecting", "downloading", "verifying", "publishing"].includes(download.state);
@@ -81,7 +81,7 @@ export class Row {
     this.name = element("bdi", { class: "name", id: `name-${key}` });
     this.state = element("span", { class: "state", id: `state-${key}`, dir: "auto" });
     this.host = element("bdi", { class: "host" });
-    // Where there is no room for columns, this stands in for the state while bytes arrive.
+    // In a narrow list, this text replaces the state while the download runs.
     this.moving = element("span", { class: "moving", "aria-hidden": "true" });
     this.bar = makeBar();
     this.size = element("span", { class: "size", id: `size-${key}` });
@@ -103,7 +103,7 @@ export class Row {
     );
   }
 
-  /** Where it stands in the list. */
+  /** Places the row at its index in the list. */
   putAt(index, height) {
     if (this.top !== index * height) {
       this.top = index * height;
@@ -112,9 +112,9 @@ export class Row {
     setAttribute(this.element, "aria-rowindex", index + 1);
   }
 
-  /** Shows that download. */
+  /** Shows `download` in this row. */
   show(download, { selected, active, open, draggable }) {
-    // A row that becomes another download's must not run its bar from there to here.
+    // The bar must not animate when the row is reused for another download.
     this.element.classList.toggle("fresh", this.id !== download.id);
     this.id = download.id;
     this.element.dataset.id = download.id;

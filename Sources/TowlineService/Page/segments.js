@@ -1,5 +1,5 @@
-// The segment map: a grid of cells, each a stretch of the file. A cell fills with what is there, has the colour of the
-// connection that is bringing it, and is empty where nothing is on its way. The same is said in a list of words.
+// The segment map: a grid of cells, each for a range of the file. A cell shows the downloaded bytes, the colour of the
+// connection that downloads the range, or nothing. A list below gives the same information as text.
 
 import { element, prepare, setAttribute, token } from "./dom.js";
 import { bytes, percent, rate } from "./format.js";
@@ -8,10 +8,10 @@ import { t } from "./language.js";
 const cell = 10;
 const gap = 2;
 const mostRows = 12;
-/** Colours for connections; with more of them than this, colours come round again and numbers tell them apart. */
+/** Number of colours for connections. More connections reuse colours and are distinguished by their numbers. */
 const hues = 6;
 
-/** Bytes of the half-open `ranges`, in order, that lie in from ..< to. */
+/** Number of bytes of the sorted half-open `ranges` that lie in from ..< to. */
 function covered(ranges, from, to) {
   let [low, high] = [0, ranges.length];
   while (low < high) {
@@ -38,7 +38,7 @@ export class SegmentMap {
     this.observer.observe(this.canvas);
   }
 
-  /** `map` as the API gives it; `download` for the words and for what the length is not known of. */
+  /** Shows `map`, as returned by the API, for `download`. */
   show(map, download) {
     this.map = map;
     this.download = download;
@@ -48,7 +48,7 @@ export class SegmentMap {
 
   get length() {
     const { completeLength, written, attempts } = this.map;
-    // While the length is unknown the picture is of what came so far.
+    // While the complete length is unknown, the map shows the bytes downloaded so far.
     return completeLength ?? Math.max(1, ...written.map(([, to]) => to), ...attempts.map((each) => each.position));
   }
 
@@ -57,7 +57,7 @@ export class SegmentMap {
     const { clientWidth: width } = this.canvas;
     if (width === 0) return;
     const columns = Math.max(1, Math.floor((width + gap) / (cell + gap)));
-    // Small files need no more cells than they have blocks of 16 KiB.
+    // A small file gets at most one cell per 16 KiB.
     const most = Math.max(columns, Math.ceil(this.length / 16384));
     const rows = Math.max(1, Math.min(mostRows, Math.ceil(most / columns)));
     this.grid = { columns, rows, cells: columns * rows };
@@ -70,7 +70,7 @@ export class SegmentMap {
     return [Math.floor((this.length * index) / this.grid.cells), Math.floor((this.length * (index + 1)) / this.grid.cells)];
   }
 
-  /** The attempt that is to bring the stretch, or is just now writing into it. */
+  /** The attempt that writes into the range now, or whose segment contains the range. */
   attemptIn([from, to]) {
     const { attempts } = this.map;
     return attempts.find((each) => each.position >= from && each.position < to) ??
@@ -120,7 +120,7 @@ export class SegmentMap {
     this.tip.textContent = `${bytes(range[0])} – ${bytes(range[1])} · ${state}`;
   }
 
-  /** The same in words: what is there, and what each connection is at. */
+  /** Writes the legend: the downloaded share, and the position of each connection. */
   write() {
     const { written, attempts, completeLength } = this.map;
     const held = covered(written, 0, this.length);
@@ -135,7 +135,7 @@ export class SegmentMap {
       const at = t("attemptAt", { position: bytes(each.position), to: bytes(each.to ?? this.length) });
       const speed = each.rate === undefined ? "" : ` · ${rate(each.rate)}`;
       const hue = `var(--connection-${(each.connection - 1) % hues})`;
-      // As in the picture: where it is, and, paler, what it is to bring.
+      // As in the map: full colour at the current position, lighter for the rest of the segment.
       const colour = `linear-gradient(90deg, ${hue} 50%, color-mix(in srgb, ${hue} 30%, var(--track)) 50%)`;
       return entry("key", `${t("connectionNumber", { n: each.connection })} · ${at}${speed}`, colour);
     });

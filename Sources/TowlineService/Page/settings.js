@@ -1,4 +1,4 @@
-// Settings: those of the service, those of this browser, and the bookmarklet.
+// The settings of the service and of this browser, and the bookmarklet.
 
 import { announce, complain, problemText } from "./announce.js";
 import { api } from "./api.js";
@@ -25,7 +25,7 @@ export class Settings {
     }
   }
 
-  /** What somebody else set, as the totals tell it. */
+  /** Takes over a rate limit that another client set, as reported in the totals. */
   hearLimit(rateLimit) {
     if (this.values.rateLimit === rateLimit) return;
     this.values.rateLimit = rateLimit;
@@ -44,7 +44,7 @@ export class Settings {
     this.showLimit();
   }
 
-  /** The limit for all, a press or the key L away. */
+  /** Opens the panel for the total rate limit. */
   openLimit() {
     const field = element("input", {
       type: "text", id: "limit-field", autocomplete: "off", placeholder: "10M", "aria-describedby": "limit-say",
@@ -88,7 +88,7 @@ export class Settings {
       className: "settings",
       content: [
         element("section", {}, element("h3", {}, t("thisBrowser")), this.browserFields(() => {
-          // In another language the dialog is another one.
+          // Open the dialog again in the new language.
           dialog.close();
           this.open();
         })),
@@ -201,7 +201,7 @@ function choice(name, label, options, chosen, changed) {
   return element("label", { class: "field" }, element("span", {}, label), select);
 }
 
-/** `light`, `dark`, or as the system has it. */
+/** Sets the theme: `light`, `dark` or `system`. */
 export function setTheme(theme) {
   const chosen = theme === "system" ? undefined : theme;
   if (chosen) document.documentElement.dataset.theme = chosen;
@@ -209,7 +209,7 @@ export function setTheme(theme) {
   remember("theme", chosen);
 }
 
-/** Opens this page with the links that are marked on another page, or its address. Nothing is added unasked. */
+/** Returns the bookmarklet. It opens this page with the links selected on another page, or with that page's URL. */
 function bookmarklet() {
   const page = JSON.stringify(`${location.origin}${location.pathname}#add=`);
   const code = `(()=>{const s=getSelection(),l=s.isCollapsed?[]:[...document.links].filter(a=>s.containsNode(a,true)).map(a=>a.href);` +

@@ -1,11 +1,11 @@
-// What the page knows: the downloads that were read, their order, the totals, and how rates went.
+// The data of the page: downloads, their order, totals, and rate samples.
 
 import { api } from "./api.js";
 import { fits, place, samePlace } from "./order.js";
 
 const firstPage = 200;
 const nextPages = 1000;
-/** So many are read ahead of the scrolling; beyond, pages are read as the end comes near. */
+/** Number of downloads to read in advance. Further pages are read when the user scrolls near the end. */
 const readAhead = 10_000;
 const samples = 240;
 const justNow = 10_000;
@@ -18,7 +18,7 @@ export class Store {
     this.totals = undefined;
     this.next = undefined;
     this.loaded = false;
-    /** The list is read at least this far again, so that what somebody looks at does not go away. */
+    /** Minimum number of downloads to read on a reload, so that visible rows stay in the list. */
     this.wanted = 0;
     this.rates = new Map();
     this.allRates = [];
@@ -35,14 +35,14 @@ export class Store {
     for (const listener of this.listeners[name]) listener(...values);
   }
 
-  /** Shows another selection or order. */
+  /** Changes the filter or the sort order. */
   show(query) {
     Object.assign(this.query, query);
     this.wanted = 0;
     return this.reload();
   }
 
-  /** Reads the list again from its beginning. What is shown stays until as much of the new one is there. */
+  /** Reads the list again from the beginning. The old list stays until the new one is as long. */
   async reload() {
     this.reading?.abort();
     const reading = (this.reading = new AbortController());
@@ -69,7 +69,7 @@ export class Store {
     await this.readOn(reading, readAhead);
   }
 
-  /** More is needed than is there: the next page, once. */
+  /** Reads the next page, unless a read is in progress. */
   async more() {
     if (!this.next || this.readingOn || !this.reading) return;
     await this.readOn(this.reading, this.ids.length + 1);
@@ -98,14 +98,14 @@ export class Store {
     return api.list({ order, descending, state: states.join(","), group, text, limit, cursor }, signal);
   }
 
-  /** Takes a page in. What an event said since the reading began is newer than the page. */
+  /** Merges a page. Events received since the read began are newer than the page. */
   take(page, ids) {
     const known = new Set(ids);
     for (const download of page.downloads) {
       const touched = this.touched.get(download.id);
       if (touched === "removed") continue;
       if (!touched) {
-        // Rows that are shown already are told.
+        // Update rows that are already shown.
         if (this.byId.has(download.id)) this.mark(download.id);
         this.byId.set(download.id, download);
       }
@@ -115,7 +115,7 @@ export class Store {
     if (page.totals) this.setTotals(page.totals);
   }
 
-  /** What events told of while the list was read, and no page brought: it was added since, or has come to another place. */
+  /** Inserts downloads that events reported during the read and that no page contained. */
   placeTouched() {
     const listed = new Set(this.ids);
     for (const id of this.touched.keys()) {
@@ -127,13 +127,13 @@ export class Store {
   forgetOthers() {
     const listed = new Set(this.ids);
     for (const id of this.byId.keys()) {
-      // Of what was touched a later page may have an older word.
+      // A later page may contain an older state of a changed download.
       const isKept = listed.has(id) || id === this.kept || this.rates.has(id) || this.touched.has(id);
       if (!isKept) this.byId.delete(id);
     }
   }
 
-  /** What an event, or the answer to a request, says of one download. */
+  /** Applies the state of a download from an event or a response. */
   apply(download, isNew = false) {
     const old = this.byId.get(download.id);
     this.byId.set(download.id, download);
@@ -142,7 +142,7 @@ export class Store {
     const isIn = fits(download, this.query);
     const wasIn = old ? fits(old, this.query) && (!isNew || this.ids.includes(download.id)) : false;
     if (isIn !== wasIn || (isIn && old && !samePlace(this.query.order, old, download))) this.rank(download, isIn);
-    // A small file is whole before the first word of it: what is unknown and ended just now is news, too.
+    // A small file may finish before its first event: report an unknown download that ended just now.
     const isNews = old ? old.state !== download.state : Date.now() - (download.endedAt ?? 0) < justNow;
     if (isNews) this.tell("moved", download);
     this.mark(download.id);
@@ -157,7 +157,7 @@ export class Store {
 
   insert(download) {
     const at = place(this.ids, this.byId, download, this.query);
-    // Behind the last one that was read there may be others before it: the page it belongs to will bring it.
+    // After the last read entry, the position is unknown: a later page will contain the download.
     if (at < this.ids.length || !this.next) this.ids.splice(at, 0, download.id);
   }
 
@@ -171,7 +171,7 @@ export class Store {
     this.tell("removed", id);
   }
 
-  /** Moves it in the list that is shown, ahead of the service's word on it. */
+  /** Moves a download in the list before the service confirms the move. */
   move(id, before) {
     const index = this.ids.indexOf(id);
     if (index < 0) return;
@@ -187,7 +187,7 @@ export class Store {
     this.tell("totals", totals);
   }
 
-  /** How many the list has in all, or undefined where only reading on would tell. */
+  /** Length of the whole list, or undefined if it is unknown. */
   get total() {
     if (!this.next) return this.ids.length;
     if (!this.totals || this.query.text || this.query.group) return undefined;
@@ -201,11 +201,11 @@ export class Store {
     const list = this.rates.get(download.id) ?? [];
     this.rates.set(download.id, list);
     push(list, download.rate ?? 0);
-    // What stands still keeps its graph for as long as somebody looks at it.
+    // An inactive download keeps its graph only while its details are shown.
     if (download.rate === undefined && download.id !== this.kept) this.rates.delete(download.id);
   }
 
-  /** Tells of many changes once a frame: a batch of events is one painting. */
+  /** Reports changes once per frame, so that a batch of events causes one repaint. */
   mark(id) {
     this.dirty.add(id);
     this.schedule();
@@ -219,7 +219,7 @@ export class Store {
   schedule() {
     if (this.scheduled) return;
     this.scheduled = true;
-    // A page in the background gets no frames; it keeps up all the same, so that nothing piles up.
+    // A hidden page gets no animation frames: use a timer instead.
     const run = () => this.flush();
     if (document.hidden) setTimeout(run, 250);
     else requestAnimationFrame(run);
@@ -235,7 +235,7 @@ export class Store {
   }
 }
 
-/** Samples are half a second apart at least; the oldest go. */
+/** Adds a sample. Samples are at least 500 ms apart; the oldest are dropped. */
 function push(list, rate) {
   const now = Date.now();
   const last = list.at(-1);

@@ -1,4 +1,4 @@
-// What happened to a download and why, newest first.
+// The timeline of a download, newest entry first.
 
 import { element } from "./dom.js";
 import { clock, when } from "./format.js";
@@ -8,14 +8,14 @@ const most = 2000;
 
 export class Timeline {
   constructor() {
-    /** The number of the newest note that is there. */
+    /** The number of the newest shown note. */
     this.last = 0;
     this.list = element("ol", { class: "timeline", reversed: true });
     this.none = element("p", { class: "note" }, t("timelineEmpty"));
     this.element = element("div", {}, this.none, this.list);
   }
 
-  /** Adds notes as the list numbers them; those that are there already are passed over. */
+  /** Adds notes in the order of their numbers. Skips notes that are already shown. */
   add(notes) {
     const fresh = notes.filter((note) => note.number > this.last).sort((left, right) => left.number - right.number);
     for (const note of fresh) {
@@ -29,5 +29,5 @@ export class Timeline {
   }
 }
 
-/** To the second today, to the minute with its day before. */
+/** Time with seconds for today, otherwise date and time to the minute. */
 const stamp = (time) => (new Date(time).toDateString() === new Date().toDateString() ? clock(time) : when(time));

@@ -5,11 +5,11 @@ import Synchronization
 internal import Towline
 import TowlineWire
 
-/// The bytes of a download, while they arrive.
+/// Serves the content of downloads, also while they run.
 struct ContentRoutes: Sendable {
     let downloader: Downloader
     let roots: DownloadRoots
-    /// How long a request waits for a download that has not begun.
+    /// Maximum time that a request waits for a download to start.
     let patience: Duration
 
     private static let path = Wire.base + "/downloads/{id}/content"
@@ -19,13 +19,16 @@ struct ContentRoutes: Sendable {
             let download = try await downloader.require(context.parameters.require("id"))
             let snapshot = try await download.snapshot
             guard roots.hold(snapshot.directory) else {
-                throw HTTPError(.forbidden, message: "the file is not inside the downloads directory of towd any more")
+                throw HTTPError(
+                    .forbidden,
+                    message: "the content cannot be read because the directory of this file was removed or is outside"
+                        + " the downloads directories of towd. Restore the directory, or allow it with --downloads")
             }
             return try Self.answer(request, try await content(download), named: snapshot.name ?? "")
         }
     }
 
-    /// Waits for a while: a player gives up at some time, and asks again.
+    /// Waits for content for a limited time, because a player times out and requests again.
     private func content(_ download: Download) async throws -> DownloadContent {
         let patience = patience
         return try await withThrowingTaskGroup(of: DownloadContent?.self) { group in
@@ -37,7 +40,8 @@ struct ContentRoutes: Sendable {
             defer { group.cancelAll() }
             guard let content = try await group.next() ?? nil else {
                 throw HTTPError(
-                    .serviceUnavailable, headers: [.retryAfter: "5"], message: "the download has not begun yet")
+                    .serviceUnavailable, headers: [.retryAfter: "5"],
+                    message: "no content yet: the download has not started. Retry later")
             }
             return content
         }
@@ -51,7 +55,7 @@ struct ContentRoutes: Sendable {
             return Response(status: .ok, headers: headers, body: body(content, nil, nil, request))
         }
         headers[.acceptRanges] = "bytes"
-        // A condition that does not hold asks for the whole (RFC 9110 §13.1.5); a weak tag never matches.
+        // If the condition fails, send the whole file (RFC 9110 §13.1.5). A weak tag never matches.
         let condition = request.headers[.ifRange]
         let asked = condition == nil || condition == tag ? request.headers[.range] : nil
         switch RangeField(asked, length: length) {
@@ -65,7 +69,8 @@ struct ContentRoutes: Sendable {
         case .unsatisfiable:
             throw HTTPError(
                 .rangeNotSatisfiable, headers: [.contentRange: "bytes */\(length)"],
-                message: "the file has \(length) bytes")
+                message: "the requested range is beyond the end of the file."
+                    + " Request a range within its \(length) bytes")
         }
     }
 
@@ -78,7 +83,7 @@ struct ContentRoutes: Sendable {
                 { _ in
                     let iterator = content.bytes(in: range).makeAsyncIterator()
                     while true {
-                        // A client that is gone is noticed while its bytes are waited for, not only with the next of them.
+                        // Detect a closed connection while waiting for bytes, not only when writing.
                         let piece = Task { () -> Data? in
                             var iterator = iterator
                             return try await iterator.next()
@@ -92,7 +97,7 @@ struct ContentRoutes: Sendable {
         }
     }
 
-    /// Cancels what reads for a client that is gone.
+    /// Cancels the reading task when the client disconnects.
     private final class Leaving: Sendable {
         private struct State {
             var isGone = false
@@ -117,14 +122,14 @@ struct ContentRoutes: Sendable {
         }
     }
 
-    /// The version is the server's text: what may stand in a tag of ours is made of it (FNV-1a, 128 bits in two halves).
+    /// Hashes the version, which is the server's text, into a valid ETag (FNV-1a, 128 bits in two halves).
     private static func tag(_ version: String) -> String {
         func hash(_ seed: UInt64) -> UInt64 { version.utf8.reduce(seed) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 } }
         return String(hash(0xCBF2_9CE4_8422_2325), radix: 16) + String(hash(0x9E37_79B9_7F4A_7C15), radix: 16)
     }
 
-    /// What a browser does with it. A page that somebody put on the web must never run as one of ours: nothing but
-    /// pictures, sound, films and plain text is shown, and all of it in a sandbox (CSP 3, §6.3.2 `sandbox`).
+    /// Header fields for a browser. A downloaded page must never run as a page of this service: only images, audio,
+    /// video and plain text are shown inline, always in a sandbox (CSP 3, §6.3.2 `sandbox`).
     private static func fields(for name: String) -> HTTPFields {
         let ending = name.split(separator: ".").last?.lowercased() ?? ""
         let type = shown[ending]

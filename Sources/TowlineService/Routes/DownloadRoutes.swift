@@ -4,7 +4,7 @@ import Hummingbird
 internal import Towline
 import TowlineWire
 
-/// Answers to what is asked of downloads.
+/// Routes for downloads: list, add, change, remove, actions, timeline and segments.
 struct DownloadRoutes: Sendable {
     let downloader: Downloader
     let roots: DownloadRoots
@@ -69,7 +69,7 @@ struct DownloadRoutes: Sendable {
         }
     }
 
-    /// The download that a path names, in full or shortened.
+    /// The download whose ID, in full or shortened, is in the path.
     private func download(_ context: ServiceContext) async throws -> Download {
         try await downloader.require(context.parameters.require("id"))
     }
@@ -81,7 +81,9 @@ struct DownloadRoutes: Sendable {
     private func create(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let asked = try await Answer.read(Wire.NewDownloads.self, from: request).downloads
         guard (1...Wire.NewDownloads.maximum).contains(asked.count) else {
-            throw HTTPError(.badRequest, message: "downloads: 1 to \(Wire.NewDownloads.maximum)")
+            throw HTTPError(
+                .badRequest,
+                message: "downloads: expected 1 to \(Wire.NewDownloads.maximum) downloads, got \(asked.count)")
         }
         var requests: [DownloadRequest] = []
         for wire in asked {
@@ -123,7 +125,8 @@ struct DownloadRoutes: Sendable {
         let headers = change.headers?.map { DownloadRequest.Header($0.name, $0.value) }
         guard let text = change.url else {
             guard headers == nil else {
-                throw HTTPError(.badRequest, message: "headers come with the url they are for")
+                throw HTTPError(
+                    .badRequest, message: "headers: this field can only be changed together with url. Send both fields")
             }
             return
         }
@@ -138,7 +141,9 @@ struct DownloadRoutes: Sendable {
         case .clear: try await download.move(before: nil)
         case .set(let name):
             guard let other = try await downloader.download(named: name) else {
-                throw HTTPError(.badRequest, message: "before: there is no such download")
+                throw HTTPError(
+                    .badRequest,
+                    message: "before: no download with this ID is in the list, so the download was not moved")
             }
             try await download.move(before: other.id)
         }
@@ -146,15 +151,22 @@ struct DownloadRoutes: Sendable {
 }
 
 extension Downloader {
-    /// The download of that name, in full or shortened.
+    /// Returns the download with an ID, in full or shortened.
+    ///
+    /// - Throws: `unknownDownload`; `unusableOption` if the shortened ID is ambiguous.
     func require(_ name: String) async throws -> Download {
         guard let download = try await download(named: name) else {
-            throw TowlineError(.unknownDownload, "there is no download \(TerminalSafeText.make(name, width: 60))")
+            throw TowlineError(
+                .unknownDownload,
+                """
+                no download with the ID \(TerminalSafeText.make(name, width: 60)) is in the list of downloads. It may \
+                have been removed; 'tow list' shows the IDs
+                """)
         }
         return download
     }
 
-    /// Sums over the list and over what runs.
+    /// The totals of the list and of the active downloads.
     var wireTotals: Wire.Totals {
         get async throws {
             Wire.Totals(try await totals, running: try await running, rateLimit: try await limits.rateLimit)

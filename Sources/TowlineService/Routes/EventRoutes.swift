@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 import TowlineWire
 
-/// The stream of events (server-sent events, HTML §9.2).
+/// The event stream (server-sent events, HTML §9.2).
 struct EventRoutes: Sendable {
     let feed: EventFeed
 
@@ -17,7 +17,7 @@ struct EventRoutes: Sendable {
                 body: ResponseBody { writer in
                     var (text, place) = await feed.join(lastEventID: lastEventID)
                     do {
-                        // Something at once, so that the client knows that it is connected.
+                        // Send a comment immediately, so that the client knows that it is connected.
                         try await writer.write(ByteBuffer(string: ": towline\n\n" + text))
                         while true {
                             switch await feed.next(after: place) {

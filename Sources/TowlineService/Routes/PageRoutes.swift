@@ -3,14 +3,14 @@ import HTTPTypes
 import Hummingbird
 import TowlineWire
 
-/// The web page and the API's document, out of the binary.
+/// Serves the web page and the OpenAPI document, which are embedded in the binary.
 struct PageRoutes: Sendable {
-    /// A file of the page.
+    /// A file of the web page.
     struct File: Sendable {
         let name: String
         let buffer: ByteBuffer
 
-        /// What it is, by its name.
+        /// Media type, derived from the file name.
         var mediaType: String {
             switch name.split(separator: ".").last {
             case "html": "text/html; charset=utf-8"
@@ -27,7 +27,7 @@ struct PageRoutes: Sendable {
         }
     }
 
-    /// All of them.
+    /// All files of the web page.
     static let files: [File] = {
         var files: [File] = []
         while let file = cpage_file_at(files.count) {

@@ -2,14 +2,14 @@ internal import Foundation
 import HTTPTypes
 import Hummingbird
 
-/// All that can be asked of the service: paths, methods, and who answers.
+/// The routes of the service: paths, methods and handlers.
 struct RouteTable {
     typealias Handler = @Sendable (Request, ServiceContext) async throws -> Response
 
-    /// By path, as the OpenAPI document writes it.
+    /// Handlers by path, in the notation of the OpenAPI document.
     private(set) var handlers: [String: [HTTPRequest.Method: Handler]] = [:]
 
-    /// Adds an answer. Who answers GET answers HEAD too.
+    /// Adds a handler. A handler for GET also handles HEAD.
     mutating func add(_ method: HTTPRequest.Method, _ path: String, _ handler: @escaping Handler) {
         handlers[path, default: [:]][method] =
             method != .post && method != .patch
@@ -23,21 +23,23 @@ struct RouteTable {
         }
     }
 
-    /// JSON alone: a form of another site can post text without asking, but not this.
+    /// Accepts JSON only: a form of another site can send text without a preflight request, but not JSON.
     private static func checkBody(_ request: Request) throws {
         let type = request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         if type?.trimmingCharacters(in: .whitespaces) == "application/json" { return }
-        // An action says everything in its path.
+        // An action needs no body.
         let isEmpty = request.headers[.contentLength].map { $0 == "0" } ?? (request.headers[.transferEncoding] == nil)
         if type == nil, isEmpty, request.uri.path.contains("/actions/") { return }
-        throw HTTPError(.unsupportedMediaType, message: "the body is to be application/json")
+        throw HTTPError(
+            .unsupportedMediaType,
+            message: "the request body must be JSON. Send the header field Content-Type: application/json")
     }
 
     private static let methods: [HTTPRequest.Method] =
         [.get, .head, .post, .put, .patch, .delete, .options, .trace, .connect]
         + [HTTPRequest.Method("QUERY")].compactMap { $0 }
 
-    /// A router with all of it, behind guards.
+    /// Returns a router with all routes, protected by `guards`.
     func router(_ guards: [any MiddlewareProtocol<Request, Response, ServiceContext>]) -> Router<ServiceContext> {
         let router = Router(context: ServiceContext.self)
         for middleware in guards { router.add(middleware: middleware) }
@@ -46,7 +48,9 @@ struct RouteTable {
             for method in Self.methods {
                 let handler =
                     answers[method] ?? { _, _ in
-                        throw HTTPError(.methodNotAllowed, headers: [.allow: allowed], message: "use \(allowed)")
+                        throw HTTPError(
+                            .methodNotAllowed, headers: [.allow: allowed],
+                            message: "this method is not supported here. Supported methods: \(allowed)")
                     }
                 router.on(RouterPath(path), method: method, use: handler)
             }

@@ -4,7 +4,7 @@ import Hummingbird
 internal import Towline
 import TowlineWire
 
-/// Answers about the service as a whole.
+/// Routes for the service as a whole: health, totals, settings, hosts and sessions.
 struct StatusRoutes: Sendable {
     let downloader: Downloader
     let roots: DownloadRoots
@@ -33,7 +33,9 @@ struct StatusRoutes: Sendable {
         table.add(.post, Wire.base + "/session") { request, _ in
             let session = try await Answer.read(Wire.Session.self, from: request)
             guard token.isEqual(to: session.token) else {
-                throw HTTPError(.unauthorized, headers: [.wwwAuthenticate: "Bearer"], message: "this is not the token")
+                throw HTTPError(
+                    .unauthorized, headers: [.wwwAuthenticate: "Bearer"],
+                    message: "wrong access token. The token is in the file 'token' in the state directory of towd")
             }
             var response = Answer.nothing()
             response.headers[.setCookie] = "\(Gate.cookie)=\(token.text); Path=/; HttpOnly; SameSite=Strict"

@@ -3,7 +3,9 @@ internal import Towline
 import TowlineWire
 
 extension DownloadRequest {
-    /// What a client asks for, within the roots.
+    /// Creates a request from the API's form. The destination must be inside the roots.
+    ///
+    /// - Throws: `unusableURL`, `unusableDestination`, `unusableOption`.
     init(_ wire: Wire.NewDownload, roots: DownloadRoots) throws(TowlineError) {
         let url = try Self.url(wire.url)
         let directory = URL(fileURLWithPath: try roots.directory(wire.directory), isDirectory: true)
@@ -31,40 +33,52 @@ extension DownloadRequest {
         metadata = wire.metadata ?? [:]
         if let existing = wire.existing {
             guard let policy = Existing(rawValue: existing) else {
-                throw TowlineError(.unusableOption, "existing: fail, overwrite, rename or skip")
+                throw TowlineError(.unusableOption, "existing: invalid value, expected fail, overwrite, rename or skip")
             }
             self.existing = policy
         }
         startsPaused = wire.startsPaused ?? false
         if let timeout = wire.stallTimeout {
             guard timeout >= 1, timeout <= 86_400 else {
-                throw TowlineError(.unusableOption, "stallTimeout: 1 to 86400 seconds")
+                throw TowlineError(.unusableOption, "stallTimeout: invalid value, expected 1 to 86400 seconds")
             }
             stallTimeout = timeout
         }
         if let tries = wire.maximumTries {
-            guard tries >= 0 else { throw TowlineError(.unusableOption, "maximumTries is not negative") }
+            guard tries >= 0 else {
+                throw TowlineError(.unusableOption, "maximumTries: invalid value, expected 0 or a positive number")
+            }
             maximumTries = tries
         }
         allowsUnsafeResume = wire.unsafeResume ?? false
     }
 
-    /// Read the strict way first: `URL` mends what is to be refused, such as a line break.
+    /// Parses a URL with the strict parser first, because `URL` accepts invalid input such as a line break.
     static func url(_ text: String) throws(TowlineError) -> URL {
         _ = try HTTPURL(parsing: text)
-        guard let url = URL(string: text) else { throw TowlineError(.unusableURL, "the URL cannot be read") }
+        guard let url = URL(string: text) else {
+            throw TowlineError(
+                .unusableURL,
+                "url: the value is not a valid URL. Percent-encode special characters, such as a space (%20)")
+        }
         return url
     }
 
-    /// A limit that makes sense; 0 is none.
+    /// Checks a rate limit; 0 means no limit.
     static func limit(_ limit: Int64) throws(TowlineError) -> Int64 {
-        guard limit >= 0 else { throw TowlineError(.unusableOption, "a rate limit is not negative") }
+        guard limit >= 0 else {
+            throw TowlineError(
+                .unusableOption,
+                "rateLimit: invalid value, expected 0 (no limit) or a positive number of bytes per second")
+        }
         return limit
     }
 
-    /// A priority whose opposite is a number, too: the order of the queue turns it round.
+    /// Checks a priority. The queue uses the negated value, so the smallest integer is not allowed.
     static func priority(_ priority: Int) throws(TowlineError) -> Int {
-        guard priority > Int.min else { throw TowlineError(.unusableOption, "the priority is too low") }
+        guard priority > Int.min else {
+            throw TowlineError(.unusableOption, "priority: the value is too low. The minimum is \(Int.min + 1)")
+        }
         return priority
     }
 
@@ -76,7 +90,9 @@ extension DownloadRequest {
         case .wanted(true):
             let suggested = wire.name ?? (try? HTTPURL(parsing: wire.url))?.lastPathComponent
             guard let name = suggested.flatMap({ SafeFileName.make($0) }) else {
-                throw TowlineError(.unusableOption, "unpack: the URL names no file; say into which directory")
+                throw TowlineError(
+                    .unusableOption,
+                    #"unpack: the URL contains no name for the directory. Send it: "unpack": {"into": "DIRECTORY"}"#)
             }
             return [.unpack(into: directory.appendingPathComponent(stem(name), isDirectory: true))]
         case .into(let text):
@@ -91,7 +107,7 @@ extension DownloadRequest {
         return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
     }
 
-    /// `album` for `album.tar.gz`.
+    /// The name without the extension of an archive: `album` for `album.tar.gz`.
     private static func stem(_ name: String) -> String {
         for suffix in [".tar.gz", ".tar.xz", ".tar.zst", ".tar.bz2", ".tgz", ".txz", ".tzst", ".tar", ".zip"]
         where name.lowercased().hasSuffix(suffix) && name.utf8.count > suffix.utf8.count {

@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 internal import Towline
 
-/// A request's query, read with its types.
+/// Reads typed values from the query of a request.
 struct QueryReader {
     private let values: [String: String]
 
@@ -17,7 +17,9 @@ struct QueryReader {
     func integer(_ name: String, in range: ClosedRange<Int64>) throws -> Int64? {
         guard let text = values[name] else { return nil }
         guard let number = Int64(text), range.contains(number) else {
-            throw HTTPError(.badRequest, message: "\(name): \(range.lowerBound) to \(range.upperBound)")
+            throw HTTPError(
+                .badRequest,
+                message: "\(name): invalid value, expected a number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }
@@ -26,17 +28,17 @@ struct QueryReader {
         switch values[name] {
         case nil, "false": return false
         case "true", "": return true
-        default: throw HTTPError(.badRequest, message: "\(name): true or false")
+        default: throw HTTPError(.badRequest, message: "\(name): invalid value, expected true or false")
         }
     }
 
-    /// Which downloads of the list.
+    /// The query for the list of downloads.
     func list() throws -> DownloadQuery {
         var query = DownloadQuery()
         if let order = text("order") {
             guard let known = DownloadQuery.Order(rawValue: order) else {
                 let names = DownloadQuery.Order.allCases.map(\.rawValue).joined(separator: ", ")
-                throw HTTPError(.badRequest, message: "order: one of \(names)")
+                throw HTTPError(.badRequest, message: "order: invalid value, expected one of \(names)")
             }
             query.order = known
         }
@@ -44,14 +46,15 @@ struct QueryReader {
         for state in (text("state") ?? "").split(separator: ",") {
             guard let filter = DownloadQuery.Filter(rawValue: String(state)) else {
                 let names = DownloadQuery.Filter.allCases.map(\.rawValue).joined(separator: ", ")
-                throw HTTPError(.badRequest, message: "state: some of \(names)")
+                throw HTTPError(
+                    .badRequest, message: "state: invalid value, expected a comma-separated list of these: \(names)")
             }
             query.filters.insert(filter)
         }
         query.group = text("group")
         query.text = text("text")
         query.cursor = text("cursor").map {
-            // A plus sign that somebody did not escape.
+            // Accept a plus sign that the client did not escape.
             DownloadCursor(text: String($0.map { $0 == " " ? "+" : $0 }))
         }
         query.limit = Int(try integer("limit", in: 1...1000) ?? 100)

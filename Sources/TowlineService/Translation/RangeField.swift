@@ -1,15 +1,15 @@
-/// The `Range` field of a request for content of a known length (RFC 9110 §14.2).
+/// The `Range` header field of a request for content of a known length (RFC 9110 §14.2).
 enum RangeField: Hashable, Sendable {
-    /// Everything: no range, several, another unit, or none that can be understood.
+    /// The whole file: no range, several ranges, an unknown unit, or an invalid range.
     case whole
-    /// These bytes, at least one.
+    /// A range of at least one byte.
     case part(Range<Int64>)
-    /// No byte of it is there.
+    /// A range that contains no byte of the file.
     case unsatisfiable
 
-    /// Reads the field's value.
+    /// Parses the value of the field.
     ///
-    /// Several ranges are answered with the whole, as §14.2 allows: no player asks for them.
+    /// A request for several ranges gets the whole file, as §14.2 allows. Players request a single range.
     init(_ value: String?, length: Int64) {
         self = .whole
         guard let value, let equals = value.firstIndex(of: "="), value[..<equals].lowercased() == "bytes" else {
@@ -20,7 +20,7 @@ enum RangeField: Hashable, Sendable {
         guard ends.count == 2 else { return }
         func number(_ text: Substring) -> Int64? {
             guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-            // Beyond every file is beyond every file.
+            // A number that overflows is beyond the end of every file.
             return Int64(text) ?? .max
         }
         switch (number(ends[0]), number(ends[1])) {

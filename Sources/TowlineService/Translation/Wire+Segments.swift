@@ -13,8 +13,7 @@ extension Wire.Segments {
             attempts: attempts)
     }
 
-    /// The same ranges, those with the narrowest gaps between them as one where there are too many: a picture has fewer
-    /// points than that.
+    /// Returns the ranges, at most `most` of them. Merges the ranges with the smallest gaps if there are more.
     static func told(_ ranges: [Range<Int64>], most: Int) -> [[Int64]] {
         guard ranges.count > most else { return ranges.map { [$0.lowerBound, $0.upperBound] } }
         let gaps = zip(ranges, ranges.dropFirst()).map { $1.lowerBound - $0.upperBound }

@@ -27,7 +27,7 @@ extension Wire.Download {
         if snapshot.state == .finished { followUp = Wire.FollowUp(snapshot.followUp) }
     }
 
-    /// With what a list does not tell of each.
+    /// Adds the fields that lists omit: the rate limit and the mirrors.
     init(_ snapshot: DownloadSnapshot, of request: DownloadRequest) {
         self.init(snapshot)
         rateLimit = request.rateLimit.flatMap { $0 > 0 ? $0 : nil }
@@ -55,7 +55,7 @@ extension Wire.State {
 }
 
 extension DownloadState.WaitReason {
-    /// As the API has it.
+    /// The name in the API.
     fileprivate var name: String {
         switch self {
         case .retry: "retry"
@@ -68,7 +68,7 @@ extension DownloadState.WaitReason {
 
 extension Wire.FollowUp {
     init(_ state: FollowUpState) {
-        // Both types have a `none` and a `done`: without its type, the name would lead back here.
+        // Both types have `none` and `done`: name the type, to avoid a recursive call.
         switch state {
         case .none: self.init(Progress.none)
         case .running(let number): self.init(Progress.running, number: number)
@@ -97,6 +97,6 @@ extension Wire.Note {
 }
 
 extension Date {
-    /// Since 1970.
+    /// Milliseconds since 1970.
     var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1000).rounded()) }
 }
