@@ -1,11 +1,11 @@
 #!/usr/bin/env -S python3 -B
-"""tow side by side with its peers, on this machine, over the loopback.
+"""Compare tow with curl, wget, wget2, aria2 and axel on this machine, over the loopback interface.
 
     Benchmarks/bench.py [--quick | --full] [--rows PATTERN] [--check] [--list]
 
-Prints a table for each row as it is done, and writes results.json and picture.svg. In a row the programs do the same
-work in turn (A B A B); medians and spread are told, and every file made is compared byte for byte with the server's.
-`make bench-quick`, `make bench` and `make bench-full` build what is needed and call this.
+Prints a table for each row (a benchmark) when it is finished, and writes results.json and picture.svg. In a row, the
+programs do the same work alternately (A B A B). The table shows medians and ranges. Every downloaded file is compared
+with the original. `make bench-quick`, `make bench` and `make bench-full` build the programs and run this script.
 """
 
 import argparse
@@ -78,21 +78,23 @@ class Bench:
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a row of each kind, twice: under three minutes")
-    parser.add_argument("--full", action="store_true", help="every row at its full size, all peers; hours")
-    parser.add_argument("--long", action="store_true", help="the rows of ten seconds without --full, too")
-    parser.add_argument("--rows", metavar="PATTERN", help="rows by name: 'delay*,small*'")
-    parser.add_argument("--rounds", type=int, metavar="N", help="how often each program runs")
-    parser.add_argument("--list", action="store_true", help="print the rows' names and end")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a must is missed")
-    parser.add_argument("--install", action="store_true", help="install the peers and nginx first (Debian)")
-    parser.add_argument("--tow", type=pathlib.Path, default=PRODUCTS / "tow", metavar="PATH")
-    parser.add_argument("--proxy", type=pathlib.Path, default=PRODUCTS / "shaping-proxy", metavar="PATH")
+    parser.add_argument("--quick", action="store_true", help="run one row of each kind, twice (under three minutes)")
+    parser.add_argument("--full", action="store_true", help="run every row at full size with all programs (one to two hours)")
+    parser.add_argument("--long", action="store_true", help="include the ten-second rows, which otherwise need --full")
+    parser.add_argument("--rows", metavar="PATTERN", help="run only rows whose names match, for example 'delay*,small*'")
+    parser.add_argument("--rounds", type=int, metavar="N", help="number of runs of each program")
+    parser.add_argument("--list", action="store_true", help="print the names of the rows and exit")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a required limit is not met")
+    parser.add_argument("--install", action="store_true", help="install the other programs and nginx first (Debian)")
+    parser.add_argument("--tow", type=pathlib.Path, default=PRODUCTS / "tow", metavar="PATH",
+                        help="the tow program (default: the release build)")
+    parser.add_argument("--proxy", type=pathlib.Path, default=PRODUCTS / "shaping-proxy", metavar="PATH",
+                        help="the shaping-proxy program (default: the release build)")
     parser.add_argument("--disk", type=pathlib.Path, default=ROOT / ".build/bench", metavar="DIR",
-                        help="a directory of a real file system (.build/bench)")
+                        help="directory on a disk, for rows that measure the disk (default: .build/bench)")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / ".build/bench", metavar="DIR",
-                        help="where results.json and picture.svg go (.build/bench)")
-    parser.add_argument("--verbose", "-v", action="store_true", help="tell each run")
+                        help="directory for results.json and picture.svg (default: .build/bench)")
+    parser.add_argument("--verbose", "-v", action="store_true", help="print every run")
     options = parser.parse_args()
     options.rows = options.rows or (QUICK if options.quick else "*")
     options.rounds = options.rounds or (2 if options.quick else None)
@@ -107,12 +109,12 @@ def main():
             print(f"{name:12} {(ROWS[name].__doc__ or '').strip()}".rstrip())
         return 0
     if not chosen:
-        sys.exit(f"bench: no row is named {options.rows}")
+        sys.exit(f"bench: no row matches '{options.rows}'; --list prints the names")
     if options.install:
         subprocess.run([ROOT / "scripts/setup-tests", "bench"], check=True)
     for program in (options.tow, options.proxy):
         if not program.exists():
-            sys.exit(f"bench: {program} is not there: make bench builds it")
+            sys.exit(f"bench: {program} does not exist; run 'make bench', which builds it")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     # SIGTERM ends it as Ctrl-C does: with everything removed.
@@ -139,7 +141,7 @@ def run(bench, options, chosen):
         started = time.monotonic()
         done = ROWS[name](bench)
         if options.verbose:
-            print(f"    {name}: {time.monotonic() - started:.0f} s in all", file=sys.stderr)
+            print(f"    {name}: {time.monotonic() - started:.0f} s in total", file=sys.stderr)
         for result in done if isinstance(done, list) else [done]:
             print(report.table(result), flush=True)
             results.append(result)
@@ -147,7 +149,7 @@ def run(bench, options, chosen):
         report.write(bench, results, stolen(), options.output / "results.json", name == chosen[-1])
     (options.output / "picture.svg").write_text(picture.draw(results, report.machine(bench)))
     print(report.summary(results, stolen()))
-    print(f"{time.monotonic() - began:.0f} s; {options.output / 'results.json'}, {options.output / 'picture.svg'}")
+    print(f"finished in {time.monotonic() - began:.0f} s; wrote results.json and picture.svg to {options.output}")
     return 1 if options.check and report.misses(results) else 0
 
 

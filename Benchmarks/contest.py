@@ -87,7 +87,7 @@ class Result:
         """How many times as fast as the best peer, by that measure, the entry is."""
         peer, value = self.best(what)
         if peer is None:
-            self.notes.append(f"no peer to compare {label} with")
+            self.notes.append(f"{label} is not compared: no other program ran")
         else:
             self.at_least(f"{label}: speed / {peer}", ratio(value, self.median(label, what)), limit, must)
 
@@ -95,7 +95,7 @@ class Result:
         """How many times the best peer's the entry's figure is."""
         peer, value = self.best(what)
         if peer is None:
-            self.notes.append(f"no peer to compare {label} with")
+            self.notes.append(f"{label} is not compared: no other program ran")
         else:
             name = {"cpu": "CPU", "wall": "wall"}[what]
             self.at_most(f"{label}: {name} / {peer}", ratio(self.median(label, what), value), limit, must)
@@ -104,7 +104,8 @@ class Result:
         """No run of tow spends more than a twentieth of its time on the last hundredth of its bytes."""
         for entry in self.entries:
             if entry.is_tow and entry.values("tail"):
-                self.at_most(f"{entry.label}: time on the last 1 % of bytes, worst", max(entry.values("tail")), 0.05)
+                self.at_most(f"{entry.label}: share of time for the last 1 % of bytes, maximum",
+                             max(entry.values("tail")), 0.05)
 
 
 def ratio(one, other):
@@ -182,5 +183,5 @@ def wrong(directory, outputs):
         if not path.is_file():
             return f"{name} is missing"
         if not servers.equal(path, original):
-            return f"{name} has wrong bytes ({path.stat().st_size} of them)"
+            return f"{name} differs from the original ({path.stat().st_size} bytes)"
     return None

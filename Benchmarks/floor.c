@@ -1,4 +1,4 @@
-// The floor under every downloader: one request, recv(2) into one buffer, pwrite(2) into one file. Nothing else.
+// The least work that any downloader must do: one request, recv(2) into one buffer, pwrite(2) into one file.
 //
 //     floor PORT PATH OUTPUT
 #include <arpa/inet.h>
@@ -19,7 +19,10 @@ static void fail(const char *what) {
 }
 
 int main(int count, char **words) {
-    if (count != 4) return 2;
+    if (count != 4) {
+        fputs("usage: floor PORT PATH OUTPUT\n", stderr);
+        return 2;
+    }
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(atoi(words[1]))};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int server = socket(AF_INET, SOCK_STREAM, 0);
@@ -34,7 +37,10 @@ int main(int count, char **words) {
     if (got <= 0) fail("recv");
     buffer[got] = 0;
     char *body = strstr(buffer, "\r\n\r\n");
-    if (strncmp(buffer, "HTTP/1.1 200", 12) != 0 || !body) return 3;
+    if (strncmp(buffer, "HTTP/1.1 200", 12) != 0 || !body) {
+        fputs("floor: the server did not send a 200 response\n", stderr);
+        return 3;
+    }
     body += 4;
     got -= body - buffer;
     off_t offset = 0;

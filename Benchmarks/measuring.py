@@ -122,11 +122,11 @@ def run(command, *, directory, home, timeout, total=None, stdin=None, output=Non
         result.wall, result.cpu = ended - began, usage.ru_utime + usage.ru_stime
         result.rss, result.tail = sampler.peak, sampler.tail(ended)
         if expired:
-            result.failure = f"more than {timeout:.0f} s"
+            result.failure = f"timed out after {timeout:.0f} s"
         elif process.returncode:
             errors.seek(0)
             said = errors.read(4096).decode(errors="replace").strip().split("\n")[-1]
-            result.failure = f"status {process.returncode}: {said[:120]}"
+            result.failure = f"exit status {process.returncode}: {said[:120]}"
     return result
 
 

@@ -32,9 +32,9 @@ def draw(results, machine):
     height = 64 + STEP * len(rows)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-        f'role="img" aria-label="tow and the best of its peers, row by row">',
+        f'role="img" aria-label="Each row compares tow with the best other program">',
         f"<style>{STYLE}</style>",
-        '<text x="8" y="20" font-weight="600">tow and the best peer of each row: less is better</text>',
+        '<text x="8" y="20" font-weight="600">tow and the best other program in each benchmark: shorter is better</text>',
         f'<line class="line" x1="{LEFT}" y1="34" x2="{LEFT}" y2="{height - 26}"/>',
     ]
     for index, (result, (own, mine, label, theirs)) in enumerate(rows):
@@ -50,7 +50,7 @@ def draw(results, machine):
             parts.append(f'<rect class="{kind}" x="{LEFT}" y="{top + offset}" width="{length:.1f}" height="{BAR}" rx="2"/>')
             parts.append(f'<text x="{LEFT + length + 6:.1f}" y="{top + offset + 10}" class="small">'
                          f"{escape(shown)} {name} <tspan class=\"quiet\">{escape(shortened(who, 26))}</tspan></text>")
-    foot = f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}; everything on one machine"
+    foot = f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}; client and server on one machine"
     parts.append(f'<text x="8" y="{height - 8}" class="quiet small">{escape(foot)}</text></svg>')
     return "\n".join(parts) + "\n"
 

@@ -97,7 +97,8 @@ def summary(results, stolen):
     """The last lines: what was missed."""
     missed = misses(results)
     checks = sum(check.must for result in results for check in result.checks)
-    lines = [f"\n{checks - len(missed)} of {checks} musts hold; the host took {stolen:.1%} of the machine's time"]
+    lines = [f"\n{checks - len(missed)} of {checks} required limits are met; "
+             f"the virtual machine lost {stolen:.1%} of its CPU time to its host"]
     lines += [f"  MISS {row}: {check.text} = {number(check.value)}, must be "
               f"{'≤' if check.at_most else '≥'} {number(check.limit)}" for row, check in missed]
     return "\n".join(lines)

@@ -59,17 +59,19 @@ def small(bench, name, title, base, certificate=None, place=None, count=10_000, 
 
 
 def small_http1(bench):
+    """Many small files over HTTP/1.1."""
     base = f"http://127.0.0.1:{bench.origin.plain}"
     return [
-        small(bench, "small-http1", "over HTTP/1.1 into memory", base),
-        small(bench, "small-http1-disk", f"over HTTP/1.1 onto {bench.disk_kind}, durable at exit", base,
+        small(bench, "small-http1", "over HTTP/1.1 to memory", base),
+        small(bench, "small-http1-disk", f"over HTTP/1.1 to {bench.disk_kind}, saved to disk at exit", base,
               place=bench.disk),
     ]
 
 
 def small_http2(bench):
+    """Many small files over HTTP/2."""
     base = f"https://127.0.0.1:{bench.origin.http2}"
-    near = small(bench, "small-http2", "over HTTP/2 and TLS into memory", base, bench.origin.certificate)
+    near = small(bench, "small-http2", "over HTTP/2 and TLS to memory", base, bench.origin.certificate)
     with Network(bench.proxy, bench.origin.http2, delay_ms=50, slow_start="yes").between() as port:
         base = f"https://127.0.0.1:{port}"
         far = small(bench, "small-http2-50ms", "over HTTP/2 and TLS, 50 ms round trip", base, bench.origin.certificate,
@@ -78,19 +80,19 @@ def small_http2(bench):
 
 
 def small_redirected(bench):
-    """Each URL redirects."""
-    away = small(bench, "small-redirected", "over HTTP/1.1 into memory, each led to another address",
+    """Many small files whose URLs redirect."""
+    away = small(bench, "small-redirected", "over HTTP/1.1 to memory, each redirected to another address",
                  f"http://127.0.0.1:{bench.origin.plain}/away", redirected=True)
     with Network(bench.proxy, bench.origin.http2, delay_ms=50, slow_start="yes").between() as port:
-        far = small(bench, "small-redirected-50ms", "over HTTP/2 and TLS, 50 ms round trip, each led elsewhere there",
+        far = small(bench, "small-redirected-50ms", "over HTTP/2 and TLS, 50 ms round trip, each redirected on the same server",
                     f"https://127.0.0.1:{port}/near", bench.origin.certificate, count=bench.pick(1500, 10_000), redirected=True)
     return [away, far]
 
 
 def medium(bench):
-    """Files of the size of a picture."""
+    """Many files of 100 KiB, the size of a picture."""
     count = bench.pick(1500, 10_000)
-    near = small(bench, "medium-http1", "over HTTP/1.1 into memory", f"http://127.0.0.1:{bench.origin.plain}",
+    near = small(bench, "medium-http1", "over HTTP/1.1 to memory", f"http://127.0.0.1:{bench.origin.plain}",
                  count=count, size=100 << 10)
     with Network(bench.proxy, bench.origin.http2, delay_ms=50, slow_start="yes").between() as port:
         far = small(bench, "medium-http2-50ms", "over HTTP/2 and TLS, 50 ms round trip", f"https://127.0.0.1:{port}",
@@ -99,7 +101,7 @@ def medium(bench):
 
 
 def far_http1(bench):
-    """Small files far away, without streams: each connection waits for most of its time."""
+    """Small files from a distant server over HTTP/1.1: each connection waits most of the time."""
     count = bench.pick(1500, 10_000)
     with Network(bench.proxy, bench.origin.plain, delay_ms=50, slow_start="yes").between() as port:
         base = f"http://127.0.0.1:{port}"
@@ -108,9 +110,9 @@ def far_http1(bench):
 
 
 def many_hosts(bench):
-    """A file each from many servers, whose authority is one of the system's."""
+    """One file from each of many servers with a certificate that the system trusts."""
     hosts = servers.TLS_HOSTS
-    result = Result("many-hosts-tls", f"{len(hosts)} files of 10 KiB from as many hosts over TLS, the system's authorities")
+    result = Result("many-hosts-tls", f"{len(hosts)} files of 10 KiB from {len(hosts)} hosts over TLS, system certificates")
     trusting = bench.origin.as_system_authority()
     if not trusting:
         result.notes.append(servers.NOT_ROOT)
@@ -198,9 +200,9 @@ def memory_over_time(result, pid, over):
 
 
 def million(bench):
-    """`tow get -i -` with a list that goes on and on, against 10,000 files in the same way, three times."""
+    """`tow get -i -` with a very long list from a pipe, compared with 10,000 files."""
     few, many = bench.pick((10_000, 50_000), (10_000, 1_000_000))
-    result = Result("million", f"{many:,} URLs of 10 KiB from a pipe into memory")
+    result = Result("million", f"{many:,} URLs of 10 KiB from a pipe to memory")
     content = bench.origin.one_small_file(SIZE)
     base = f"http://127.0.0.1:{bench.origin.plain}"
     for number in (few, many):
@@ -210,13 +212,13 @@ def million(bench):
             entry.runs.append(fed(bench, result if number == many else Result("", ""), base, number, content))
             bench.progress(result, entry, entry.runs[-1])
     speeds = [ratio(number, result.median(f"tow, {number:,}")) for number in (few, many)]
-    result.at_least(f"files per second / those of {few:,}", ratio(speeds[1], speeds[0]), 0.9)
+    result.at_least(f"files per second, relative to {few:,} files", ratio(speeds[1], speeds[0]), 0.9)
     peak = result.entries[1].median("rss")
     result.at_most("peak resident MiB", peak / 1024 if peak else None, 60, unit="MiB")
     samples = [kibibytes for _, kibibytes in result.figures.get("resident KiB by second", [])]
     if len(samples) >= 8:
         quarter = len(samples) // 4
-        result.at_most("resident in the last quarter / in the second",
+        result.at_most("resident memory, last quarter / second quarter",
                        max(samples[-quarter:]) / max(samples[quarter:2 * quarter]), 1.1, must=False)
     result.figures["files per second"] = speeds[1]
     return result
@@ -247,7 +249,7 @@ def fed(bench, result, base, count, content):
         reaper.join()
     run.wall -= reaper.stopped
     if not run.failure and (reaper.bad or reaper.count != count):
-        run.failure = f"{reaper.count} files, {len(reaper.bad)} with wrong bytes"
+        run.failure = f"{reaper.count} of {count} files, {len(reaper.bad)} of them differ from the original"
     return run
 
 

@@ -30,10 +30,11 @@ def single(bench, name, certificate=None, *, tow=(), tow_label="tow", more=(), p
 
 
 def large_http(bench):
+    """One large file over HTTP, one connection."""
     # Not larger in the quick form: with 1 GiB the floor itself took from 0.85 to 3.46 s on a virtual machine.
     size = bench.pick(256 << 20, 2 << 30)
     name = bench.origin.file(size)
-    result = Result("large-http", f"{size >> 20} MiB over loopback into memory, one connection", "cpu")
+    result = Result("large-http", f"{size >> 20} MiB over loopback to memory, one connection", "cpu")
     port = bench.origin.plain
     floor = []
     if bench.floor:
@@ -47,7 +48,7 @@ def large_http(bench):
         # Who sends what the server's socket holds, the server or whoever makes room for it, is an accident over a loopback:
         # the floor's own time differs by half from run to run, that of both ends by a fifth.
         for what, text, must in (("cpu", "tow -x1: CPU / floor", True),
-                                 ("both", "with the server's: CPU / floor", False)):
+                                 ("both", "tow -x1: CPU including the server / floor", False)):
             result.at_most(text, ratio(result.median("tow -x1", what), result.median("floor: recv + pwrite", what)), 1.10,
                            must)
     result.cost_against_best("tow -x1", 1.0)
@@ -59,9 +60,10 @@ def large_http(bench):
 
 
 def large_tls(bench):
+    """One large file over TLS, one connection."""
     size = bench.pick(256 << 20, 1 << 30)
     name = bench.origin.file(size)
-    result = Result("large-tls", f"{size >> 20} MiB over TLS and loopback into memory, one connection", "cpu")
+    result = Result("large-tls", f"{size >> 20} MiB over TLS and loopback to memory, one connection", "cpu")
     entries = single(bench, name, bench.origin.certificate, tow=("-x", "1", "--http1"), tow_label="tow -x1",
                      peers=bench.quick_peers("curl", "wget"))
     contest(bench, result, entries, {str(OUTPUT): bench.origin.served / name}, rounds=bench.rounds(9), warm=True,
@@ -73,10 +75,10 @@ def large_tls(bench):
 
 
 def large_tls_16(bench):
-    """As users have it: the server's authority is one of the system's."""
+    """One large file over TLS from a server with a certificate that the system trusts."""
     size = bench.pick(256 << 20, 1 << 30)
     name = bench.origin.file(size)
-    result = Result("large-tls-16", f"{size >> 20} MiB over TLS and loopback, the system's authorities")
+    result = Result("large-tls-16", f"{size >> 20} MiB over TLS and loopback, system certificates")
     trusting = bench.origin.as_system_authority()
     if not trusting:
         result.notes.append(servers.NOT_ROOT)
@@ -109,9 +111,10 @@ def large_tls_16(bench):
 
 
 def durable(bench):
+    """One large file that is saved to disk (fsync) before the program exits."""
     size = bench.pick(256 << 20, 2 << 30)
     name = bench.origin.file(size)
-    result = Result("durable", f"{size >> 20} MiB over loopback onto {bench.disk_kind}, durable at exit")
+    result = Result("durable", f"{size >> 20} MiB over loopback to {bench.disk_kind}, saved to disk at exit")
     do = OneFile(bench)
     entries = single(bench, name, peers=bench.quick_peers("curl", "aria2c"))
     if "aria2c" in bench.peers:
@@ -137,7 +140,7 @@ def durable(bench):
 
 
 def checksum(bench):
-    """Once where the network is slower than the hash, once where it is not."""
+    """One large file with --checksum, over a slow and over a fast network."""
     results = []
     for speed in ("100m", None):
         size = bench.pick(160 << 20, 1 << 30)
@@ -153,7 +156,7 @@ def checksum(bench):
             Entry("tow --checksum",
                   lambda base: do.tow(f"{base}/{path}", OUTPUT, "-x", "1", "--checksum", digest)),
         ]
-        alone, together = "openssl dgst -sha256", "the same beside a tow without"
+        alone, together = "openssl dgst -sha256", "openssl beside tow without --checksum"
         if not speed:
             entries.append(Entry(alone, lambda base: ["openssl", "dgst", "-sha256", bench.origin.served / name],
                                  peer=False, makes=False))
@@ -169,18 +172,18 @@ def checksum(bench):
             # As far as the hash's own speed allows.
             both = [value for value in (without, result.median(alone)) if value]
             without = max(both) if len(both) == 2 else None
-        result.at_most("tow --checksum: wall / " + ("tow" if speed else "slower of tow and the hash alone"),
+        result.at_most("tow --checksum: wall / " + ("tow" if speed else "slower of tow and openssl alone"),
                        ratio(result.median("tow --checksum"), without), 1.05)
         if not speed:
             # Two programs that know nothing of each other: what this machine's cores allow beside the server.
-            result.at_most("tow --checksum: wall / both at once, neither waiting for the other",
+            result.at_most("tow --checksum: wall / tow and openssl at the same time",
                            ratio(result.median("tow --checksum"), result.median(together)), 1.05, must=False)
         results.append(result)
     return results
 
 
 def start_up(bench):
-    """Programs that have nothing to do, many times each in turn."""
+    """Start-up time: programs that do almost nothing, many runs."""
     results = []
     bench.origin.one_small_file(1024)
     url = f"http://127.0.0.1:{bench.origin.plain}/many/1024/small"
@@ -195,11 +198,11 @@ def start_up(bench):
     if trusting:
         do, url, small = OneFile(bench), f"https://127.0.0.1:{bench.origin.tls}/many/1024/small", pathlib.Path("small")
         programs = {"tow": do.tow, "curl": do.curl, "aria2c": do.aria2, "wget2": do.wget2}
-        work["start-get-tls"] = ("one file of 1 KiB over TLS, the system's authorities", 1.0, {
+        work["start-get-tls"] = ("one file of 1 KiB over TLS, system certificates", 1.0, {
             label: [*trusting, *command(url, small)] for label, command in programs.items()
             if label == "tow" or label in bench.peers})
     for name, (title, limit, commands) in work.items():
-        result = Result(name, f"start to end, {title}")
+        result = Result(name, f"time from start to exit, {title}")
         result.entries = [Entry(label, lambda base: None) for label in commands]
         for number in range(bench.rounds(40, 400)):
             for entry in result.entries:
@@ -211,9 +214,9 @@ def start_up(bench):
                 shutil.rmtree(directory, ignore_errors=True)
                 directory.mkdir()
                 seconds, status = measuring.spawn_time(command, directory, bench.home)
-                run = measuring.Run(wall=seconds, failure=f"status {status}" if status else None)
+                run = measuring.Run(wall=seconds, failure=f"exit status {status}" if status else None)
                 if name.startswith("start-get") and not status and (directory / "small").stat().st_size != 1024:
-                    run.failure = "wrong length"
+                    run.failure = "the file has the wrong length"
                 if number:  # the first one fills caches
                     entry.runs.append(run)
         result.at_most("tow: wall / curl", ratio(result.median("tow"), result.median("curl")), limit)

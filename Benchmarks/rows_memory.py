@@ -21,6 +21,7 @@ SPEED, SIZE = "2k", 2 << 20
 
 
 def one(bench):
+    """Peak memory of one download."""
     size = bench.pick(256, 1024) << 20
     name = bench.origin.file(size)
     result = Result("memory-1", f"peak memory of one download, {size >> 20} MiB", "rss")
@@ -81,9 +82,9 @@ def running(bench, wanted, limit):
     name = bench.origin.file(SIZE)
     count = min(wanted, possible())
     limit = limit * count / wanted
-    result = Result(f"memory-{wanted}", f"memory of {count:,} running downloads, each at {SPEED}B/s")
+    result = Result(f"memory-{wanted}", f"memory of {count:,} running downloads, each limited to {SPEED}B/s")
     if count < wanted:
-        result.notes.append(f"the machine's hard limit of descriptors allows no more than {count:,}")
+        result.notes.append(f"the hard limit on open files allows only {count:,} downloads on this machine")
     urls = bench.memory / "lists" / f"running-{count}"
     urls.parent.mkdir(exist_ok=True)
     hosts = servers.HOSTS
@@ -109,7 +110,7 @@ def running(bench, wanted, limit):
         process.send_signal(signal.SIGTERM)
         process.wait(10)
     except subprocess.TimeoutExpired:
-        result.at_most("seconds to end after SIGTERM", None, 2, unit="s")
+        result.at_most("seconds until exit after SIGTERM", None, 2, unit="s")
     finally:
         kill_group(process.pid)
         process.wait()
@@ -153,7 +154,7 @@ def observe(result, process, listener, count, limit):
     while len(listener.bytes) < count and time.monotonic() < began + 60 + count / 100 and process.poll() is None:
         time.sleep(0.1)
     if process.poll() is not None:
-        entry.runs.append(Run(failure=f"status {process.returncode}"))
+        entry.runs.append(Run(failure=f"exit status {process.returncode}"))
         result.at_most(f"{count:,} running: resident MiB", None, limit, unit="MiB")
         return
     result.figures["seconds until all have bytes"] = round(time.monotonic() - began, 1)
@@ -166,11 +167,12 @@ def observe(result, process, listener, count, limit):
     result.figures["open descriptors"] = len(os.listdir(f"/proc/{process.pid}/fd"))
     result.figures["threads"] = figure(status, "Threads")
     result.figures["CPU microseconds per second and download"] = round(spent / seconds / count * 1e6, 1)
-    result.at_least("downloads that grew in the last seconds, of all", len(listener.growths) / count, 1.0)
+    result.at_least("share of downloads with progress in the last 8 seconds", len(listener.growths) / count, 1.0)
     result.at_most(f"{count:,} running: peak resident MiB", peak / 1024, limit, unit="MiB")
 
 
 def many(bench):
+    """Memory of many downloads that run at the same time."""
     results = [running(bench, count, limit) for count, limit in bench.pick([(1000, 150)], [(1000, 150), (10_000, 1000)])]
     bench.origin.forget()
     return results

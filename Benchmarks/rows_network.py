@@ -67,7 +67,7 @@ def durations(bench):
 
 
 def throttled(bench):
-    """nginx gives each connection 20 MiB/s; sixteen are the peers' most."""
+    """A server that limits each connection to 20 MiB/s."""
     rate = 16 * 20 * MEBIBYTE
     return [
         lasting(bench, f"throttled-{seconds}s", "20 MiB/s for each connection", seconds, rate, "rate/20m/{}", limit)
@@ -76,7 +76,7 @@ def throttled(bench):
 
 
 def delayed(bench):
-    """A link of its own rate that all connections share, a long way off; windows that grow as TCP's do."""
+    """A distant server over a link with a limited rate that all connections share."""
     results = []
     for milliseconds, megabits in bench.pick([(50, 100), (200, 1000)], [(50, 100), (50, 1000), (200, 100), (200, 1000)]):
         for seconds, limit in durations(bench):
@@ -101,7 +101,7 @@ def one_bad(bench, name, title, *, ideal_limit, rounds, must=True, timeout=None,
             network=network, timeout=timeout or seconds * 8)
     ideal = size / (7 * rate)
     result.figures["ideal: seconds of seven connections"] = ideal
-    result.at_most("tow -x8: wall / ideal of seven connections", ratio(result.median("tow -x8"), ideal), ideal_limit,
+    result.at_most("tow -x8: wall / ideal with seven connections", ratio(result.median("tow -x8"), ideal), ideal_limit,
                    must)
     for entry in result.entries:
         if entry.label != "tow -x8":
@@ -111,19 +111,19 @@ def one_bad(bench, name, title, *, ideal_limit, rounds, must=True, timeout=None,
 
 
 def crawling(bench):
-    """The third connection of eight has a hundredth of the others' rate."""
+    """Eight connections; the third is a hundred times slower than the others."""
     return one_bad(bench, "one-crawls", "8 connections of 10 MB/s, one at 1 %", ideal_limit=1.15,
                    rounds=bench.rounds(1, 5), slow_connection="3=1%", timeout=bench.pick(7, 150))
 
 
 def stalled(bench):
-    """The third connection of eight says nothing after a megabyte, and stays open."""
-    return one_bad(bench, "one-stalls", "8 connections of 10 MB/s, one silent after 1 MB", ideal_limit=1.15,
+    """Eight connections; the third sends no data after 1 MB and stays open."""
+    return one_bad(bench, "one-stalls", "8 connections of 10 MB/s, one stalls after 1 MB", ideal_limit=1.15,
                    rounds=bench.rounds(1, 3), must=False, stall_connection="3=1000000", timeout=bench.pick(6, 120))
 
 
 def resets(bench):
-    """Each connection is reset after 2 to 20 MB, at places that a seed determines."""
+    """Each connection is reset after 2 to 20 MB (pseudo-random, fixed seed)."""
     rate, size = 10_000_000, bench.pick(128, 800) * MEBIBYTE
     file = bench.origin.file(size)
     result = Result("resets", f"connections of 10 MB/s, each reset after 2 to 20 MB, {size // MEBIBYTE} MiB")
@@ -143,11 +143,11 @@ def resets(bench):
 
 
 def mirrors(bench):
-    """Three servers, each with a link of its own, one of which is gone after a third of the time."""
+    """Three mirrors with separate links; one stops after a third of the time."""
     rate, gone, rest = 20_000_000, bench.pick(1, 3), bench.pick(2, 6)
     size = (3 * gone + 2 * rest) * rate // MEBIBYTE * MEBIBYTE
     file = bench.origin.file(size)
-    result = Result("mirror-dies", f"three servers of 20 MB/s, one gone after {gone} s, {size // MEBIBYTE} MiB")
+    result = Result("mirror-dies", f"three mirrors of 20 MB/s, one stops after {gone} s, {size // MEBIBYTE} MiB")
     places = Mirrors([Network(bench.proxy, bench.origin.plain, total_rate=rate) for _ in range(3)], gone)
     do = OneFile(bench)
 

@@ -42,7 +42,7 @@ HOSTS = [f"127.0.{number // 250}.{number % 250 + 1}" for number in range(640)]
 TLS_HOSTS = HOSTS[:100]
 # Debian's.
 SYSTEM_AUTHORITIES = pathlib.Path("/etc/ssl/certs")
-NOT_ROOT = "left out: only root can put an authority among the system's for one program (unshare)"
+NOT_ROOT = "skipped: this row needs root to add a certificate authority for single programs (unshare)"
 
 
 def free_port():
@@ -107,7 +107,7 @@ class Origin:
         if not answers(self.plain, self.process):
             said = (place / "error.log").read_text() if (place / "error.log").exists() else ""
             self.stop()
-            raise RuntimeError(f"nginx does not answer: {said[-500:]}")
+            raise RuntimeError(f"nginx did not start: {said[-500:]}")
 
     @property
     def certificate(self):

@@ -31,7 +31,7 @@ __attribute__((constructor)) static void find(void) {
     *(void **)&unlock = dlsym(RTLD_NEXT, UNLOCK);
     // A program without the library contends for none of its locks; a library without these two is another one.
     if (!lock != !unlock) {
-        fputs("visible-mutex: this standard library has another mutex\n", stderr);
+        fputs("visible-mutex: this Swift standard library implements Mutex differently; update this file\n", stderr);
         abort();
     }
 }
