@@ -39,7 +39,7 @@ struct Main {
             _ = try await TransferRunner(options: options, services: services, observer: nil).run()
             return .success
         } catch {
-            say(STDERR_FILENO, "victim: \(error.message)")
+            say(STDERR_FILENO, "crash-victim: \(error.message)")
             return ExitStatus(error)
         }
     }

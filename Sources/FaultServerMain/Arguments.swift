@@ -9,24 +9,24 @@ struct Arguments {
 
     static let usage = """
         usage: fault-server [OPTION VALUE]...
-          --host ADDRESS          where to listen (127.0.0.1)
-          --port N                0 lets the system choose (0)
-          --path PATH             the file's path; a * at its end stands for anything (/file)
-          --file-size N           its complete length in bytes (1048576)
-          --seed N                the seed of its bytes (1)
-          --etag strong|weak|none (strong)
-          --resource PATH=SIZE    one more file; may be repeated
-          --rate N                bytes per second of each response
-          --shared-rate N         bytes per second of all responses together
-          --fault NAME            answer the file's requests with this fault
-          --fault-first N         only the first N requests
-          --fault-after N         only the requests after the first N
-          --connection-limit N    503 for each further request at one time
-          --tls-chain FILE --tls-key FILE   PEM files; serves TLS
-          --http2 yes             serves HTTP/2 to clients that begin with its preface
-          --log FILE              the request log as JSON lines
-          --until-eof yes         stop when standard input ends, too
-          --list-faults yes       print the names of the faults and exit
+          --host ADDRESS          address to listen on (default: 127.0.0.1)
+          --port N                port to listen on; 0 lets the system choose (default: 0)
+          --path PATH             path of the file; a trailing * matches any ending (default: /file)
+          --file-size N           size of the file in bytes (default: 1048576)
+          --seed N                seed of the file's bytes (default: 1)
+          --etag strong|weak|none kind of ETag that is sent (default: strong)
+          --resource PATH=SIZE    serve another file; may be repeated
+          --rate N                maximum bytes per second of each response
+          --shared-rate N         maximum bytes per second of all responses together
+          --fault NAME            answer requests for the file with this fault
+          --fault-first N         use the fault for the first N requests only
+          --fault-after N         use the fault only after the first N requests
+          --connection-limit N    allow N requests at the same time; answer others with 503
+          --tls-chain FILE --tls-key FILE   serve TLS with these PEM files
+          --http2 yes             serve HTTP/2 to clients that start with the HTTP/2 preface
+          --log FILE              write a log of all requests to FILE, as JSON lines
+          --until-eof yes         also stop when standard input ends
+          --list-faults yes       print the names of all faults and exit
         """
 
     var options = ServerOptions()
@@ -49,7 +49,7 @@ struct Arguments {
     init(_ words: [String]) throws {
         var rest = words[...]
         while let option = rest.popFirst() {
-            guard let value = rest.popFirst() else { throw Problem(text: "\(option) needs a value") }
+            guard let value = rest.popFirst() else { throw Problem(text: "the option \(option) requires a value") }
             try take(option, value)
         }
         try finish()
@@ -76,7 +76,7 @@ struct Arguments {
         case "--until-eof": stopsAtEndOfInput = value == "yes"
         case "--list-faults": listsFaults = value == "yes"
         case "--log":
-            guard let file = LogFile(path: value) else { throw Problem(text: "cannot open \(value)") }
+            guard let file = LogFile(path: value) else { throw Problem(text: "cannot open the log file \(value)") }
             options.logFile = file
         default: throw Problem(text: "unknown option \(option)")
         }
@@ -89,7 +89,7 @@ struct Arguments {
             case "strong": .strong("\(seed)-\(version.length)")
             case "weak": .weak("\(seed)-\(version.length)")
             case "none": .absent
-            default: throw Problem(text: "--etag is strong, weak or none")
+            default: throw Problem(text: "invalid value \(etag) of --etag: expected strong, weak or none")
             }
         version = Version(seed: seed, length: version.length, etag: tag)
         for (path, length) in others { resources[path] = Resource(length: length, seed: seed, rate: rate) }
@@ -104,18 +104,22 @@ struct Arguments {
     }
 
     private func number(_ text: String) throws -> Int64 {
-        guard let number = Int64(text), number >= 0 else { throw Problem(text: "\(text) is not a number") }
+        guard let number = Int64(text), number >= 0 else {
+            throw Problem(text: "invalid number \(text): expected an integer of 0 or more")
+        }
         return number
     }
 
     private func named(_ name: String) throws -> Fault {
-        guard let fault = Fault.all[name] else { throw Problem(text: "no fault is named \(name)") }
+        guard let fault = Fault.all[name] else {
+            throw Problem(text: "unknown fault \(name). Use --list-faults yes to list all faults")
+        }
         return fault
     }
 
     private func resource(_ text: String) throws -> (String, Int64) {
         let parts = text.split(separator: "=", maxSplits: 1)
-        guard parts.count == 2 else { throw Problem(text: "\(text) is not PATH=SIZE") }
+        guard parts.count == 2 else { throw Problem(text: "invalid value \(text) of --resource: expected PATH=SIZE") }
         return (String(parts[0]), try number(String(parts[1])))
     }
 }

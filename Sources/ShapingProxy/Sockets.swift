@@ -5,7 +5,7 @@ package struct SocketFailure: Error, CustomStringConvertible {
     /// The call's name and what errno said.
     package let description: String
 
-    init(_ call: String) { description = "\(call): \(String(cString: strerror(errno)))" }
+    init(_ call: String) { description = "\(call) failed: \(String(cString: strerror(errno)))" }
 }
 
 /// Sockets of the loopback that do not block.

@@ -9,19 +9,19 @@ struct Arguments {
 
     static let usage = """
         usage: shaping-proxy --target PORT [OPTION VALUE]...
-          --target PORT              where to forward to, on 127.0.0.1
-          --port PORT                where to listen, on 127.0.0.1; 0 lets the system choose (0)
-          --delay-ms N               the round trip in milliseconds (0)
-          --rate N                   bytes per second of each connection towards the client
-          --total-rate N             bytes per second of all connections together
-          --window N                 bytes under way on one connection (4194304)
-          --slow-start yes           the window begins with ten packets
-          --slow-connection K=P%     the K-th connection gets P percent of --rate; may be repeated
-          --stall-connection K=N     the K-th connection falls silent after N bytes; may be repeated
-          --reset-after LOW-HIGH     each connection is reset after a random number of bytes in between
-          --resets N                 only the first N connections are
-          --seed N                   determines the random numbers (1)
-          --dies-after N             after N bytes in all nothing answers any more
+          --target PORT              port on 127.0.0.1 to forward connections to
+          --port PORT                port on 127.0.0.1 to listen on; 0 lets the system choose (default: 0)
+          --delay-ms N               round-trip time in milliseconds (default: 0)
+          --rate N                   maximum bytes per second of each connection towards the client
+          --total-rate N             maximum bytes per second of all connections together
+          --window N                 maximum bytes in flight per connection (default: 4194304)
+          --slow-start yes           start each connection with a window of ten packets
+          --slow-connection K=P%     limit the K-th connection to P percent of --rate; may be repeated
+          --stall-connection K=N     stop sending on the K-th connection after N bytes; may be repeated
+          --reset-after LOW-HIGH     reset each connection after a random number of bytes in this range
+          --resets N                 reset only the first N connections
+          --seed N                   seed of the random numbers (default: 1)
+          --dies-after N             stop responding on all connections after N bytes in total
         """
 
     var options = ShapingOptions()
@@ -30,12 +30,12 @@ struct Arguments {
     init(_ words: [String]) throws {
         var rest = words[...]
         while let option = rest.popFirst() {
-            guard let value = rest.popFirst() else { throw Problem(text: "\(option) needs a value") }
+            guard let value = rest.popFirst() else { throw Problem(text: "the option \(option) requires a value") }
             try take(option, value)
         }
-        guard target != 0 else { throw Problem(text: "--target is missing") }
+        guard target != 0 else { throw Problem(text: "the option --target is required") }
         guard options.slow.isEmpty || options.rate != nil else {
-            throw Problem(text: "--slow-connection needs --rate")
+            throw Problem(text: "the option --slow-connection requires --rate")
         }
     }
 
@@ -51,7 +51,7 @@ struct Arguments {
         case "--slow-connection":
             let (connection, share) = try pair(value)
             guard share.last == "%", let percent = Double(share.dropLast()), (0...100).contains(percent) else {
-                throw Problem(text: "\(value) is not K=P%")
+                throw Problem(text: "invalid value \(value) of --slow-connection: expected K=P%")
             }
             options.slow[connection] = percent / 100
         case "--stall-connection":
@@ -59,7 +59,9 @@ struct Arguments {
             options.stalled[connection] = try number(String(count))
         case "--reset-after":
             let ends = value.split(separator: "-")
-            guard ends.count == 2 else { throw Problem(text: "\(value) is not LOW-HIGH") }
+            guard ends.count == 2 else {
+                throw Problem(text: "invalid value \(value) of --reset-after: expected LOW-HIGH")
+            }
             let low = try number(String(ends[0]), least: 1)
             options.resetAfter = low...(try number(String(ends[1]), least: low))
         case "--resets": options.resets = Int(try number(value))
@@ -71,7 +73,7 @@ struct Arguments {
 
     private func pair(_ text: String) throws -> (connection: Int, value: Substring) {
         let parts = text.split(separator: "=", maxSplits: 1)
-        guard parts.count == 2 else { throw Problem(text: "\(text) is not CONNECTION=VALUE") }
+        guard parts.count == 2 else { throw Problem(text: "invalid value \(text): expected CONNECTION=VALUE") }
         return (Int(try number(String(parts[0]), least: 1)), parts[1])
     }
 
@@ -79,7 +81,7 @@ struct Arguments {
 
     private func number(_ text: String, least: Int64 = 0, most: Int64 = .max) throws -> Int64 {
         guard let number = Int64(text), (least...most).contains(number) else {
-            throw Problem(text: "\(text) is not a number that fits")
+            throw Problem(text: "invalid number \(text): expected an integer from \(least) to \(most)")
         }
         return number
     }

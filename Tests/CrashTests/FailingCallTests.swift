@@ -56,7 +56,7 @@ import Testing
         if ending.isLate { return "it hangs" }
         guard let status = ending.status else { return "a signal ended it: \(ending)" }
         if status == 0 { return run.place.problem(run.name, run.version) }
-        guard ending.output.hasPrefix("victim: ") else { return "no message: \(ending)" }
+        guard ending.output.hasPrefix("crash-victim: ") else { return "no message: \(ending)" }
         guard run.place.has(run.name) else { return nil }
         // An error after the rename: what has the name is whole.
         let place = try? run.version.content.firstMismatch(

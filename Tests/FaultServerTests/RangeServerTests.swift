@@ -80,7 +80,7 @@ import Testing
             await server.log.wait { $0.openConnections == 0 }
             #expect(server.log.connections.count == 1)
             #expect(server.log.requests.map(\.status) == [200, 206, 404])
-            #expect(server.log.requests.map(\.bodyBytes) == [0, 5, 17])
+            #expect(server.log.requests.map(\.bodyBytes) == [0, 5, 19])
             #expect(server.log.requests("/file").map(\.info.index) == [0, 1])
             #expect(server.log.requests[1].info.field("range") == "bytes=5-9")
         }

@@ -97,8 +97,7 @@ struct DiskFaultTests {
             for _ in 0..<2 {
                 let result = try await site.tow(["-x", "1"], prefix: failing)
                 #expect(result.status == 6, "\(result.stderr)")
-                #expect(
-                    result.stderr.contains("is whole, but its name may not outlive a power loss"), "\(result.stderr)")
+                #expect(result.stderr.contains("is complete, but its directory entry"), "\(result.stderr)")
                 #expect(try site.published([Version(length: length)]) != nil)
                 #expect(!site.hasPart)
             }

@@ -195,7 +195,7 @@ struct NamespaceTests {
     @Test func row67AnswerChanges() async throws {
         let tries = ["-x", "1", "--max-tries", "6", "--retry-wait", "0.5"]
         try await moves(from: "127.0.0.9", tries) { scratch, run, first in
-            for _ in 0..<2000 where !run.stderrSoFar.contains("next attempt") {
+            for _ in 0..<2000 where !run.stderrSoFar.contains("retrying in") {
                 try await Task.sleep(for: .milliseconds(10))
             }
             try Self.setAddress("127.0.0.3", scratch)

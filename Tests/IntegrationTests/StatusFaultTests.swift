@@ -181,7 +181,7 @@ struct StatusFaultTests {
             site.server.set(.always(authorized("me:new")), for: Site.path)
             let outcome = try await site.download { $0.connection.user = "me:old" }
             try site.expectFailure(outcome, .refusedByServer)
-            #expect(outcome.message.contains("does not accept these credentials (401)"))
+            #expect(outcome.message.contains("rejected the user name, password or token (401)"))
             #expect(site.hasPart && site.hasJournal)
             let before = site.served
             try site.expectFile(try await site.download { $0.connection.user = "me:new" })

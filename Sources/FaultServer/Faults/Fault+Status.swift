@@ -25,7 +25,7 @@ extension Fault {
 
     /// Row 38: 429, or another status, with that text for Retry-After.
     package static func retryAfter(_ value: String, status: Int = 429) -> Fault {
-        Fault("retryAfter") { _ in Reply(status, [("Retry-After", value)], text: "later\n") }
+        Fault("retryAfter") { _ in Reply(status, [("Retry-After", value)], text: "try again later\n") }
     }
 
     /// Row 38: Retry-After as a date so many seconds from now, with a Date field to compare it with.
@@ -33,7 +33,7 @@ extension Fault {
         Fault("retryAfterDate") { _ in
             let now = HTTPDateText.now
             let fields = [("Date", HTTPDateText.format(now)), ("Retry-After", HTTPDateText.format(now + seconds))]
-            return Reply(status, fields, text: "later\n")
+            return Reply(status, fields, text: "try again later\n")
         }
     }
 
@@ -74,7 +74,7 @@ extension Fault {
     package static func authorizationRequired(_ value: String) -> Fault {
         Fault("authorizationRequired") { context in
             guard context.request.field("Authorization") != value else { return context.correct }
-            return Reply(401, [("WWW-Authenticate", "Basic realm=\"files\"")], text: "who are you?\n")
+            return Reply(401, [("WWW-Authenticate", "Basic realm=\"files\"")], text: "authentication required\n")
         }
     }
 
@@ -82,7 +82,8 @@ extension Fault {
     package static func cookieRequired(_ pair: String) -> Fault {
         Fault("cookieRequired") { context in
             let pairs = (context.request.field("Cookie") ?? "").split(separator: ";").map { $0.drop { $0 == " " } }
-            return pairs.contains(Substring(pair)) ? context.correct : Reply(403, text: "no cookie\n")
+            guard !pairs.contains(Substring(pair)) else { return context.correct }
+            return Reply(403, text: "the required cookie is missing\n")
         }
     }
 

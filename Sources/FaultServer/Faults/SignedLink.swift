@@ -30,7 +30,7 @@ package final class SignedLink: Sendable {
     /// For the target: the correct reply to a good signature, 403 to any other.
     package var exit: Behaviour {
         Behaviour { context in
-            self.admits(context.request.query) ? context.correct : Reply(403, text: "signature expired\n")
+            self.admits(context.request.query) ? context.correct : Reply(403, text: "the link has expired\n")
         }
     }
 

@@ -74,7 +74,7 @@ extension FaultServer {
             log.ended(request: number)
             resource?.end()
         }
-        let reply = context.map { $0.resource.behaviour.reply($0) } ?? Reply(404, text: "no such resource\n")
+        let reply = context.map { $0.resource.behaviour.reply($0) } ?? Reply(404, text: "resource not found\n")
         let rate = context?.resource.rate
         if rate != nil { await stream.limitSendBuffer() }
         var performer = ReplyPerformer(
