@@ -110,8 +110,8 @@ final class EntryWriter {
             guard bytes.isEmpty else {
                 throw .refusing(
                     archive,
-                    "the downloaded archive was not unpacked because its directory or link \"\(shown(path))\" has "
-                        + "content, which is not valid. Unpack it with another program")
+                    "the downloaded archive was not unpacked because it is invalid: \"\(shown(path))\" is a "
+                        + "directory or link, but contains file data. Unpack it with another program")
             }
         }
     }

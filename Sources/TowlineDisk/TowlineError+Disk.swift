@@ -60,7 +60,7 @@ extension TowlineError {
     /// `fallocate` failed.
     package static func reserving(_ path: String, _ length: Int64, _ number: Int32) -> TowlineError {
         let size = ByteCountText.format(length)
-        return disk("the download cannot continue because no disk space (\(size)) can be reserved for \(path)", number)
+        return disk("the download cannot continue because \(size) of disk space cannot be reserved for \(path)", number)
     }
     /// `statx` failed.
     package static func examining(_ path: String, _ number: Int32) -> TowlineError {

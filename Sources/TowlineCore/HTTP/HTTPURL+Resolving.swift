@@ -18,7 +18,9 @@ extension HTTPURL {
 
     private func resolved(_ reference: String) throws(TowlineError) -> HTTPURL {
         let bytes = try Self.checkedBytes(of: reference)
-        guard !bytes.isEmpty else { throw TowlineError(.unusableURL, "the target URL (Location header) is empty") }
+        guard !bytes.isEmpty else {
+            throw TowlineError(.unusableURL, "the Location header of the server's redirect is empty")
+        }
         if Self.hasScheme(bytes) { return try HTTPURL(parsing: reference) }
         if bytes.starts(with: [0x2F, 0x2F]) {
             return try HTTPURL(scheme: scheme, afterSlashes: bytes.dropFirst(2), text: reference)

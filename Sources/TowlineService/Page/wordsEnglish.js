@@ -31,7 +31,7 @@ export const english = {
   followUpFailed: "the follow-up action (such as unpacking) failed; press Retry to run it again",
 
   // Reasons for waiting, where the page does not show the reason that towd gives
-  "waits.retry": "the last attempt to download failed", "waits.server": "the server asked to retry later",
+  "waits.retry": "the most recent attempt to download failed", "waits.server": "the server asked to retry later",
   "waits.network": "the server cannot be reached",
   "waits.diskSpace": "not enough free disk space; the download resumes when there is enough",
 
@@ -48,7 +48,7 @@ export const english = {
   "error.checksumMismatch": "The file does not match its checksum; check the checksum and the source",
   "error.refusedByServer": "The server refused the request; check the URL and the password",
   "error.notFound": "File not found on the server; check the URL",
-  "error.redirectRefused": "A redirect of the server is not allowed or never ends; check the URL",
+  "error.redirectRefused": "The server redirects too often, or to an address that is not allowed; see the details of the download",
   "error.untrustedServer": "The server's certificate is not trusted; check the URL or contact the server's operator",
   "error.invalidResponse": "The server sent an invalid response; retry later",
   "error.transient": "All attempts failed; retry later",
@@ -98,9 +98,9 @@ export const english = {
   attemptAt: "at {position}, downloads up to {to}", thereShort: "{percent} downloaded",
   "fact.address": "URL", "fact.directory": "Folder", "fact.error": "Error", "fact.message": "Message",
   "fact.reason": "Reason", "fact.length": "Size", "fact.held": "Downloaded", 
-  "fact.received": "Received since the last start",
+  "fact.received": "Received since this download last started",
   "fact.connections": "Connections", "fact.group": "Group", "fact.added": "Added", "fact.ended": "Ended",
-  "fact.followUp": "Follow-up action", "fact.id": "ID",
+  "fact.followUp": "After the download", "fact.id": "ID",
   "followUp.running": "running", "followUp.done": "done", "followUp.failed": "failed",
   "control.priority": "Priority", "control.rateLimit": "Rate limit", "control.connections": "Connections",
   "control.group": "Group", "control.renewedLink": "New URL", unchanged: "unchanged", renew: "Use this URL",

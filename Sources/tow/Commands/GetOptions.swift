@@ -150,7 +150,8 @@ struct FailureOptions: SettingOptions {
 
     @Option(
         help: ArgumentHelp(
-            "Close a connection and reconnect if no data arrives for this long. (default: 30)", valueName: "seconds"))
+            "Close a connection and reconnect if no data arrives for this many seconds. (default: 30)",
+            valueName: "seconds"))
     var stallTimeout: String?
 
     var given: [(Setting, String)] {

@@ -73,7 +73,7 @@ struct PartStatus {
     private var validator: String {
         if let tag = record.representation.entityTag { return "ETag \(tag.fieldValue)" + (tag.isWeak ? " (weak)" : "") }
         return record.representation.lastModified.map { "Last-Modified \($0.fieldValue)" }
-            ?? "unknown, because the server sends neither an ETag nor a Last-Modified date"
+            ?? "not recorded, because the server sends neither an ETag nor a Last-Modified date"
     }
 
     /// The whole file as one line of cells: full, begun, empty.

@@ -68,7 +68,8 @@ struct UnitFile {
     }
 
     private static func unwritable(_ path: String, _ reason: String) -> String {
-        "cannot write the unit file \(path), so the service is not installed: \(reason)"
+        "cannot write the unit file \(path), so the service is not installed: \(reason)."
+            + " Check the permissions and the free space of its directory, then run 'tow service install' again"
     }
 
     private func failure(_ path: String, _ text: (_ path: String, _ reason: String) -> String) -> TowlineError {
