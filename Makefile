@@ -66,18 +66,20 @@ format:
 
 ## install          install tow, its manual and its shell completions in $(DESTDIR)$(PREFIX)
 install: build
+	@scripts/check-linking .build/launcher/release/tow
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 0755 .build/launcher/release/tow '$(DESTDIR)$(PREFIX)/bin/tow'
 	@scripts/install-shared '$(DESTDIR)$(PREFIX)/share' site-functions .build/launcher/release/tow
 
 ## install-service  install tow and towd; building towd takes some minutes
 install-service: install build-service
+	@scripts/check-linking .build/release/towd
 	install -m 0755 .build/release/towd '$(DESTDIR)$(PREFIX)/bin/towd'
 	@scripts/install-shared '$(DESTDIR)$(PREFIX)/share' site-functions .build/release/towd
 
 # The Swift libraries are linked statically: the programs need only libraries that Debian provides.
 build-service:
-	$(SWIFT) build -c release --product towd --static-swift-stdlib $(jobs)
+	$(SWIFT) build -c release --product towd --static-swift-stdlib --disable-local-rpath $(jobs)
 
 ## uninstall        remove the files of 'make install' and 'make install-service'
 uninstall:
@@ -111,7 +113,7 @@ bench-full: bench-programs
 bench-programs: build
 	@scripts/setup-tests bench
 	$(SWIFT) build --scratch-path .build/launcher -c release --product shaping-proxy --disable-default-traits \
-	    --static-swift-stdlib -debug-info-format none $(lld) $(jobs)
+	    --static-swift-stdlib --disable-local-rpath -debug-info-format none $(lld) $(jobs)
 
 ## clean            remove all build output (.build)
 clean:
