@@ -21,18 +21,30 @@ final class DownloadQueue: Sendable {
         /// The last URL of a list: the next mostly has the same origin.
         var last: HTTPURL?
         var emptyLists: [String] = []
+        var secrets: SecretScope
     }
 
     private let state: Mutex<State>
     private let settings: DownloadSettings
+    /// The settings of downloads of a list whose servers must not see the secrets; `nil` if there are no secrets.
+    private let settingsWithoutSecrets: DownloadSettings?
+    /// `--list-options all`: lists may set every option.
+    private let trustsLists: Bool
     private let lists: [List]
     /// Where those stand that run.
     let places: ListPlaces
 
     /// - Parameter listPaths: the lists of `-i`, `-` for standard input.
-    init(urls: [HTTPURL], settings: DownloadSettings, listPaths: [String]) throws(TowlineError) {
-        state = Mutex(State(urls: urls[...]))
+    ///   - trustsLists: whether lists may set every option and every path (`--list-options all`).
+    ///   - secrets: the servers that receive the secrets of `settings`.
+    init(
+        urls: [HTTPURL], settings: DownloadSettings, listPaths: [String], trustsLists: Bool = false,
+        secrets: SecretScope = SecretScope(named: [])
+    ) throws(TowlineError) {
+        state = Mutex(State(urls: urls[...], secrets: secrets))
         self.settings = settings
+        self.trustsLists = trustsLists
+        settingsWithoutSecrets = settings.hasSecrets ? settings.withoutSecrets : nil
         // All of them, before anything is fetched.
         let lists = try listPaths.map { path throws(TowlineError) in
             let name = path == "-" ? "standard input" : TerminalSafeText.make(path)
@@ -49,7 +61,7 @@ final class DownloadQueue: Sendable {
             return state.urls.popFirst()
         }
         do throws(TowlineError) {
-            if let url { return .download(try settings.options(for: url)) }
+            if let url { return .download(try baseSettings(for: url.origin).options(for: url)) }
             while let list = state.withLock({ $0.list < lists.count ? lists[$0.list] : nil }) {
                 if let entry = await list.reader.next() { return .download(try options(for: entry, of: list.name)) }
                 goOn(after: list)
@@ -83,20 +95,34 @@ final class DownloadQueue: Sendable {
             return state.last
         }
         try refuse(entry, of: list)
-        var settings = settings
-        for line in entry.options { try apply(line, of: list, to: &settings) }
         do throws(TowlineError) {
             let url = try HTTPURL(parsing: entry.url, after: last)
             state.withLock { $0.last = url }
+            var settings = try baseSettings(for: url.origin)
+            for line in entry.options { try apply(line, of: list, to: &settings) }
             let options = try settings.options(for: url)
-            guard options.target == .standardOutput else { return options }
-            throw TowlineError(
-                .unusableOption,
-                "this URL is skipped because a list cannot download to standard output. Replace output=- with output=NAME"
-            )
+            guard case .file(let directory, _) = options.target else {
+                throw TowlineError(
+                    .unusableOption,
+                    "this URL is skipped because a list cannot download to standard output. Replace output=- with output=NAME"
+                )
+            }
+            if !trustsLists { try ListPath.check(directory, isBelow: self.settings.directory) }
+            return options
         } catch {
-            throw problem(list, entry.number, error.message, error.code)
+            // A problem of an option has the number of its own line already.
+            throw error.message.hasPrefix("\(list), line ")
+                ? error : problem(list, entry.number, error.message, error.code)
         }
+    }
+
+    /// The settings of the command line for a server that a list names.
+    private func baseSettings(for origin: HTTPURL.Origin) throws(TowlineError) -> DownloadSettings {
+        guard let settingsWithoutSecrets else { return settings }
+        let admitted = state.withLock { state in
+            Result { () throws(TowlineError) in try state.secrets.admits(origin) }
+        }
+        return try admitted.get() ? settings : settingsWithoutSecrets
     }
 
     /// What is wrong with the entry as text, if anything.
@@ -152,10 +178,30 @@ final class DownloadQueue: Sendable {
                         + " Write \(setting.rawValue)=VALUE"
             )
         }
-        do {
-            try settings.apply(setting, line.value)
+        do throws(TowlineError) {
+            try settings.apply(setting, try checked(setting, line.value))
         } catch {
             throw problem(list, line.number, "\(setting.rawValue): \(error.message)", error.code)
+        }
+    }
+
+    /// Returns the value of an option as it applies in a list.
+    ///
+    /// - Throws: `unusableOption` if a list must not set the option, or not to that value.
+    private func checked(_ setting: Setting, _ value: String) throws(TowlineError) -> String {
+        guard !trustsLists else { return value }
+        guard setting.isSafeInList else {
+            throw TowlineError(
+                .unusableOption,
+                "not allowed in a list. Use --list-options all if you trust the list, or give the option on the command line"
+            )
+        }
+        switch setting {
+        case .output: return value == "-" ? value : try ListPath.file(value)
+        case .directory:
+            let path = try ListPath.directory(value)
+            return self.settings.directory == "." ? path : self.settings.directory + "/" + path
+        default: return value
         }
     }
 

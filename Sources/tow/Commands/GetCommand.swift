@@ -100,6 +100,7 @@ struct GetCommand: AsyncParsableCommand {
         return try GetPlan(
             GetArguments(
                 urls: urls, given: groups.flatMap(\.given), inputFiles: list.inputFiles, concurrency: list.concurrency,
+                listOptions: list.listOptions, credentialsFor: list.credentialsFor,
                 limitRateTotal: speed.limitRateTotal,
                 report: Reporting(isQuiet: report.quiet, isJSON: report.json, progress: report.progress)))
     }

@@ -98,6 +98,18 @@ struct ListOptions: ParsableArguments {
         help: ArgumentHelp(
             "Maximum number of downloads at once, 1 to 10000. (default: automatic, starting at 5)", valueName: "n"))
     var concurrency: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Options that a list may set: safe (output, directory, checksum, mirror, limit-rate) or all. (default: safe)",
+            valueName: "policy"), completion: .list(["safe", "all"]))
+    var listOptions: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "With a list: send the password, headers and cookies of the command line only to the server of this URL. (default: the only server of the list)",
+            valueName: "url"))
+    var credentialsFor: String?
 }
 
 /// What proves that the bytes are right.

@@ -10,6 +10,9 @@ struct GetArguments {
     /// The lists of `-i`.
     var inputFiles: [String] = []
     var concurrency: String?
+    /// `--list-options` and `--credentials-for`.
+    var listOptions: String?
+    var credentialsFor: String?
     var limitRateTotal: String?
     var report = Reporting()
 }
@@ -21,12 +24,24 @@ struct Reporting: Equatable {
     var progress = ReportOptions.Progress.auto
 }
 
+/// `--list-options`: the options that a list of URLs may set.
+enum ListOptionPolicy: String, CaseIterable {
+    /// `Setting.isSafeInList`.
+    case safe
+    /// Every option, and every path.
+    case all
+}
+
 /// What `tow get` was asked for, checked.
 struct GetPlan {
     let urls: [HTTPURL]
     let settings: DownloadSettings
     /// The lists of `-i`.
     let listPaths: [String]
+    /// `--list-options all`: lists may set every option.
+    let trustsLists: Bool
+    /// The servers that receive the secrets of `settings` when URLs come from a list.
+    let secrets: SecretScope
     let batch: BatchOptions
     let report: Reporting
 
@@ -54,11 +69,28 @@ struct GetPlan {
             throw ValidationError("--limit-rate-total: \(error.message)")
         }
         self.batch = batch
+        trustsLists = try Self.listPolicy(arguments.listOptions) == .all
         do {
             urls = try arguments.urls.map { url throws(TowlineError) in try HTTPURL(parsing: url) }
             for url in urls { _ = try settings.options(for: url) }
         } catch {
             throw ValidationError(error.message)
+        }
+        do {
+            let named = try arguments.credentialsFor.map { text throws(TowlineError) in
+                [try HTTPURL(parsing: text).origin]
+            }
+            secrets = SecretScope(named: Set(named ?? urls.map(\.origin)))
+        } catch {
+            throw ValidationError("--credentials-for: \(error.message)")
+        }
+    }
+
+    private static func listPolicy(_ text: String?) throws -> ListOptionPolicy {
+        do {
+            return try text.map { text throws(TowlineError) in try OptionValue.choice(text) } ?? .safe
+        } catch {
+            throw ValidationError("--list-options: \(error.message)")
         }
     }
 

@@ -17,7 +17,10 @@ struct GetRun {
             )
         }
         let batch = affordable(descriptors: ProcessSetup.raiseDescriptorLimit())
-        let queue = try DownloadQueue(urls: plan.urls, settings: plan.settings, listPaths: plan.listPaths)
+        if plan.settings.hasSecrets { try await plan.secrets.check(lists: plan.listPaths) }
+        let queue = try DownloadQueue(
+            urls: plan.urls, settings: plan.settings, listPaths: plan.listPaths, trustsLists: plan.trustsLists,
+            secrets: plan.secrets)
         let reporter = makeReporter(queue.places)
         let observer = TallyingObserver(next: reporter, places: queue.places)
         let runner = Assembly.batchRunner(batch, observer: observer)

@@ -12,6 +12,12 @@ enum TextFile {
         return text
     }
 
+    /// Returns whether a path leads to a regular file, which can be read more than once.
+    static func isRegular(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
     /// Its bytes; `nil` with `errno` set if it cannot be read or is longer than `limit` bytes.
     static func bytes(_ path: String, limit: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)

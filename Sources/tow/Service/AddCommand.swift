@@ -37,6 +37,12 @@ struct AddCommand: AsyncParsableCommand {
     var inputFiles: [String] = []
 
     @Option(
+        help: ArgumentHelp(
+            "With a list: send the password and headers of the command line only to the server of this URL. (default: the only server of the list)",
+            valueName: "url"))
+    var credentialsFor: String?
+
+    @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
             "Save files in this directory inside the downloads directory; it is created if needed.",
@@ -159,8 +165,9 @@ struct AddCommand: AsyncParsableCommand {
     }
 
     private func newDownloads() throws -> [Wire.NewDownload] {
-        var urls = urls
-        for file in inputFiles { urls += try Self.lines(file) }
+        var listed: [String] = []
+        for file in inputFiles { listed += try Self.lines(file) }
+        let urls = urls + listed
         guard !urls.isEmpty else {
             throw UsageProblem("No URL to add. Give a URL, or a file with URLs (-i FILE).", in: Self.self)
         }
@@ -191,11 +198,38 @@ struct AddCommand: AsyncParsableCommand {
         if unpack { model.unpack = .wanted(true) }
         if paused { model.startsPaused = true }
         if unsafeResume { model.unsafeResume = true }
-        return urls.map { url in
+        let requests = urls.map { url in
             var request = model
             request.url = url
             return request
         }
+        return listed.isEmpty && credentialsFor == nil ? requests : try withoutForeignSecrets(requests)
+    }
+
+    /// Removes the secrets of the command line from the requests for servers that must not see them.
+    private func withoutForeignSecrets(_ requests: [Wire.NewDownload]) throws -> [Wire.NewDownload] {
+        guard requests.contains(where: { $0 != Self.withoutSecrets($0) }) else { return requests }
+        do throws(TowlineError) {
+            let named = credentialsFor.map { [$0] } ?? urls
+            var scope = SecretScope(
+                named: Set(try named.map { text throws(TowlineError) in try HTTPURL(parsing: text).origin }))
+            return try requests.map { request throws(TowlineError) in
+                // The service refuses a URL that cannot be parsed.
+                guard let origin = try? HTTPURL(parsing: request.url).origin, try scope.admits(origin) else {
+                    return Self.withoutSecrets(request)
+                }
+                return request
+            }
+        } catch {
+            throw UsageProblem(error.message, in: Self.self)
+        }
+    }
+
+    private static func withoutSecrets(_ request: Wire.NewDownload) -> Wire.NewDownload {
+        var request = request
+        request.user = nil
+        request.headers = request.headers?.filter { !SecretScope.isSecret(fieldNamed: $0.name) }
+        return request
     }
 
     private static func header(_ text: String) throws(TowlineError) -> Wire.Header {

@@ -31,6 +31,15 @@ enum Setting: String, CaseIterable {
     case maxRedirects = "max-redirects"
     case allowDowngrade = "allow-downgrade"
 
+    /// Returns whether a list of URLs may set the option without `--list-options all`: names below the directory of `-d`,
+    /// checksums, mirrors and rates. Everything else could read local files, weaken TLS or overwrite files.
+    var isSafeInList: Bool {
+        switch self {
+        case .output, .directory, .checksum, .mirror, .limitRate: true
+        default: false
+        }
+    }
+
     /// Whether it stands alone, without a value.
     var isFlag: Bool {
         switch self {

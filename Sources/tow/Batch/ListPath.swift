@@ -1,0 +1,52 @@
+import Glibc
+import TowlineCore
+
+/// Checks the paths that a list of URLs names. A list may come from somebody else, so its paths stay below the directory
+/// of `-d`, and its names are made as safe as names from a server.
+enum ListPath {
+    /// Returns the path with a safe last component.
+    ///
+    /// - Throws: `unusableOption` if the path is absolute, or if a directory in the path is hidden or leads upwards.
+    static func file(_ path: String) throws(TowlineError) -> String {
+        let slash = path.lastIndex(of: "/")
+        let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
+        guard let safe = SafeFileName.make(String(name)) else { throw refused(path, "it names no file") }
+        guard let slash else { return safe }
+        return try directory(String(path[..<slash])) + "/" + safe
+    }
+
+    /// Returns the path of a directory below the directory of `-d`.
+    ///
+    /// - Throws: `unusableOption`, as `file`.
+    static func directory(_ path: String) throws(TowlineError) -> String {
+        guard !path.isEmpty, !path.hasPrefix("/") else { throw refused(path, "it is absolute") }
+        for component in path.split(separator: "/") where component != "." {
+            if component == ".." { throw refused(path, "it contains '..'") }
+            if component.hasPrefix(".") { throw refused(path, "it contains a hidden directory") }
+        }
+        return path
+    }
+
+    /// Checks that a directory is below `root` once symbolic links are resolved.
+    ///
+    /// - Throws: `unusableOption` if a link leads out of `root`. A directory that does not exist passes.
+    static func check(_ directory: String, isBelow root: String) throws(TowlineError) {
+        guard let inner = resolved(directory), let outer = resolved(root) else { return }
+        guard inner == outer || inner.hasPrefix(outer == "/" ? outer : outer + "/") else {
+            throw refused(directory, "a symbolic link leads out of that directory")
+        }
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let bytes = realpath(path, nil) else { return nil }
+        defer { free(bytes) }
+        return String(cString: bytes)
+    }
+
+    private static func refused(_ path: String, _ reason: String) -> TowlineError {
+        TowlineError(
+            .unusableOption,
+            "'\(TerminalSafeText.make(path, width: 60))' is not used: a path in a list must stay below the directory of -d, "
+                + "and \(reason). Use --list-options all if you trust the list")
+    }
+}

@@ -1,0 +1,93 @@
+import TowlineCore
+import TowlineEngine
+
+/// The servers that receive the secrets of the command line when URLs come from a list.
+///
+/// A list may come from somebody else and can name any server. The secrets go to the servers that the command line names;
+/// if the command line names no server, to the only server of the list.
+struct SecretScope: Sendable {
+    /// The origins that the command line names.
+    let named: Set<HTTPURL.Origin>
+    /// The only origin of the list, once an entry names it.
+    private var only: HTTPURL.Origin?
+
+    init(named: Set<HTTPURL.Origin>) { self.named = named }
+
+    /// Returns whether a server receives the secrets.
+    ///
+    /// - Throws: `unusableOption` if the server is not the only server of the list.
+    mutating func admits(_ origin: HTTPURL.Origin) throws(TowlineError) -> Bool {
+        guard named.isEmpty else { return named.contains(origin) }
+        guard let only else {
+            only = origin
+            return true
+        }
+        guard only == origin else { throw Self.ambiguous(only, origin) }
+        return true
+    }
+
+    private static func ambiguous(_ first: HTTPURL.Origin, _ second: HTTPURL.Origin) -> TowlineError {
+        TowlineError(
+            .unusableOption,
+            "the list names more than one server (\(first) and \(second)), and each would receive the password, header or "
+                + "cookies of the command line. Name the server that may have them with --credentials-for URL")
+    }
+
+    /// Checks every list that can be read twice, before the first request.
+    ///
+    /// - Throws: `unusableOption` if the lists name more than one server and the command line names none.
+    nonisolated(nonsending) func check(lists: [String]) async throws(TowlineError) {
+        guard named.isEmpty else { return }
+        var scope = self
+        var last: HTTPURL?
+        for path in lists where TextFile.isRegular(path) {
+            let reader = try BatchListReader(path: path)
+            while let entry = await reader.next() {
+                guard let url = try? HTTPURL(parsing: entry.url, after: last) else { continue }
+                last = url
+                _ = try scope.admits(url.origin)
+            }
+        }
+    }
+}
+
+extension SecretScope {
+    /// Returns whether a header field of the user may contain a secret: all but those that describe the program and its user in
+    /// general.
+    static func isSecret(fieldNamed name: String) -> Bool {
+        !["accept", "accept-language", "user-agent"].contains(name.lowercased())
+    }
+}
+
+extension DownloadSettings {
+    /// Returns whether requests with these settings carry a secret.
+    var hasSecrets: Bool {
+        connection.user != nil || connection.cookieFile != nil || netrcNamesAnyServer
+            || userFields.lines.contains { SecretScope.isSecret(fieldNamed: $0.name) }
+    }
+
+    /// Returns whether the netrc file has an entry for every server (`default`, netrc(5)). The other entries name their server.
+    private var netrcNamesAnyServer: Bool {
+        let path: String
+        switch connection.netrc {
+        case .none: return false
+        case .userFile: path = ServiceOptions.home + "/.netrc"
+        case .file(let file): path = file
+        }
+        guard let bytes = TextFile.bytes(path, limit: 1 << 20) else { return false }
+        return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace).contains("default")
+    }
+
+    /// The same settings without the secrets, for another server.
+    var withoutSecrets: DownloadSettings {
+        var settings = self
+        settings.connection.user = nil
+        settings.connection.cookieFile = nil
+        if netrcNamesAnyServer { settings.connection.netrc = .none }
+        settings.userFields = HTTPFields()
+        for field in userFields.lines where !SecretScope.isSecret(fieldNamed: field.name) {
+            settings.userFields.append(field)
+        }
+        return settings
+    }
+}
