@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 internal import TowlineCore
 internal import TowlineThreads
 
@@ -36,6 +37,8 @@ package struct SocketExchange: Sendable {
     package enum Failure: Error, Hashable, Sendable {
         /// Nobody listens there.
         case nobodyListens
+        /// The process that listens belongs to another user, with this user ID. Nothing was sent.
+        case foreignOwner(UInt32)
         /// Something else, in words.
         case other(String)
     }
@@ -71,6 +74,9 @@ private final class Exchange {
     private let flag: CancelFlag
     private var body: [UInt8] = []
     private var handle: UnsafeMutableRawPointer?
+    private var descriptor: curl_socket_t = -1
+    /// The user who listens, if that is neither this user nor root.
+    private var foreignOwner: UInt32?
     private static let maximumBody = 64 << 20
 
     init(flag: CancelFlag) { self.flag = flag }
@@ -95,6 +101,7 @@ private final class Exchange {
         switch code {
         case CURLE_OK: return .success(SocketExchange.Answer(status: status(), body: body))
         case CURLE_COULDNT_CONNECT: return .failure(.nobodyListens)
+        case CURLE_ABORTED_BY_CALLBACK where foreignOwner != nil: return .failure(.foreignOwner(foreignOwner ?? 0))
         default: return .failure(.other(FailureTable.rows[code.rawValue]?.reason ?? CurlLibrary.text(code)))
         }
     }
@@ -122,6 +129,10 @@ private final class Exchange {
             && ccurl_set_string(handle, CURLOPT_URL, "http://localhost" + request.target) == CURLE_OK
             && ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method) == CURLE_OK
             && ccurl_set_list(handle, CURLOPT_HTTPHEADER, list) == CURLE_OK
+            && ccurl_set_pointer(handle, CURLOPT_SOCKOPTDATA, context) == CURLE_OK
+            && ccurl_set_socket_callback(handle, Self.socketMade) == CURLE_OK
+            && ccurl_set_pointer(handle, CURLOPT_PREREQDATA, context) == CURLE_OK
+            && ccurl_set_prerequest_callback(handle, Self.connected) == CURLE_OK
             && ccurl_set_data_callback(handle, CURLOPT_WRITEFUNCTION, Self.written) == CURLE_OK
             && ccurl_set_progress_callback(handle, Self.progress) == CURLE_OK
             && ccurl_set_pointer(handle, CURLOPT_WRITEDATA, context) == CURLE_OK
@@ -133,6 +144,41 @@ private final class Exchange {
         guard let handle, ccurl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else { return 0 }
         return status
     }
+
+    /// Asks the kernel who listens before anything is sent (`SO_PEERCRED`, unix(7)): the path may lead to another user's
+    /// socket, for example after su(1).
+    ///
+    /// - Returns: whether the listener is this user or root.
+    private func trustsListener() -> Bool {
+        // `struct ucred`, which Swift does not import.
+        var peer = (process: pid_t(), user: uid_t(), group: gid_t())
+        var size = socklen_t(MemoryLayout.size(ofValue: peer))
+        guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 else { return false }
+        guard peer.user == geteuid() || peer.user == 0 else {
+            foreignOwner = peer.user
+            return false
+        }
+        return true
+    }
+
+    private static let socketMade: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t, curlsocktype) -> Int32 = {
+        context, socket, _ in
+        guard let context else { return Int32(CURL_SOCKOPT_ERROR) }
+        // This libcurl opens the socket without `SOCK_CLOEXEC`.
+        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
+        Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue().descriptor = socket
+        return Int32(CURL_SOCKOPT_OK)
+    }
+
+    /// Called when the connection exists and before the request is sent.
+    private static let connected:
+        @convention(c) (
+            UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
+        ) -> Int32 = { context, _, _, _, _ in
+            guard let context else { return Int32(CURL_PREREQFUNC_ABORT) }
+            let isTrusted = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue().trustsListener()
+            return Int32(isTrusted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+        }
 
     private func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         body.append(contentsOf: bytes)

@@ -13,15 +13,20 @@ package struct ServicePlaces: Hashable, Sendable {
     /// `$XDG_RUNTIME_DIR/towline/towd.sock`. A custom state directory contains its own socket, so that two services do
     /// not collide.
     ///
-    /// - Parameter state: a custom state directory, as an absolute path.
-    package init(environment: [String: String], home: String, state: String? = nil) {
+    /// - Parameters:
+    ///   - state: a custom state directory, as an absolute path.
+    ///   - isForeign: returns whether a directory belongs to another user. After su(1), `$XDG_RUNTIME_DIR` is still the
+    ///     directory of the previous user, and is ignored.
+    package init(
+        environment: [String: String], home: String, state: String? = nil, isForeign: (String) -> Bool = { _ in false }
+    ) {
         func directory(_ variable: String) -> String? {
             // The specification requires relative paths to be ignored.
             environment[variable].flatMap { $0.hasPrefix("/") ? $0 : nil }
         }
         stateDirectory = state ?? (directory("XDG_STATE_HOME") ?? home + "/.local/state") + "/towline"
-        let runtime = state == nil ? directory("XDG_RUNTIME_DIR").map { $0 + "/towline" } : nil
-        socket = (runtime ?? stateDirectory) + "/towd.sock"
+        let runtime = state == nil ? directory("XDG_RUNTIME_DIR").flatMap { isForeign($0) ? nil : $0 } : nil
+        socket = (runtime.map { $0 + "/towline" } ?? stateDirectory) + "/towd.sock"
         downloadsDirectory = directory("XDG_DOWNLOAD_DIR") ?? home + "/Downloads"
         configurationFile = (directory("XDG_CONFIG_HOME") ?? home + "/.config") + "/towline/towd.yaml"
     }

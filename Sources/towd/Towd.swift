@@ -113,7 +113,11 @@ struct Towd: ParsableCommand {
             given = given.over(try ServiceSettings(standardFile: standard))
         }
         let places = ServicePlaces(
-            environment: environment, home: home, state: given.state.map { Self.absolute($0, home) })
+            environment: environment, home: home, state: given.state.map { Self.absolute($0, home) }
+        ) { path in
+            let owner = try? FileManager.default.attributesOfItem(atPath: path)[.ownerAccountID] as? NSNumber
+            return owner.map { $0.uint32Value != geteuid() } ?? false
+        }
         let roots = given.downloads.isEmpty ? [places.downloadsDirectory] : given.downloads
         var configuration = ServiceConfiguration(
             stateDirectory: URL(fileURLWithPath: places.stateDirectory, isDirectory: true),

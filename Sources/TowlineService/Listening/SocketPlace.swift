@@ -45,13 +45,13 @@ final class SocketPlace: Sendable {
                 directory,
                 "the directory of the socket must belong to the user who runs towd. Choose another path with --socket")
         }
-        // A user with write access could replace the socket.
-        guard status.st_mode & 0o002 == 0 || status.st_mode & S_ISVTX != 0 else {
+        // A user with write access could replace the socket, or create one first where the sticky bit is set.
+        guard status.st_mode & 0o022 == 0 else {
             throw Self.unusable(
                 directory,
                 """
-                the directory of the socket is writable by all users, who could replace the socket. Choose another \
-                path with --socket
+                other users can write to the directory of the socket, and could replace the socket. Run chmod go-w on \
+                the directory, or choose another path with --socket
                 """)
         }
         // Remove the socket of an earlier process, but no other file.

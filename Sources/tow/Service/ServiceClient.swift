@@ -75,6 +75,11 @@ struct ServiceClient: Sendable {
         } catch {
             switch error {
             case .nobodyListens: throw NotRunning()
+            case .foreignOwner(let owner):
+                throw TowlineError(
+                    .commandFailed,
+                    "\(TerminalSafeText.make(socket)): the socket belongs to another user (user ID \(owner)), so nothing "
+                        + "was sent. Run tow as that user, or name your own service with --socket or --state")
             case .other(let reason):
                 throw TowlineError(
                     .transient, "no response from towd: \(reason). 'tow service status' shows whether towd is running")

@@ -24,7 +24,8 @@ struct ServiceOptions: ParsableArguments {
     /// Where it is.
     var places: ServicePlaces {
         var places = ServicePlaces(
-            environment: Self.environment(), home: Self.home, state: state.map { Self.absolute($0) })
+            environment: Self.environment(), home: Self.home, state: state.map { Self.absolute($0) },
+            isForeign: Self.isForeign)
         if let socket { places.socket = Self.absolute(socket) }
         return places
     }
@@ -72,6 +73,12 @@ struct ServiceOptions: ParsableArguments {
         let here = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let components = path.split(separator: "/").filter { $0 != "." }
         return ([here == "/" ? "" : here] + components.map(String.init)).joined(separator: "/")
+    }
+
+    /// Returns whether a directory exists and belongs to another user.
+    private static func isForeign(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_uid != geteuid()
     }
 
     /// The user's home directory.
