@@ -5,6 +5,22 @@ package struct DownloadOptions: Sendable {
     /// So many mirrors at most.
     package static let mostMirrors = 16
 
+    /// Refuses mirrors over http for a file that is requested over https: anybody on the network path could replace their
+    /// bytes. A checksum of the whole file proves the bytes, unless it can be forged (CRC-32C).
+    ///
+    /// - Throws: `unusableOption`.
+    package func checkMirrors() throws(TowlineError) {
+        let isProven = checksum.map { $0.algorithm != .crc32c } ?? false
+        guard url.scheme == .https, !allowsDowngrade, !isProven,
+            let mirror = mirrors.first(where: { $0.scheme == .http })
+        else { return }
+        throw TowlineError(
+            .unusableOption,
+            "\(mirror.withoutSecrets): a mirror over http cannot be trusted for a file that is requested over https. Give "
+                + "a checksum of the file (sha256, for example), use an https mirror, or allow it with --allow-downgrade"
+        )
+    }
+
     /// Where to put the bytes.
     package enum Target: Hashable, Sendable {
         /// A file in `directory`; `name` is one path component, `nil` to take what the server or the URL says.

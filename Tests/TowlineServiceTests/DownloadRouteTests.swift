@@ -41,6 +41,21 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// A mirror over http is refused for a file over https, unless a checksum proves the bytes.
+    @Test func aMirrorWithoutTLSIsRefused() async throws {
+        let site = try await ServiceSite([:])
+        let checksum = "sha256:" + String(repeating: "ab", count: 32)
+        for (extra, status) in [([:], 400), (["checksum": checksum], 201)] as [([String: String], Int)] {
+            var body: [String: Any] = [
+                "url": "https://127.0.0.1:9/f", "mirrors": ["http://127.0.0.1:9/f"], "startsPaused": true,
+            ]
+            body.merge(extra) { $1 }
+            let answer = try await site.ask("POST", "/downloads", body)
+            #expect(answer.status == status, "\(answer.object)")
+        }
+        try await site.stop()
+    }
+
     /// What the segment map shows: while it runs, while it stands still, and at the end.
     @Test func segmentsTellWhatIsThereAndWhatIsOnItsWay() async throws {
         let site = try await ServiceSite(["/a.bin": Resource(Self.version)], rate: 1_000_000)

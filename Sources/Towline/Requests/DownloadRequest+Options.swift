@@ -59,6 +59,7 @@ extension DownloadRequest {
         }
         options.mirrors = try mirrors.map { url throws(TowlineError) in try HTTPURL(mirror: url.absoluteString) }
         if let checksum { options.checksum = try Checksum(parsing: checksum) }
+        try options.checkMirrors()
         for header in headers {
             let field = try FieldValidation.parseUserHeader("\(header.name): \(header.value)")
             options.userFields.append(name: field.name, value: field.value)

@@ -49,6 +49,7 @@ struct DownloadSettings {
         options.sequential = sequential
         options.restartsChanged = restartsChanged
         options.reservesSpace = reservesSpace
+        try options.checkMirrors()
         return options
     }
 
