@@ -36,7 +36,9 @@ extension EasyHandle {
                 guard let place, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return -1 }
                 let address = UnsafeRawBufferPointer(
                     start: UnsafeRawPointer(place) + offset, count: Int(place.pointee.addrlen))
-                guard PublicAddress.isPublic(bytes(of: address, place.pointee.family)) else {
+                let isPublic = PublicAddress.isPublic(
+                    bytes(of: address, place.pointee.family), beside: LocalAddresses.current())
+                guard isPublic else {
                     if let context { Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue().refuseAddress() }
                     return -1
                 }

@@ -1,11 +1,13 @@
-"""A client of another machine has `towd` ask addresses that are not public. Runs in namespaces of its own
-(`unshare -mn`), where a public address is one of the loopback's. Prints what came of it, as JSON."""
+"""A client of another machine has `towd` request addresses that are not public. Runs in its own namespaces (`unshare -mn`);
+a second network namespace is the host with the public address. Prints the outcomes as JSON."""
 
+import ctypes
 import http.client
 import http.server
 import json
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -14,7 +16,10 @@ import time
 import urllib.parse
 
 PUBLIC = "93.184.216.34"
-PRIVATE = ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00::7"]
+# This machine's own public address, and a host in its directly connected IPv6 network.
+OWN = "93.184.216.35"
+NEAR = "2a00:1::6"
+PRIVATE = ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00::7", OWN, "2a00:1::5"]
 towd, folder, policy = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
 
 
@@ -23,7 +28,7 @@ def run(*words):
 
 
 run("ip", "link", "set", "lo", "up")
-for address in [PUBLIC + "/32", "10.1.2.3/32", "169.254.169.254/32", "fd00::7/128"]:
+for address in ["10.1.2.3/32", "169.254.169.254/32", "fd00::7/128"]:
     run("ip", "addr", "add", address, "dev", "lo", *["nodad"] * (":" in address))
 hosts = folder / "hosts"
 hosts.write_text(f"127.0.0.1 localhost rebound.test\n10.1.2.3 inside.test\n{PUBLIC} public.test\n")
@@ -44,6 +49,35 @@ class Public(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def add(device, *addresses):
+    run("ip", "link", "set", device, "up")
+    for address in addresses:
+        run("ip", "addr", "add", address, "dev", device, *["nodad"] * (":" in address))
+
+
+def neighbour():
+    """Runs the host with the public address in a process of its own; returns its number."""
+    ready, go = os.pipe(), os.pipe()
+    process = os.fork()
+    if process == 0:
+        if ctypes.CDLL(None).unshare(0x40000000):  # CLONE_NEWNET
+            os._exit(1)
+        os.write(ready[1], b"x")
+        os.read(go[0], 1)
+        add("far", PUBLIC + "/24", NEAR + "/64")
+        serve(PUBLIC, 8080, Public)
+        serve(NEAR, 8081, Public)
+        os.write(ready[1], b"y")
+        signal.pause()
+    os.read(ready[0], 1)
+    run("ip", "link", "add", "near", "type", "veth", "peer", "name", "far")
+    run("ip", "link", "set", "far", "netns", str(process))
+    add("near", OWN + "/24", "2a00:1::5/64")
+    os.write(go[1], b"x")
+    os.read(ready[0], 1)
+    return process
+
+
 reached = []
 settings = folder / "towd.yaml"
 settings.write_text("{}\n")
@@ -60,20 +94,20 @@ def serve(address, port, handler):
     threading.Thread(target=kind((address, port), handler).serve_forever, daemon=True).start()
 
 
-serve(PUBLIC, 8080, Public)
+public = neighbour()
 for address in PRIVATE:
     serve(address, 8081, Private)
 
 service = subprocess.Popen(
     [towd, "--state", folder / "state", "--downloads", folder / "downloads", "--socket", folder / "towd.sock",
-     "--listen", f"{PUBLIC}:6880", "--config", settings] + (["--private-addresses", policy] if policy else []),
+     "--listen", f"{OWN}:6880", "--config", settings] + (["--private-addresses", policy] if policy else []),
     stdout=subprocess.DEVNULL, env={**os.environ, "HOME": str(folder), "http_proxy": "http://127.0.0.1:8081"})
 
 
 def connect():
     for _ in range(300):
         try:
-            return socket.create_connection((PUBLIC, 6880), source_address=(PUBLIC, 0), timeout=20)
+            return socket.create_connection((OWN, 6880), source_address=(OWN, 0), timeout=20)
         except ConnectionRefusedError:
             time.sleep(0.05)
     raise SystemExit("towd does not listen")
@@ -85,7 +119,7 @@ def ask(method, path, body=None, local=False):
         link.connect(str(folder / "towd.sock"))
     else:
         link = connect()
-    client = http.client.HTTPConnection(f"{PUBLIC}:6880")
+    client = http.client.HTTPConnection(f"{OWN}:6880")
     client.sock = link
     token = (folder / "state/token").read_text().strip()
     client.request(method, "/api/v1" + path, json.dumps(body) if body else None,
@@ -119,6 +153,7 @@ urls = [f"http://{'[' + a + ']' if ':' in a else a}:8081/{n}" for n, a in enumer
 urls += ["http://localhost:8081/a", "http://rebound.test:8081/b", "http://inside.test:8081/c"]
 urls += ["http://2130706433:8081/d", "http://0x7f000001:8081/e", "http://127.1:8081/f", "http://[::ffff:127.0.0.1]:8081/g"]
 urls += ["http://0.0.0.0:8081/h", to("http://127.0.0.1:8081/i"), to("http://rebound.test:8081/j"), to(to("http://[fd00::7]:8081/k"))]
+urls += [f"http://[::ffff:{OWN}]:8081/l", to(f"http://{OWN}:8081/n"), f"http://[{NEAR}]:8081/o"]
 result = {"refused": {url: fetch(url) for url in urls}, "reached": list(reached)}
 result["public"] = fetch(f"http://{PUBLIC}:8080/ok")
 result["redirected"] = fetch(to(f"http://{PUBLIC}:8080/elsewhere"))
@@ -133,4 +168,5 @@ os.environ.pop("http_proxy", None)
 result["local"] = fetch("http://127.0.0.1:8081/local", local=True)
 service.terminate()
 service.wait(10)
+os.kill(public, signal.SIGKILL)
 print(json.dumps(result))

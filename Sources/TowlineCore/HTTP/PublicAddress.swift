@@ -15,6 +15,37 @@ package enum PublicAddress {
         }
     }
 
+    /// An address of this machine, with the length of its network prefix in bits.
+    package struct Local: Hashable, Sendable {
+        /// 4 or 16 bytes, in network order.
+        package let bytes: [UInt8]
+        /// The length of the prefix of the directly connected network.
+        package let prefix: Int
+
+        /// Creates an address from its bytes and the length of its prefix.
+        package init(bytes: [UInt8], prefix: Int) {
+            self.bytes = bytes
+            self.prefix = prefix
+        }
+    }
+
+    /// Returns whether an address is public and does not belong to this machine or its directly connected IPv6 networks.
+    ///
+    /// A service on this machine may trust every client that reaches the machine's own address, and a host in the same
+    /// IPv6 network is as near as a host with a private IPv4 address. IPv4 networks with public addresses are shared by
+    /// strangers, so only the machine's own address counts there.
+    ///
+    /// - Parameters:
+    ///   - bytes: 4 or 16 bytes, in network order.
+    ///   - local: the addresses of this machine.
+    package static func isPublic(_ bytes: [UInt8], beside local: [Local]) -> Bool {
+        guard isPublic(bytes) else { return false }
+        let inner = carriers.contains { bytes.count == 16 && matches(bytes, $0, 96) } ? Array(bytes[12...]) : bytes
+        return !local.contains { own in
+            own.bytes == inner || inner.count == 16 && own.bytes.count == 16 && matches(inner, own.bytes, own.prefix)
+        }
+    }
+
     private static func matches(_ bytes: [UInt8], _ prefix: [UInt8], _ bits: Int) -> Bool {
         for index in 0..<((bits + 7) / 8) {
             let mask = UInt8(truncatingIfNeeded: 0xFF00 >> min(8, bits - 8 * index))

@@ -31,6 +31,21 @@ import TowlineCore
         ])
     func ordinary(_ text: String) { #expect(PublicAddress.isPublic(bytes(text))) }
 
+    @Test(
+        "addresses of this machine and of its IPv6 networks are not",
+        arguments: [
+            ("11.0.0.1", false), ("::ffff:11.0.0.1", false), ("64:ff9b::b00:1", false), ("11.0.0.2", true),
+            ("2a00:1::5", false), ("2a00:1::99", false), ("2a00:1:0:1::5", true), ("2a00:2::7", false),
+            ("2a00:2::8", true),
+            ("10.0.0.1", false),
+        ])
+    func local(_ text: String, _ isPublic: Bool) {
+        let local = [("11.0.0.1", 24), ("2a00:1::5", 64), ("2a00:2::7", 128)].map {
+            PublicAddress.Local(bytes: bytes($0), prefix: $1)
+        }
+        #expect(PublicAddress.isPublic(bytes(text), beside: local) == isPublic)
+    }
+
     @Test("what is no address is not") func nothing() {
         #expect(!PublicAddress.isPublic([]))
         #expect(!PublicAddress.isPublic([1, 1, 1]))
