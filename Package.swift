@@ -70,7 +70,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "TowlineArchive",
-            dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline", "CArchive"],
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline", "CUnpack"],
             swiftSettings: strict),
         .target(
             name: "TowlineSystem", dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline"],
@@ -102,8 +102,9 @@ let package = Package(
         // C: headers for libraries of the system, and the calls that Swift cannot spell.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-        // No pkgConfig: SwiftPM would ask those who build `tow` alone to install what it does not need.
-        .systemLibrary(name: "CArchive"),
+        // The confined reader of archives. Not by pkgConfig: SwiftPM would ask those who build `tow` alone to install
+        // libarchive.
+        .target(name: "CUnpack", linkerSettings: [.linkedLibrary("archive")]),
         .target(name: "CTowline"),
         // The web page's files, embedded.
         .target(name: "CPage"),
@@ -183,7 +184,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "TowlineArchiveTests", dependencies: ["TowlineCore", "TowlineArchive"], swiftSettings: unmeasured),
+            name: "TowlineArchiveTests", dependencies: ["TowlineCore", "TowlineArchive", "CUnpack"],
+            swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineSystemTests",
             dependencies: ["TowlineCore", "TowlineEngine", "TowlineSystem", "TowlineThreads", "TestServers"],
@@ -220,7 +222,8 @@ let package = Package(
         .testTarget(
             name: "FaultServerTests", dependencies: ["FaultServer", "ShapingProxy"], swiftSettings: unmeasured),
         .testTarget(
-            name: "CommandLineTests", dependencies: ["FaultServer", "ShapingProxy", "TestServers", "tow", "towd"],
+            name: "CommandLineTests",
+            dependencies: ["TowlineCurl", "FaultServer", "ShapingProxy", "TestServers", "tow", "towd"],
             swiftSettings: unmeasured
         ),
     ],

@@ -1,23 +1,24 @@
-import CArchive
+import CUnpack
 import Glibc
 internal import TowlineCore
+internal import TowlineThreads
 
-/// Reads an archive entry by entry, with libarchive. Used on one thread.
+/// Reads an archive entry by entry, in a confined child process (`CUnpack`). Used on one thread.
 ///
-/// Only what is asked for is enabled: tar and zip, plain or in one layer of gzip, xz or zstd. A filter that libarchive
+/// Only the necessary formats are enabled: tar and zip, plain or in one layer of gzip, xz or zstd. A filter that libarchive
 /// would run as another program is not used, and layers on layers are refused: each multiplies what a few bytes cost.
 final class ArchiveReader {
-    /// What an entry is.
+    /// The type of an entry.
     enum Kind: Hashable {
         case file(isExecutable: Bool)
         case directory
         case symbolicLink([UInt8])
         case hardLink([UInt8])
-        /// A device, a FIFO, a socket, or nothing known.
+        /// A device, a FIFO, a socket, or an unknown type.
         case other
     }
 
-    /// What comes before an entry's bytes.
+    /// The description of an entry, which precedes its bytes.
     struct Head {
         let path: [UInt8]
         let kind: Kind
@@ -26,55 +27,53 @@ final class ArchiveReader {
         let modified: Int?
     }
 
-    let path: String
-    /// The archive's own size.
-    let length: Int64
-    private let archive: OpaquePointer
-    private let descriptor: Int32
-    private var entry: OpaquePointer?
-    private let isEmptyZip: Bool
+    /// The limit of the child's memory in bytes: the largest window of xz and zstd that is common, and libarchive's buffers.
+    static let memory: Int64 = 256 << 20
 
-    /// - Throws: `archiveDamaged` if it is no archive of a known kind.
-    init(_ path: String) throws(TowlineError) {
+    let path: String
+    /// The size of the archive.
+    let length: Int64
+    private let flag: CancelFlag
+    private let isEmptyZip: Bool
+    /// The child process and the pipe that it writes to; `nil` for an empty zip file.
+    private let child: (process: Int32, output: Int32)?
+    /// The bytes of the last frame.
+    private let buffer: UnsafeMutableRawBufferPointer
+
+    /// Starts to read an archive.
+    ///
+    /// - Throws: `archiveDamaged` if it is no archive of a known kind, `cancelled`.
+    init(_ path: String, _ flag: CancelFlag) throws(TowlineError) {
         self.path = path
+        self.flag = flag
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .unpacking("cannot open", path, errno) }
+        defer { Glibc.close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, let archive = archive_read_new()
-        else {
-            Glibc.close(descriptor)
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw .damaged(
                 path,
                 "the downloaded archive was not unpacked because it is now a directory or a device, not a file. "
                     + "Download the archive again")
         }
-        self.descriptor = descriptor
-        self.archive = archive
         length = Int64(status.st_size)
         isEmptyZip = Self.isEmptyZip(descriptor, length)
-        if isEmptyZip { return }
-        guard Self.enable(archive) else {
-            throw .damaged(
-                path,
-                "the downloaded archive was not unpacked because the libarchive on this machine does not support all "
-                    + "of gzip, xz, zstd, tar and zip. Install a complete libarchive and try again")
-        }
-        guard archive_read_open_fd(archive, descriptor, 256 << 10) == ARCHIVE_OK else { throw damage() }
-        // The last one is the plain file.
-        guard archive_filter_count(archive) <= 2 else {
-            throw .refusing(
-                path,
-                "the downloaded archive was not unpacked because it is compressed more than once, which is not "
-                    + "supported. Unpack it with another program")
-        }
+        var output: Int32 = -1
+        let process = isEmptyZip ? 0 : towline_unpack_start(descriptor, Self.memory, &output)
+        guard process >= 0 else { throw .unpacking("cannot start a process that reads", path, -process) }
+        child = isEmptyZip ? nil : (process, output)
+        buffer = .allocate(byteCount: Int(TOWLINE_UNPACK_BYTES), alignment: 8)
     }
 
     deinit {
-        archive_read_free(archive)
-        Glibc.close(descriptor)
+        buffer.deallocate()
+        guard let child else { return }
+        Glibc.close(child.output)
+        kill(child.process, SIGKILL)
+        _ = Self.wait(child.process)
     }
 
-    /// A zip file of nothing is an end record and nothing before it, which libarchive does not look for that early.
+    /// An empty zip file consists of an end record only, which libarchive does not recognize.
     private static func isEmptyZip(_ descriptor: Int32, _ length: Int64) -> Bool {
         let record: [UInt8] = [0x50, 0x4B, 5, 6] + [UInt8](repeating: 0, count: 18)
         guard length == record.count else { return false }
@@ -82,85 +81,127 @@ final class ArchiveReader {
         return pread(descriptor, &bytes, bytes.count, 0) == bytes.count && bytes == record
     }
 
-    private static func enable(_ archive: OpaquePointer) -> Bool {
-        // ARCHIVE_WARN: only by running another program.
-        archive_read_support_filter_gzip(archive) == ARCHIVE_OK
-            && archive_read_support_filter_xz(archive) == ARCHIVE_OK
-            && archive_read_support_filter_zstd(archive) == ARCHIVE_OK
-            && archive_read_support_format_tar(archive) == ARCHIVE_OK
-            // By its central directory alone: local headers may tell another story.
-            && archive_read_support_format_zip_seekable(archive) == ARCHIVE_OK
-    }
-
-    private func damage() -> TowlineError {
-        guard let reason = archive_error_string(archive).map({ String(cString: $0) }) else {
-            return .damaged(
-                path,
-                "the downloaded archive was not unpacked because it is damaged or its format is unknown. "
-                    + "Download the archive again, or unpack it with another program")
-        }
-        let line = TerminalSafeText.make(String(reason.prefix { !$0.isNewline }), width: 200)
-        return .damaged(
-            path,
-            "the downloaded archive was not unpacked: \(line). The archive may be damaged: download it again")
-    }
-
-    /// The next entry; `nil` at the end.
+    /// Returns the next entry; `nil` at the end.
     func next() throws(TowlineError) -> Head? {
         if isEmptyZip { return nil }
-        let code = archive_read_next_header(archive, &entry)
-        if code == ARCHIVE_EOF { return nil }
-        // A warning may be about a name that could be kept as it is; without a name it is refused below.
-        guard code == ARCHIVE_OK || code == ARCHIVE_WARN, let entry else { throw damage() }
-        guard archive_entry_is_encrypted(entry) == 0 else {
-            throw .refusing(
-                path,
-                "the downloaded archive was not unpacked because it is encrypted, which is not supported. "
-                    + "Unpack it with another program")
+        let frame = try receiveFrame()
+        switch Int(frame.kind) {
+        case TOWLINE_UNPACK_HEAD: break
+        case TOWLINE_UNPACK_END: return nil
+        default: throw unexpected()
         }
-        guard let name = Self.bytes(archive_entry_pathname(entry) ?? archive_entry_pathname_utf8(entry)) else {
-            throw .refusing(
-                path,
-                "the downloaded archive was not unpacked because it contains a file whose name cannot be read. "
-                    + "Unpack it with another program")
-        }
+        let bytes = buffer[..<Int(frame.path + frame.target)]
+        let (name, target) = (Array(bytes.prefix(Int(frame.path))), Array(bytes.dropFirst(Int(frame.path))))
+        let kind: Kind =
+            switch Int(frame.detail) {
+            case TOWLINE_UNPACK_FILE: .file(isExecutable: false)
+            case TOWLINE_UNPACK_PROGRAM: .file(isExecutable: true)
+            case TOWLINE_UNPACK_DIRECTORY: .directory
+            case TOWLINE_UNPACK_SYMBOLIC_LINK: .symbolicLink(target)
+            case TOWLINE_UNPACK_HARD_LINK: .hardLink(target)
+            default: .other
+            }
         return Head(
-            path: name, kind: kind(entry), size: archive_entry_size(entry),
-            modified: archive_entry_mtime_is_set(entry) == 0 ? nil : archive_entry_mtime(entry))
+            path: name, kind: kind, size: frame.number, modified: frame.has_time == 0 ? nil : Int(frame.time))
     }
 
-    private func kind(_ entry: OpaquePointer) -> Kind {
-        if let target = Self.bytes(archive_entry_hardlink(entry) ?? archive_entry_hardlink_utf8(entry)) {
-            return .hardLink(target)
-        }
-        switch archive_entry_filetype(entry) & S_IFMT {
-        case S_IFREG: return .file(isExecutable: archive_entry_perm(entry) & S_IXUSR != 0)
-        case S_IFDIR: return .directory
-        case S_IFLNK:
-            let target = Self.bytes(archive_entry_symlink(entry) ?? archive_entry_symlink_utf8(entry))
-            return target.map { .symbolicLink($0) } ?? .other
-        default: return .other
-        }
-    }
-
-    private static func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
-        text.map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
-    }
-
-    /// Hands over an entry's bytes with their offsets, block by block, all of them: what is left to libarchive to skip
-    /// is counted by nobody.
-    func read(
-        _ body: (UnsafeRawBufferPointer, Int64) throws(TowlineError) -> Void
-    ) throws(TowlineError) {
+    /// Passes all bytes of the entry with their offsets, block by block.
+    func read(_ body: (UnsafeRawBufferPointer, Int64) throws(TowlineError) -> Void) throws(TowlineError) {
         while true {
-            var start: UnsafeRawPointer?
-            var count = 0
-            var offset: la_int64_t = 0
-            let code = archive_read_data_block(archive, &start, &count, &offset)
-            if code == ARCHIVE_EOF { return }
-            // A warning is about a size or a checksum that does not fit.
-            guard code == ARCHIVE_OK else { throw damage() }
-            try body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count), offset)
+            let frame = try receiveFrame()
+            switch Int(frame.kind) {
+            case TOWLINE_UNPACK_DATA:
+                try body(UnsafeRawBufferPointer(rebasing: buffer[..<Int(frame.path)]), frame.number)
+            case TOWLINE_UNPACK_END_OF_ENTRY: return
+            default: throw unexpected()
+            }
         }
+    }
+
+    // MARK: Frames
+
+    /// Receives a frame and its bytes, which are in `buffer` afterwards.
+    ///
+    /// - Throws: the error that the child reports, or one for a child that ended early; `cancelled`.
+    private func receiveFrame() throws(TowlineError) -> towline_unpack_frame {
+        var frame = towline_unpack_frame()
+        let size = MemoryLayout.size(ofValue: frame)
+        try receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
+        withUnsafeMutableBytes(of: &frame) { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[..<size])) }
+        // The child parses hostile bytes: it may send anything.
+        let (count, overflow) = frame.path.addingReportingOverflow(frame.target)
+        guard !overflow, count <= buffer.count else { throw unexpected() }
+        try receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(count)]))
+        if Int(frame.kind) == TOWLINE_UNPACK_ERROR { throw reported(frame) }
+        return frame
+    }
+
+    private func receive(into bytes: UnsafeMutableRawBufferPointer) throws(TowlineError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            try flag.check(path)
+            guard let output = child?.output else { throw unexpected() }
+            var watched = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+            // The child may take long to find the next byte, and a user may give up meanwhile.
+            guard poll(&watched, 1, 200) > 0 else { continue }
+            let count = Glibc.read(output, UnsafeMutableRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw unexpected() }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    private func reported(_ frame: towline_unpack_frame) -> TowlineError {
+        let notUnpacked = "the downloaded archive was not unpacked"
+        switch Int(frame.detail) {
+        case TOWLINE_UNPACK_ENCRYPTED:
+            return .refusing(
+                path,
+                "\(notUnpacked) because it is encrypted, which is not supported. Unpack it with another program")
+        case TOWLINE_UNPACK_NO_NAME:
+            return .refusing(
+                path,
+                "\(notUnpacked) because it contains a file whose name cannot be read. Unpack it with another program")
+        case TOWLINE_UNPACK_LAYERS:
+            return .refusing(
+                path,
+                "\(notUnpacked) because it is compressed more than once, which is not supported. "
+                    + "Unpack it with another program")
+        case TOWLINE_UNPACK_UNSUPPORTED:
+            return .damaged(
+                path,
+                "\(notUnpacked) because the libarchive on this machine does not support all of gzip, xz, zstd, tar and "
+                    + "zip. Install a complete libarchive and try again")
+        case TOWLINE_UNPACK_MEMORY:
+            let limit = ByteCountText.format(Self.memory)
+            return .refusing(
+                path,
+                "\(notUnpacked) because reading it needs more than \(limit) of memory. If you trust the archive, unpack "
+                    + "it with another program")
+        default:
+            let reason = String(decoding: buffer[..<Int(frame.path)], as: UTF8.self).prefix { !$0.isNewline }
+            guard !reason.isEmpty else {
+                return .damaged(
+                    path,
+                    "\(notUnpacked) because it is damaged or its format is unknown. "
+                        + "Download the archive again, or unpack it with another program")
+            }
+            let line = TerminalSafeText.make(String(reason), width: 200)
+            return .damaged(path, "\(notUnpacked): \(line). The archive may be damaged: download it again")
+        }
+    }
+
+    /// The child ended, or sent something else than frames in their order.
+    private func unexpected() -> TowlineError {
+        .damaged(
+            path,
+            "the downloaded archive was not unpacked because the process that reads it failed. The archive may be "
+                + "damaged or malicious: download it again from a source that you trust")
+    }
+
+    private static func wait(_ process: Int32) -> Int32 {
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        return status
     }
 }

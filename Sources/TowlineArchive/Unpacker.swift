@@ -4,6 +4,8 @@ internal import TowlineThreads
 
 /// Unpacks an archive into a directory of its own: zip, tar, tar.gz, tar.xz, tar.zst.
 ///
+/// A confined child process reads the archive (`ArchiveReader`); this process makes the files.
+///
 /// All of it or nothing: entries go into `NAME.unpacking-N` beside the final place, which gets its name when every
 /// byte is there and durable. So neither a crash nor an error leaves a half result under the name, and nothing that
 /// was there is ever written to.
@@ -62,28 +64,14 @@ package struct Unpacker: Sendable {
         }
         let limits = limits
         return try await WorkThread.run { (flag) throws(TowlineError) in
-            try Self.inUTF8 { () throws(TowlineError) in
-                let reader = try ArchiveReader(archive)
-                let folder = try StagingFolder(in: directory, for: name)
-                let budget = UnpackBudget(limits: limits, archive: archive, archiveLength: reader.length)
-                let writer = EntryWriter(root: folder.descriptor, archive: archive, budget: budget, flag: flag)
-                while let head = try reader.next() { try writer.write(head, from: reader) }
-                try writer.finish()
-                try folder.publish(as: name, durable: durable, receipt: receipt)
-                return Result(path: directory + "/" + name, entries: writer.entries, bytes: writer.bytes)
-            }
+            let reader = try ArchiveReader(archive, flag)
+            let folder = try StagingFolder(in: directory, for: name)
+            let budget = UnpackBudget(limits: limits, archive: archive, archiveLength: reader.length)
+            let writer = EntryWriter(root: folder.descriptor, archive: archive, budget: budget, flag: flag)
+            while let head = try reader.next() { try writer.write(head, from: reader) }
+            try writer.finish()
+            try folder.publish(as: name, durable: durable, receipt: receipt)
+            return Result(path: directory + "/" + name, entries: writer.entries, bytes: writer.bytes)
         }
-    }
-
-    /// libarchive reads names by the locale, and a program that never set one has the one that knows ASCII alone.
-    /// Changed for this thread only.
-    private static func inUTF8<Value>(_ body: () throws(TowlineError) -> Value) throws(TowlineError) -> Value {
-        guard let locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil) else { return try body() }
-        let before = uselocale(locale)
-        defer {
-            uselocale(before)
-            freelocale(locale)
-        }
-        return try body()
     }
 }
