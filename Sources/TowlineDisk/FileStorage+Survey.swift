@@ -267,9 +267,6 @@ extension FileStorage {
         var credible = ByteRangeSet([ByteRange(0, length)])
         if isDoubtful {
             credible = DataMap.data(of: part, upTo: length)
-            scene.notices.append(
-                "the part file \(part.path) was copied or replaced since its journal file was written. "
-                    + "The last 64 KiB before each resume point are downloaded again and compared")
         }
         var excess = journal.written
         if let last = excess.ranges.last, last.upperBound > length {

@@ -115,8 +115,11 @@ package final class FileStorage: Storage {
             listing.taken.insert(name)
             for suffix in [suffixes.part, suffixes.journal, suffixes.nextPart, suffixes.newJournal]
             where name.hasSuffix(suffix) { listing.leftovers.insert(String(name.dropLast(suffix.count))) }
-            guard name.hasSuffix(suffixes.journal), let source = source(of: name, in: folder) else { continue }
-            listing.journals.append((source, String(name.dropLast(suffixes.journal.count))))
+            guard name.hasSuffix(suffixes.journal) else { continue }
+            let final = String(name.dropLast(suffixes.journal.count))
+            // A journal that somebody else put here must not choose a name that no server could (`.bashrc`).
+            guard SafeFileName.make(final) == final, let source = source(of: name, in: folder) else { continue }
+            listing.journals.append((source, final))
         }
         return listing
     }

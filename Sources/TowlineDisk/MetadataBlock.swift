@@ -70,7 +70,8 @@ struct MetadataBlock: Sendable {
         bytes.store(UInt32(0), at: 4)
         guard expected == MetadataBlock.checksum(bytes), bytes.load(UInt64.self, at: 16) == journal else { return nil }
         let sequence = bytes.load(UInt64.self, at: 8)
-        guard sequence > 0 else { return nil }
+        // The next block needs a higher number.
+        guard sequence > 0, sequence < .max / 2 else { return nil }
         self.init(fields: bytes.dropFirst(MetadataBlock.headerSize), sequence: sequence)
     }
 
@@ -164,7 +165,8 @@ struct MetadataBlock: Sendable {
             guard let checksum = Checksum(algorithm: algorithm, value: Array(value.dropFirst())) else { return false }
             record.checksums.append(checksum)
         case .generation:
-            guard let number, let generation = UInt32(exactly: number) else { return false }
+            // The next generation must have a number, too.
+            guard let number, let generation = UInt32(exactly: number), generation < .max / 2 else { return false }
             record.generation = generation
         case .lacksRanges: record.lacksRanges = number == 1
         case .part:

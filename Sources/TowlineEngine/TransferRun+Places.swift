@@ -135,7 +135,7 @@ extension TransferRun {
         }
         return HeldDownload(
             representation: journal.record.representation, written: part.claims, durable: journal.durable,
-            isDoubtful: part.isDoubtful || isMoved, checksums: journal.record.checksums,
+            isDoubtful: part.isDoubtful || isMoved, isForeign: part.isDoubtful, checksums: journal.record.checksums,
             lacksRanges: journal.record.lacksRanges)
     }
 

@@ -4,6 +4,27 @@
 /// asked once for some bytes that the primary has just brought. One that has others is left out before it has brought
 /// much, and is there if it turns out that the primary was wrong.
 extension TransferStateMachine {
+    /// Returns whether bytes that an earlier transfer left on disk may be used.
+    ///
+    /// A journal beside a part file that is not its own proves nothing: both may come from an archive or another user.
+    /// Only a checksum that the user gave proves such bytes. An empty file needs one request to prove it.
+    func isBelievable(_ held: HeldDownload) -> Bool {
+        if held.isForeign, terms.checksum == nil, !terms.unsafeResume { return false }
+        return held.representation.completeLength != 0
+    }
+
+    /// Starts without the bytes that an earlier transfer left on disk. They stay until new bytes arrive.
+    mutating func distrust(_ held: HeldDownload) -> [TransferAction] {
+        hasStorage = true
+        replacesPart = true
+        guard !held.written.isEmpty else { return [] }
+        let size = ByteCountText.format(held.written.count)
+        let text =
+            "restarting from the beginning: the part file is not the file that its journal file describes, so its"
+            + " \(size) may be wrong. To use them, give the checksum of the file (--checksum)"
+        return [.notice(TransferNotice(.warning, .restarted, text))]
+    }
+
     // MARK: The sample
 
     /// Asks each mirror that works, and was not asked yet, for bytes that the primary has brought.

@@ -236,8 +236,11 @@ package struct TransferStateMachine: Sendable {
         for attempt in attempts { actions += dismiss(attempt.id) }
         isConfirmed = false
         giveUpContent()
+        guard isBelievable(held) else { return actions + distrust(held) }
         representation = held.representation
-        for checksum in held.checksums where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
+        // The checksums of a foreign journal come from the same hand as the bytes.
+        let known = held.isForeign ? [] : held.checksums
+        for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
             checksums.append(checksum)
         }
         ledger = RangeLedger(completeLength: held.representation.completeLength, written: believed(held))

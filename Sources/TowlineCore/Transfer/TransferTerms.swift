@@ -46,8 +46,10 @@ package struct HeldDownload: Hashable, Sendable {
     package var written: ByteRangeSet
     /// The bytes that are durable.
     package var durable: ByteRangeSet
-    /// The part file is not the very one the journal was made with.
+    /// Bytes before each resume point are compared, whatever proof there is.
     package var isDoubtful: Bool
+    /// The part file is not the file that the journal describes: it was copied, restored or put there by somebody else.
+    package var isForeign: Bool
     /// Checksums that are known.
     package var checksums: [Checksum]
     /// The server gave no ranges of it.
@@ -56,12 +58,13 @@ package struct HeldDownload: Hashable, Sendable {
     /// Makes one.
     package init(
         representation: Representation, written: ByteRangeSet, durable: ByteRangeSet = ByteRangeSet(),
-        isDoubtful: Bool = false, checksums: [Checksum] = [], lacksRanges: Bool = false
+        isDoubtful: Bool = false, isForeign: Bool = false, checksums: [Checksum] = [], lacksRanges: Bool = false
     ) {
         self.representation = representation
         self.written = written
         self.durable = durable
         self.isDoubtful = isDoubtful
+        self.isForeign = isForeign
         self.checksums = checksums
         self.lacksRanges = lacksRanges
     }

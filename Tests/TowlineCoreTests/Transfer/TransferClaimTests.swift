@@ -54,6 +54,43 @@ import TowlineCore
         #expect(!script.actions.contains { if case .publish = $0 { true } else { false } })
     }
 
+    /// A part file that its journal does not describe may come from anybody: no byte is used without the user's checksum.
+    @Test(arguments: [(false, false), (true, false), (false, true)])
+    func aForeignPartFileIsNotBelieved(hasChecksum: Bool, isUnsafe: Bool) throws {
+        let sum = try #require(Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32)))
+        var script = try TransferScript {
+            if hasChecksum { $0.checksum = sum }
+            $0.unsafeResume = isUnsafe
+        }
+        // The journal's own checksum comes from the same hand as the bytes.
+        let forged = try #require(Checksum(algorithm: .md5, value: Array(repeating: 2, count: 16)))
+        let all = ByteRangeSet([ByteRange(0, 1_000_000)])
+        script.feed(
+            .begin(
+                HeldDownload(
+                    representation: Representation(
+                        completeLength: 1_000_000, entityTag: EntityTag(fieldValue: "\"a\"")),
+                    written: all, durable: all, isDoubtful: true, isForeign: true, checksums: [forged])))
+        let isVerified = script.actions.contains { if case .verify = $0 { true } else { false } }
+        #expect(isVerified == hasChecksum)
+        #expect(script.notices(.restarted).count == (hasChecksum || isUnsafe ? 0 : 1))
+        guard !hasChecksum else { return }
+        #expect(script.plans.first?.lease.lowerBound == (isUnsafe ? 999_999 : 0))
+        guard !isUnsafe else { return }
+        script.answer(206, [("Content-Range", "bytes 0-999999/1000000"), ("ETag", "\"a\"")])
+        let replaces = script.actions.contains { if case .prepare(let plan) = $0 { plan.isReplacement } else { false } }
+        #expect(replaces, "the first response replaces the part file: \(script.actions)")
+    }
+
+    /// A journal that says that the file is empty is asked about.
+    @Test func anEmptyFileIsConfirmed() throws {
+        var script = try TransferScript()
+        script.feed(.begin(HeldDownload(representation: Representation(completeLength: 0), written: ByteRangeSet())))
+        #expect(script.plans.count == 1)
+        let isPublished = script.actions.contains { if case .publish = $0 { true } else { false } }
+        #expect(!isPublished)
+    }
+
     /// What its journal calls durable brings nothing back that is still to be compared.
     @Test func aCopyIsComparedAfterAFailedSyncToo() throws {
         var script = try TransferScript()
