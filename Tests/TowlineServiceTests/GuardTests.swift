@@ -268,8 +268,8 @@ import TowlineWire
             var status = stat()
             return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : 0
         }
-        guard open != 0o777 else {
-            // Whoever may write there could put a socket of his own in its place.
+        guard open == 0o755 else {
+            // A user with write access could replace the socket.
             await #expect(throws: TowlineError.self) { try await ServiceSite(root: root) }
             #expect(mode(run) == open)
             return
@@ -318,6 +318,44 @@ import TowlineWire
             #expect(try await site.ask("GET", "/health").status == 200)
             try await group.waitForAll()
         }
+        try await site.stop()
+    }
+
+    /// A page on another port of this machine can set a cookie of the same name, and a proxy in front can send credentials of
+    /// its own: any right token counts.
+    @Test(
+        arguments: [
+            ("towline=wrong; towline=TOKEN", nil, 200), ("towline=TOKEN; towline=wrong", nil, 200),
+            ("a=b;towline=TOKEN", nil, 200), ("towline=TOKEN", "Basic YTpi", 200),
+            ("towline=wrong", "Bearer TOKEN", 200),
+            ("towline=wrong; xtowline=TOKEN", nil, 401), ("towline=", nil, 401), ("towline=wrong", "Basic YTpi", 401),
+        ] as [(String, String?, Int)])
+    func anyCookieOfThatNameMayBeTheToken(_ cookie: String, _ authorization: String?, _ status: Int) async throws {
+        let site = try await ServiceSite()
+        var fields = ["Cookie": cookie.replacingOccurrences(of: "TOKEN", with: site.service.token.text)]
+        fields["Authorization"] = authorization?.replacingOccurrences(of: "TOKEN", with: site.service.token.text)
+        #expect(try await ask(site, "GET", "/api/v1/totals", fields, token: false).status == status)
+        try await site.stop()
+    }
+
+    /// A sign-in needs no token, so its body is small.
+    @Test func aSignInIsSmall() async throws {
+        let site = try await ServiceSite()
+        for (size, status) in [(3000, 401), (5000, 413)] {
+            let body = #"{"token":""# + String(repeating: "a", count: size) + #""}"#
+            let answer = try await ask(site, "POST", "/api/v1/session", Self.json, body: body, token: false)
+            #expect(answer.status == status)
+        }
+        try await site.stop()
+    }
+
+    /// One client cannot use all connections: its idle ones make room, and the Unix socket has its own.
+    @Test func idleConnectionsLockNobodyOut() async throws {
+        let site = try await ServiceSite { $0.maximumConnections = 40 }
+        let descriptors = try (0..<60).map { _ in try RawExchange.connect(.port(site.port)) }
+        #expect(try await ask(site, "GET", "/api/v1/health").status == 200)
+        #expect(try await site.ask("GET", "/health").status == 200)
+        for descriptor in descriptors { close(descriptor) }
         try await site.stop()
     }
 

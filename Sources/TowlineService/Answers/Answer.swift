@@ -26,24 +26,37 @@ enum Answer {
 
     /// Decodes the body of a request.
     ///
-    /// - Throws: `HTTPError` 413 if the body is larger than `maximumBody`; `DecodingError`.
-    static func read<Value: Decodable>(_ type: Value.Type, from request: Request) async throws -> Value {
-        if let length = request.headers[.contentLength].flatMap({ Int64($0) }), length > maximumBody {
-            throw tooLarge
+    /// - Parameter limit: the maximum size of the body in bytes.
+    /// - Throws: `HTTPError` 413 if the body is larger than `limit`, 503 if all bodies that are being received together are
+    ///   larger than the budget; `DecodingError`.
+    static func read<Value: Decodable>(
+        _ type: Value.Type, from request: Request, limit: Int = maximumBody
+    ) async throws -> Value {
+        if let length = request.headers[.contentLength].flatMap({ Int64($0) }), length > limit {
+            throw tooLarge(limit)
         }
         var bytes: [UInt8] = []
+        var taken = 0
+        defer { BodyBudget.shared.giveBack(taken) }
         for try await buffer in request.body {
-            guard bytes.count + buffer.readableBytes <= maximumBody else {
-                throw tooLarge
-            }
+            let count = buffer.readableBytes
+            guard bytes.count + count <= limit else { throw tooLarge(limit) }
+            guard BodyBudget.shared.take(count) else { throw busy }
+            taken += count
             bytes.append(contentsOf: buffer.readableBytesView)
         }
         return try JSONDecoder().decode(type, from: Data(bytes))
     }
 
-    private static var tooLarge: HTTPError {
+    private static func tooLarge(_ limit: Int) -> HTTPError {
         HTTPError(
             .contentTooLarge,
-            message: "the request body is larger than the limit of 1 MiB. Send several smaller requests")
+            message: "the request body is larger than the limit of \(limit >> 10) KiB. Send several smaller requests")
+    }
+
+    private static var busy: HTTPError {
+        HTTPError(
+            .serviceUnavailable, headers: [.retryAfter: "1"],
+            message: "towd is receiving too many large requests at the same time. Send the request again in a second")
     }
 }

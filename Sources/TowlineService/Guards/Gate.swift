@@ -71,6 +71,15 @@ struct Gate: RouterMiddleware {
 
     private static func isPage(_ path: String) -> Bool { path == "/" || path.hasPrefix("/page/") }
 
+    /// Returns the values of all cookies with the name of the session cookie. A page on another port of this machine can set
+    /// a cookie of the same name, and a browser may send that cookie first (RFC 6265 §8.5).
+    private static func cookies(of request: Request) -> [Substring] {
+        request.headers[values: .cookie].flatMap { $0.split(separator: ";") }.compactMap { pair in
+            let pair = pair.drop { $0 == " " || $0 == "\t" }
+            return pair.hasPrefix(cookie + "=") ? pair.dropFirst(cookie.count + 1) : nil
+        }
+    }
+
     private func checkToken(_ request: Request) throws {
         let path = request.uri.path
         // List the public paths, not the protected ones: a path can be written in more than one way.
@@ -78,9 +87,8 @@ struct Gate: RouterMiddleware {
         if let field = request.headers[.authorization] {
             let words = field.split(separator: " ", maxSplits: 1)
             if words.count == 2, words[0].lowercased() == "bearer", token.isEqual(to: words[1]) { return }
-        } else if let cookie = request.cookies[Self.cookie]?.value, token.isEqual(to: cookie) {
-            return
         }
+        if Self.cookies(of: request).contains(where: { token.isEqual(to: $0) }) { return }
         throw HTTPError(
             .unauthorized, headers: [.wwwAuthenticate: "Bearer"],
             message:

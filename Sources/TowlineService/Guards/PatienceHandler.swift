@@ -17,35 +17,44 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     private let head: TimeAmount
     private let body: TimeAmount
     private let idle: TimeAmount
+    private let share: ConnectionShare
     private var timer: Scheduled<Void>?
     private var answersOwed = 0
     private var isReadingBody = false
 
-    init(_ configuration: ServiceConfiguration) {
+    init(_ configuration: ServiceConfiguration, share: ConnectionShare) {
+        self.share = share
         head = TimeAmount(configuration.headTimeout)
         body = TimeAmount(configuration.bodyTimeout)
         idle = TimeAmount(configuration.idleTimeout)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        if context.channel.isActive { wait(head, context) }
+        if context.channel.isActive { opened(context) }
+    }
+
+    private func opened(_ context: ChannelHandlerContext) {
+        wait(head, context)
+        share.add(context.channel)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { stop() }
 
     func channelActive(context: ChannelHandlerContext) {
-        wait(head, context)
+        opened(context)
         context.fireChannelActive()
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         stop()
+        share.remove(context.channel)
         context.fireChannelInactive()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head:
+            if answersOwed == 0 { share.set(idle: false, context.channel) }
             answersOwed += 1
             isReadingBody = true
             wait(body, context)
@@ -60,6 +69,7 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         if case .end = unwrapOutboundIn(data) {
             answersOwed -= 1
+            if answersOwed == 0 { share.set(idle: true, context.channel) }
             if answersOwed == 0, !isReadingBody { wait(idle, context) }
         }
         context.write(data, promise: promise)

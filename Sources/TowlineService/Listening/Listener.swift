@@ -17,8 +17,9 @@ struct Listener: Service {
         onReady: @escaping @Sendable (any Channel) async -> Void,
         onFailure: @escaping @Sendable (any Error) -> Void
     ) {
+        let share = ConnectionShare(limit: max(1, configuration.maximumConnections / 4))
         let channel = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [PatienceHandler(configuration)],
+            additionalChannelHandlers: [PatienceHandler(configuration, share: share)],
             httpDecoderConfiguration: .init(
                 maxHeaderFieldSize: 16 << 10, maxHeaderListSize: 32 << 10, maxHeaderFieldCount: 100))
         application = Application(

@@ -31,7 +31,7 @@ struct StatusRoutes: Sendable {
             return try Answer.json(Wire.Hosts(hosts: hosts))
         }
         table.add(.post, Wire.base + "/session") { request, _ in
-            let session = try await Answer.read(Wire.Session.self, from: request)
+            let session = try await Answer.read(Wire.Session.self, from: request, limit: Self.maximumSession)
             guard token.isEqual(to: session.token) else {
                 throw HTTPError(
                     .unauthorized, headers: [.wwwAuthenticate: "Bearer"],
@@ -42,6 +42,9 @@ struct StatusRoutes: Sendable {
             return response
         }
     }
+
+    /// Maximum size in bytes of the body of a sign-in, which needs no access token.
+    private static let maximumSession = 4 << 10
 
     private func settings() async throws -> Response {
         let limits = try await downloader.limits
