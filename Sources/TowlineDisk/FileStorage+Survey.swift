@@ -205,6 +205,14 @@ extension FileStorage {
             try journal.retire(as: .void)
             return try judgeWithoutJournal(&scene)
         }
+        guard try part.status().links == 1 else {
+            // The bytes are another file's as well, and must not change.
+            scene.notices.append(
+                "the part file \(part.path) is a hard link to another file, so it is not used. "
+                    + "The download restarts from the beginning")
+            try journal.retire(as: .void)
+            return try judgeWithoutJournal(&scene)
+        }
         return .unfinished(try resume(&scene, contents, journal, part))
     }
 
@@ -259,11 +267,12 @@ extension FileStorage {
         }
         let status = try part.status()
         var length = status.size
+        let isDoubtful = !contents.metadata.part.isSameFile(as: status.identity)
         if let complete = contents.metadata.record.representation.completeLength, length > complete {
-            try part.truncate(to: complete)
+            // A file that the journal does not describe may be a user's: it stays as it is.
+            if !isDoubtful { try part.truncate(to: complete) }
             length = complete
         }
-        let isDoubtful = !contents.metadata.part.isSameFile(as: status.identity)
         var credible = ByteRangeSet([ByteRange(0, length)])
         if isDoubtful {
             credible = DataMap.data(of: part, upTo: length)

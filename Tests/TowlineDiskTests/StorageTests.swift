@@ -365,6 +365,34 @@ import TowlineEngine
         #expect(again.journal?.written == again.claims)
     }
 
+    /// The other name of a hard link keeps its bytes.
+    @Test func aHardLinkIsNotUsed() async throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<8192)
+        part.sink.close()
+        let bytes = try #require(directory["file.tow"])
+        #expect(link(directory.path + "/file.tow", directory.path + "/other") == 0)
+        guard case .nothing(let notices) = try storage.survey(directory.place()) else {
+            Issue.record("something")
+            return
+        }
+        #expect(notices.contains { $0.contains("hard link") })
+        #expect(directory["other"] == bytes)
+        #expect(!directory.names.contains("file.tow"))
+    }
+
+    /// A part file that the journal does not describe is not cut to the length that the journal gives.
+    @Test func aForeignPartFileKeepsItsLength() async throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        part.sink.close()
+        directory["file.tow"] = nil
+        directory["file.tow"] = pattern(0..<(5 << 20))
+        let again = try #require(try storage.unfinished(directory.place()))
+        #expect(again.isDoubtful)
+        again.sink.close()
+        #expect(directory["file.tow"]?.count == 5 << 20)
+    }
+
     @Test func aLargePartWithoutAJournalIsKept() throws {
         directory["file.tow"] = pattern(0..<(2 << 20))
         directory["file.tow-aside"] = [1]

@@ -51,12 +51,11 @@ enum ArgumentSecrets {
         return userInfoRange(in: bytes, text: text)
     }
 
-    /// The value of an Authorization, Proxy-Authorization or Cookie field.
+    /// The value of a field that may be a secret.
     private static func fieldValueRange(in bytes: [UInt8], from start: Int) -> Range<Int>? {
         guard let colon = bytes[start...].firstIndex(of: UInt8(ascii: ":")) else { return nil }
-        let name = String(decoding: bytes[start..<colon], as: UTF8.self).lowercased()
-        guard ["authorization", "proxy-authorization", "cookie"].contains(name) else { return nil }
-        return colon + 1..<bytes.count
+        let name = String(decoding: bytes[start..<colon], as: UTF8.self)
+        return SecretScope.isSecret(fieldNamed: name) ? colon + 1..<bytes.count : nil
     }
 
     /// What stands between `://` and the last `@` before the path.
@@ -71,8 +70,10 @@ enum ArgumentSecrets {
 
     /// The query of a URL: signed links carry their signature there.
     private static func queryRange(in bytes: [UInt8]) -> Range<Int>? {
-        let isURL = [Array("http://".utf8), Array("https://".utf8)].contains { bytes.starts(with: $0) }
-        guard isURL, let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return nil }
+        // Also `--mirror=https://…`.
+        guard let colon = bytes.indices.dropLast(2).first(where: { bytes[$0...].starts(with: "://".utf8) }),
+            let mark = bytes[colon...].firstIndex(of: UInt8(ascii: "?"))
+        else { return nil }
         return mark + 1..<bytes.count
     }
 
