@@ -117,11 +117,11 @@ struct DownloadSettingsTests {
         let arguments = [
             "tow", "get", "--user", "n:p", "--user=n:p", "-H", "Authorization: x", "-H", "Accept: y",
             "http://n:p@a.test/b@c", "http://a.test/?x@y", "--header=cookie: z", "--proxy", "http://u:v@p:1",
-            "-H", "X-Api-Key: k", "--mirror=https://b.test/?sig=s", "HTTPS://a.test/?T",
+            "-H", "X-Api-Key: k", "--mirror=https://b.test/?sig=s", "HTTPS://a.test/?T", "-qH", "X-Key: q",
         ].map { Array($0.utf8) }
         let all = arguments.joined(separator: [0])
         let hidden = ArgumentSecrets.secretRanges(in: arguments).map { String(decoding: Array(all)[$0], as: UTF8.self) }
-        #expect(hidden == ["n:p", "n:p", " x", "n:p", "x@y", " z", "u:v", " k", "sig=s", "T"])
+        #expect(hidden == ["n:p", "n:p", " x", "n:p", "x@y", " z", "u:v", " k", "sig=s", "T", " q"])
         for words in [
             ["--user", "n:p"], ["--user=n:p"], ["-H", "Authorization: x"], ["http://n:p@a"], ["http://a/?x"],
             ["--header=cookie: z"], ["--proxy=http://u:v@p"],

@@ -161,7 +161,8 @@ struct DownloadTests {
             \(server.url("/f4"))
               no-such-option=1
             """
-        let result = try await CommandRun.run(["get", "-q", "-i", "-", "-d", place.url.path], input: list)
+        let result = try await CommandRun.run(
+            ["get", "-q", "--list-options", "all", "-i", "-", "-d", place.url.path], input: list)
         #expect(result.status == 2)
         #expect(place.names == ["f2", "f3", "renamed"])
         for name in place.names { #expect(try isRight(place.path(name))) }

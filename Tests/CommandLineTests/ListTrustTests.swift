@@ -52,6 +52,7 @@ struct ListTrustTests {
     /// Paths of a list that leave the directory of `-d`, or hide in it.
     @Test(arguments: [
         "output=/ABSOLUTE/x", "output=../x", "output=sub/../../x", "output=.ssh/x", "output=link/x", "output=..",
+        "output=.\u{301}s/x", "output=/\u{301}x/y",
         "directory=/ABSOLUTE", "directory=..", "directory=link", "directory=.ssh", "directory=sub/../..",
     ])
     func aPathStaysBelowTheDirectory(_ option: String) async throws {
@@ -93,11 +94,14 @@ struct ListTrustTests {
     private static let secrets = [
         ["-H", "Authorization: Bearer CANARY"], ["-H", "X-Api-Key: CANARY"], ["--user", "ann:CANARY"],
         ["--user-file", "secret"], ["--bearer-file", "secret"], ["--cookies", "cookies"], ["--netrc-file", "netrc"],
+        ["--netrc-file", "hosts"],
     ]
 
     private func prepare(_ place: TestDirectory) throws {
         try Data("ann:CANARY\n".utf8).write(to: place.file("secret"))
         try Data("default login ann password CANARY\n".utf8).write(to: place.file("netrc"))
+        let hosts = ["127.0.0.1", "127.0.0.2"].map { "machine \($0) login ann password CANARY\n" }.joined()
+        try Data(hosts.utf8).write(to: place.file("hosts"))
         let cookies = ["127.0.0.1", "127.0.0.2"].map { "\($0)\tFALSE\t/\tFALSE\t0\tname\tCANARY\n" }.joined()
         try Data(("# Netscape HTTP Cookie File\n" + cookies).utf8).write(to: place.file("cookies"))
         try FileManager.default.createDirectory(at: place.file("d"), withIntermediateDirectories: true)

@@ -61,16 +61,22 @@ struct SocketTrustTests {
                     except OSError: pass
                     client.close()
                 """
-            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-            process.arguments = ["python3", "-c", program, socket, "\(user)"]
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
+            process.arguments = ["-c", program, socket, "\(user)"]
             let ready = Pipe()
+            process.standardInput = FileHandle.nullDevice
             process.standardOutput = ready
+            // A process that outlived the tests with their standard error would keep the runner waiting.
+            process.standardError = FileHandle.nullDevice
             try process.run()
             _ = ready.fileHandleForReading.availableData
         }
 
         var received: String { (try? String(contentsOfFile: file, encoding: .utf8)) ?? "" }
 
-        func stop() { process.terminate() }
+        func stop() {
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+        }
     }
 }

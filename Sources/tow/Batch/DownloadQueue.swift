@@ -39,7 +39,7 @@ final class DownloadQueue: Sendable {
     ///   - secrets: the servers that receive the secrets of `settings`.
     init(
         urls: [HTTPURL], settings: DownloadSettings, listPaths: [String], trustsLists: Bool = false,
-        secrets: SecretScope = SecretScope(named: [])
+        secrets: SecretScope = SecretScope(naming: [])
     ) throws(TowlineError) {
         state = Mutex(State(urls: urls[...], secrets: secrets))
         self.settings = settings

@@ -8,8 +8,8 @@ enum ListPath {
     ///
     /// - Throws: `unusableOption` if the path is absolute, or if a directory in the path is hidden or leads upwards.
     static func file(_ path: String) throws(TowlineError) -> String {
-        let slash = path.lastIndex(of: "/")
-        let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
+        let slash = path.utf8.lastIndex(of: 0x2F)
+        let name = slash.map { path[path.utf8.index(after: $0)...] } ?? path[...]
         guard let safe = SafeFileName.make(String(name)) else { throw refused(path, "it names no file") }
         guard let slash else { return safe }
         return try directory(String(path[..<slash])) + "/" + safe
@@ -19,10 +19,11 @@ enum ListPath {
     ///
     /// - Throws: `unusableOption`, as `file`.
     static func directory(_ path: String) throws(TowlineError) -> String {
-        guard !path.isEmpty, !path.hasPrefix("/") else { throw refused(path, "it is absolute") }
-        for component in path.split(separator: "/") where component != "." {
-            if component == ".." { throw refused(path, "it contains '..'") }
-            if component.hasPrefix(".") { throw refused(path, "it contains a hidden directory") }
+        // Byte by byte: a combining character after the dot or the slash makes another Character.
+        guard let first = path.utf8.first, first != 0x2F else { throw refused(path, "it is absolute") }
+        for component in path.utf8.split(separator: 0x2F) where !component.elementsEqual(".".utf8) {
+            if component.elementsEqual("..".utf8) { throw refused(path, "it contains '..'") }
+            if component.first == 0x2E { throw refused(path, "it contains a hidden directory") }
         }
         return path
     }

@@ -6,12 +6,17 @@ import TowlineEngine
 /// A list may come from somebody else and can name any server. The secrets go to the servers that the command line names;
 /// if the command line names no server, to the only server of the list.
 struct SecretScope: Sendable {
-    /// The origins that the command line names.
-    let named: Set<HTTPURL.Origin>
+    /// The origins that the command line names, each once.
+    let named: [HTTPURL.Origin]
     /// The only origin of the list, once an entry names it.
     private var only: HTTPURL.Origin?
 
-    init(named: Set<HTTPURL.Origin>) { self.named = named }
+    /// - Parameter origins: the origins that the command line names.
+    init(naming origins: [HTTPURL.Origin]) {
+        var named: [HTTPURL.Origin] = []
+        for origin in origins where !named.contains(origin) { named.append(origin) }
+        self.named = named
+    }
 
     /// Returns whether a server receives the secrets.
     ///
@@ -40,7 +45,7 @@ struct SecretScope: Sendable {
         guard named.isEmpty else { return }
         var scope = self
         var last: HTTPURL?
-        for path in lists where TextFile.isRegular(path) {
+        for path in lists where path != "-" && TextFile.isRegular(path) {
             let reader = try BatchListReader(path: path)
             while let entry = await reader.next() {
                 guard let url = try? HTTPURL(parsing: entry.url, after: last) else { continue }
@@ -62,20 +67,8 @@ extension SecretScope {
 extension DownloadSettings {
     /// Returns whether requests with these settings carry a secret.
     var hasSecrets: Bool {
-        connection.user != nil || connection.cookieFile != nil || netrcNamesAnyServer
+        connection.user != nil || connection.cookieFile != nil || connection.netrc != .none
             || userFields.lines.contains { SecretScope.isSecret(fieldNamed: $0.name) }
-    }
-
-    /// Returns whether the netrc file has an entry for every server (`default`, netrc(5)). The other entries name their server.
-    private var netrcNamesAnyServer: Bool {
-        let path: String
-        switch connection.netrc {
-        case .none: return false
-        case .userFile: path = ServiceOptions.home + "/.netrc"
-        case .file(let file): path = file
-        }
-        guard let bytes = TextFile.bytes(path, limit: 1 << 20) else { return false }
-        return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace).contains("default")
     }
 
     /// The same settings without the secrets, for another server.
@@ -83,7 +76,7 @@ extension DownloadSettings {
         var settings = self
         settings.connection.user = nil
         settings.connection.cookieFile = nil
-        if netrcNamesAnyServer { settings.connection.netrc = .none }
+        settings.connection.netrc = .none
         settings.userFields = HTTPFields()
         for field in userFields.lines where !SecretScope.isSecret(fieldNamed: field.name) {
             settings.userFields.append(field)

@@ -80,7 +80,7 @@ struct GetPlan {
             let named = try arguments.credentialsFor.map { text throws(TowlineError) in
                 [try HTTPURL(parsing: text).origin]
             }
-            secrets = SecretScope(named: Set(named ?? urls.map(\.origin)))
+            secrets = SecretScope(naming: named ?? urls.map(\.origin))
         } catch {
             throw ValidationError("--credentials-for: \(error.message)")
         }

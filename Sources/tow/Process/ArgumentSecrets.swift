@@ -21,7 +21,7 @@ enum ArgumentSecrets {
 
     /// Whether a word may hold a secret, or say that the next one does: nearly always none does.
     static func mayBeOne(_ word: String) -> Bool {
-        (secretOptions + fieldOptions).contains(where: word.hasPrefix)
+        (secretOptions + fieldOptions).contains(where: word.hasPrefix) || isCluster(word)
             || word.utf8.contains { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?") }
     }
 
@@ -42,13 +42,18 @@ enum ArgumentSecrets {
 
     private static func secretRange(in bytes: [UInt8], text: String, after previous: String) -> Range<Int>? {
         if secretOptions.contains(previous) { return 0..<bytes.count }
-        if fieldOptions.contains(previous) { return fieldValueRange(in: bytes, from: 0) }
+        if fieldOptions.contains(previous) || isCluster(previous) { return fieldValueRange(in: bytes, from: 0) }
         if let equals = bytes.firstIndex(of: UInt8(ascii: "=")) {
             let name = String(decoding: bytes[..<equals], as: UTF8.self)
             if secretOptions.contains(name) { return equals + 1..<bytes.count }
             if fieldOptions.contains(name) { return fieldValueRange(in: bytes, from: equals + 1) }
         }
         return userInfoRange(in: bytes, text: text)
+    }
+
+    /// Returns whether a word consists of short options that end with `-H`.
+    private static func isCluster(_ word: String) -> Bool {
+        word.hasPrefix("-") && !word.hasPrefix("--") && word.hasSuffix("H")
     }
 
     /// The value of a field that may be a secret.

@@ -212,7 +212,7 @@ struct AddCommand: AsyncParsableCommand {
         do throws(TowlineError) {
             let named = credentialsFor.map { [$0] } ?? urls
             var scope = SecretScope(
-                named: Set(try named.map { text throws(TowlineError) in try HTTPURL(parsing: text).origin }))
+                naming: try named.map { text throws(TowlineError) in try HTTPURL(parsing: text).origin })
             return try requests.map { request throws(TowlineError) in
                 // The service refuses a URL that cannot be parsed.
                 guard let origin = try? HTTPURL(parsing: request.url).origin, try scope.admits(origin) else {
