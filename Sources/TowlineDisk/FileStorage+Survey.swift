@@ -13,6 +13,8 @@ extension FileStorage {
         var notices: [String] = []
         /// Whose download is looked for.
         var source: String?
+        /// Use a part file that its journal does not describe.
+        var allowsCopies = true
 
         /// Lets go of what is locked.
         func close() {
@@ -21,10 +23,13 @@ extension FileStorage {
         }
     }
 
-    package func survey(_ place: Place, for source: String?) throws(TowlineError) -> Survey {
+    package func survey(
+        _ place: Place, for source: String?, allowsCopies: Bool
+    ) throws(TowlineError) -> Survey {
         let (folder, names) = try enter(place)
         var scene = try lock(folder, names)
         scene.source = source
+        scene.allowsCopies = allowsCopies
         do {
             return try judge(&scene)
         } catch {
@@ -211,6 +216,19 @@ extension FileStorage {
                 "the part file \(part.path) is a hard link to another file, so it is not used. "
                     + "The download restarts from the beginning")
             try journal.retire(as: .void)
+            return try judgeWithoutJournal(&scene)
+        }
+        let isCopy = try !contents.metadata.part.isSameFile(as: part.status().identity)
+        if isCopy, !scene.allowsCopies, try DataMap.hasData(part, upTo: part.status().size) {
+            // A journal beside another part file proves nothing: both may come from an archive or another user.
+            let name = try scene.folder.rename(scene.names.part, toFreeNameLike: scene.names.aside)
+            scene.notices.append(
+                "the part file \(part.path) was copied or replaced since its journal file was written, so its bytes may be "
+                    + "wrong. It was renamed to \(name), and the download restarts from the beginning. To use a copied "
+                    + "part file, give the checksum of the file (--checksum)")
+            try journal.retire(as: .void)
+            part.close()
+            scene.part = nil
             return try judgeWithoutJournal(&scene)
         }
         return .unfinished(try resume(&scene, contents, journal, part))

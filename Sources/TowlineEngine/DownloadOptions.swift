@@ -10,8 +10,7 @@ package struct DownloadOptions: Sendable {
     ///
     /// - Throws: `unusableOption`.
     package func checkMirrors() throws(TowlineError) {
-        let isProven = checksum.map { $0.algorithm != .crc32c } ?? false
-        guard url.scheme == .https, !allowsDowngrade, !isProven,
+        guard url.scheme == .https, !allowsDowngrade, checksum?.isForgeable ?? true,
             let mirror = mirrors.first(where: { $0.scheme == .http })
         else { return }
         throw TowlineError(
@@ -20,6 +19,12 @@ package struct DownloadOptions: Sendable {
                 + "a checksum of the file (sha256, for example), use an https mirror, or allow it with --allow-downgrade"
         )
     }
+
+    /// Returns whether bytes of unknown origin may be used: a checksum proves them, or the user takes the risk.
+    var allowsUntrustedBytes: Bool { unsafeResume || !(checksum?.isForgeable ?? true) }
+
+    /// Returns whether bytes from another URL came over a weaker connection than this one: http for https.
+    func isDowngrade(from source: String) -> Bool { url.scheme == .https && source.hasPrefix("http://") }
 
     /// Where to put the bytes.
     package enum Target: Hashable, Sendable {

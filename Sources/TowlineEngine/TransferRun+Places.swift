@@ -82,7 +82,7 @@ extension TransferRun {
     /// A survey that tells a download of this process from one of another.
     private func look(at place: Place) throws(TowlineError) -> Survey {
         do throws(TowlineError) {
-            return try services.storage.survey(place, for: source)
+            return try services.storage.survey(place, for: source, allowsCopies: options.allowsUntrustedBytes)
         } catch {
             guard error.code == .destinationBusy, services.places.user(of: place) != nil else { throw error }
             throw Self.askedForTwice(place)
@@ -135,8 +135,9 @@ extension TransferRun {
         }
         return HeldDownload(
             representation: journal.record.representation, written: part.claims, durable: journal.durable,
-            isDoubtful: part.isDoubtful || isMoved, isForeign: part.isDoubtful, checksums: journal.record.checksums,
-            lacksRanges: journal.record.lacksRanges)
+            isDoubtful: part.isDoubtful || isMoved,
+            isUntrusted: part.isDoubtful || options.isDowngrade(from: journal.record.source),
+            checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
     }
 
     private func isOurs(_ part: OpenPart) -> Bool {

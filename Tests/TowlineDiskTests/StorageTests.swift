@@ -365,6 +365,22 @@ import TowlineEngine
         #expect(again.journal?.written == again.claims)
     }
 
+    /// Unless a checksum will prove it, a copy is renamed and keeps its bytes.
+    @Test func aCopyIsSetAside() async throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<8192)
+        part.sink.close()
+        let bytes = try #require(directory["file.tow"])
+        directory["file.tow"] = nil
+        directory["file.tow"] = bytes
+        guard case .nothing(let notices) = try storage.survey(directory.place(), for: nil, allowsCopies: false) else {
+            Issue.record("something")
+            return
+        }
+        #expect(notices.contains { $0.contains("copied or replaced") })
+        #expect(directory["file.tow-aside"] == bytes && directory.names == ["file.tow-aside"])
+    }
+
     /// The other name of a hard link keeps its bytes.
     @Test func aHardLinkIsNotUsed() async throws {
         let part = try storage.make(directory.place(), length: 4 << 20)

@@ -36,6 +36,9 @@ public struct Checksum: Hashable, Sendable {
         }
     }
 
+    /// Returns whether anybody can make other bytes with this checksum (CRC-32C).
+    package var isForgeable: Bool { algorithm == .crc32c }
+
     /// The algorithm.
     public let algorithm: Algorithm
     /// The expected value: `algorithm.byteCount` bytes.

@@ -6,10 +6,11 @@
 extension TransferStateMachine {
     /// Returns whether bytes that an earlier transfer left on disk may be used.
     ///
-    /// A journal beside a part file that is not its own proves nothing: both may come from an archive or another user.
-    /// Only a checksum that the user gave proves such bytes. An empty file needs one request to prove it.
+    /// A journal beside a part file that is not its own proves nothing: both may come from an archive or another user. Bytes
+    /// that came over http prove nothing for https. Only a checksum that the user gave and that nobody can forge proves such
+    /// bytes. An empty file needs one request to prove it.
     func isBelievable(_ held: HeldDownload) -> Bool {
-        if held.isForeign, terms.checksum == nil, !terms.unsafeResume { return false }
+        if held.isUntrusted, terms.checksum?.isForgeable ?? true, !terms.unsafeResume { return false }
         return held.representation.completeLength != 0
     }
 
@@ -20,8 +21,8 @@ extension TransferStateMachine {
         guard !held.written.isEmpty else { return [] }
         let size = ByteCountText.format(held.written.count)
         let text =
-            "restarting from the beginning: the part file is not the file that its journal file describes, so its"
-            + " \(size) may be wrong. To use them, give the checksum of the file (--checksum)"
+            "restarting from the beginning: the \(size) downloaded so far are not trusted, because they came over http or"
+            + " from a copied part file. To keep such bytes, start with the checksum of the file (--checksum)"
         return [.notice(TransferNotice(.warning, .restarted, text))]
     }
 

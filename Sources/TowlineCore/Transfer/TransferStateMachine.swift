@@ -239,7 +239,7 @@ package struct TransferStateMachine: Sendable {
         guard isBelievable(held) else { return actions + distrust(held) }
         representation = held.representation
         // The checksums of a foreign journal come from the same hand as the bytes.
-        let known = held.isForeign ? [] : held.checksums
+        let known = held.isUntrusted ? [] : held.checksums
         for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
             checksums.append(checksum)
         }

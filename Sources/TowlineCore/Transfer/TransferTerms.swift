@@ -48,8 +48,9 @@ package struct HeldDownload: Hashable, Sendable {
     package var durable: ByteRangeSet
     /// Bytes before each resume point are compared, whatever proof there is.
     package var isDoubtful: Bool
-    /// The part file is not the file that the journal describes: it was copied, restored or put there by somebody else.
-    package var isForeign: Bool
+    /// It is not certain that the bytes came from the server: the part file is not the file that the journal describes, or the
+    /// bytes came over http and the file is now requested over https.
+    package var isUntrusted: Bool
     /// Checksums that are known.
     package var checksums: [Checksum]
     /// The server gave no ranges of it.
@@ -58,13 +59,13 @@ package struct HeldDownload: Hashable, Sendable {
     /// Makes one.
     package init(
         representation: Representation, written: ByteRangeSet, durable: ByteRangeSet = ByteRangeSet(),
-        isDoubtful: Bool = false, isForeign: Bool = false, checksums: [Checksum] = [], lacksRanges: Bool = false
+        isDoubtful: Bool = false, isUntrusted: Bool = false, checksums: [Checksum] = [], lacksRanges: Bool = false
     ) {
         self.representation = representation
         self.written = written
         self.durable = durable
         self.isDoubtful = isDoubtful
-        self.isForeign = isForeign
+        self.isUntrusted = isUntrusted
         self.checksums = checksums
         self.lacksRanges = lacksRanges
     }

@@ -8,8 +8,9 @@ package protocol Storage: AnyObject, Sendable {
     /// Picks up a crash between the steps of publishing. Throws `destinationBusy` if another process has it,
     /// `unsupportedJournal` for a newer format (left untouched), `unusableDestination` for a directory that does not
     /// exist, a part file that is a link, a FIFO or a directory. A damaged journal is set aside with a notice. What is finished is
-    /// made durable, if it is of `source`; `nil`: whosever it is.
-    func survey(_ place: Place, for source: String?) throws(TowlineError) -> Survey
+    /// made durable, if it is of `source`; `nil`: whosever it is. A part file that its journal does not describe (a copy) is
+    /// set aside with a notice unless `allowsCopies`.
+    func survey(_ place: Place, for source: String?, allowsCopies: Bool) throws(TowlineError) -> Survey
 
     /// What is under the final name, whatever unfinished is beside it: `.nothing`, `.finished` or `.occupied`. Locks nothing.
     func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey
@@ -59,7 +60,10 @@ package protocol Storage: AnyObject, Sendable {
 }
 
 extension Storage {
-    package func survey(_ place: Place) throws(TowlineError) -> Survey { try survey(place, for: nil) }
+    /// Looks at a destination and sets no copy aside.
+    package func survey(_ place: Place, for source: String? = nil) throws(TowlineError) -> Survey {
+        try survey(place, for: source, allowsCopies: true)
+    }
 }
 
 extension Storage {

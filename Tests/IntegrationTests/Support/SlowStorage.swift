@@ -42,8 +42,8 @@ final class SlowStorage: StorageRelay, @unchecked Sendable {
             isDoubtful: part.isDoubtful, notices: part.notices)
     }
 
-    override func survey(_ place: Place, for source: String?) throws(TowlineError) -> Survey {
-        let survey = try real.survey(place, for: source)
+    override func survey(_ place: Place, for source: String?, allowsCopies: Bool) throws(TowlineError) -> Survey {
+        let survey = try real.survey(place, for: source, allowsCopies: allowsCopies)
         guard case .unfinished(let part) = survey else { return survey }
         return .unfinished(slow(part))
     }

@@ -6,8 +6,8 @@ import TowlineEngine
 class StorageRelay: Storage, @unchecked Sendable {
     let real = FileStorage()
 
-    func survey(_ place: Place, for source: String?) throws(TowlineError) -> Survey {
-        try real.survey(place, for: source)
+    func survey(_ place: Place, for source: String?, allowsCopies: Bool) throws(TowlineError) -> Survey {
+        try real.survey(place, for: source, allowsCopies: allowsCopies)
     }
 
     func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey {

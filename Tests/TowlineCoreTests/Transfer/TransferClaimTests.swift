@@ -70,7 +70,7 @@ import TowlineCore
                 HeldDownload(
                     representation: Representation(
                         completeLength: 1_000_000, entityTag: EntityTag(fieldValue: "\"a\"")),
-                    written: all, durable: all, isDoubtful: true, isForeign: true, checksums: [forged])))
+                    written: all, durable: all, isDoubtful: true, isUntrusted: true, checksums: [forged])))
         let isVerified = script.actions.contains { if case .verify = $0 { true } else { false } }
         #expect(isVerified == hasChecksum)
         #expect(script.notices(.restarted).count == (hasChecksum || isUnsafe ? 0 : 1))
@@ -80,6 +80,19 @@ import TowlineCore
         script.answer(206, [("Content-Range", "bytes 0-999999/1000000"), ("ETag", "\"a\"")])
         let replaces = script.actions.contains { if case .prepare(let plan) = $0 { plan.isReplacement } else { false } }
         #expect(replaces, "the first response replaces the part file: \(script.actions)")
+    }
+
+    /// CRC-32C can be made to fit any bytes.
+    @Test func aForgeableChecksumProvesNothing() throws {
+        let sum = try #require(Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]))
+        var script = try TransferScript { $0.checksum = sum }
+        let all = ByteRangeSet([ByteRange(0, 1_000_000)])
+        script.feed(
+            .begin(
+                HeldDownload(
+                    representation: Representation(completeLength: 1_000_000), written: all, durable: all,
+                    isUntrusted: true)))
+        #expect(script.plans.first?.lease.lowerBound == 0)
     }
 
     /// A journal that says that the file is empty is asked about.
