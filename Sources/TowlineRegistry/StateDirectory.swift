@@ -70,6 +70,14 @@ final class StateDirectory: Sendable {
                     number)
             }
         }
+        // The list of downloads holds commands to run: no other user may have written it.
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
+            throw FileCall.failure(
+                "the list of downloads cannot be opened because the state directory \(path) belongs to another user, or "
+                    + "other users can write to it. Run chmod go-w on it, or use another state directory",
+                EPERM)
+        }
         guard access(path, R_OK | W_OK | X_OK) == 0 else {
             let number = errno
             throw FileCall.failure(

@@ -15,17 +15,17 @@ package struct ServicePlaces: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - state: a custom state directory, as an absolute path.
-    ///   - isForeign: returns whether a directory belongs to another user. After su(1), `$XDG_RUNTIME_DIR` is still the
-    ///     directory of the previous user, and is ignored.
+    ///   - isForeign: returns whether a directory belongs to another user. After su(1), the variables may still name
+    ///     directories of the previous user, which are ignored.
     package init(
         environment: [String: String], home: String, state: String? = nil, isForeign: (String) -> Bool = { _ in false }
     ) {
         func directory(_ variable: String) -> String? {
             // The specification requires relative paths to be ignored.
-            environment[variable].flatMap { $0.hasPrefix("/") ? $0 : nil }
+            environment[variable].flatMap { $0.hasPrefix("/") && !isForeign($0) ? $0 : nil }
         }
         stateDirectory = state ?? (directory("XDG_STATE_HOME") ?? home + "/.local/state") + "/towline"
-        let runtime = state == nil ? directory("XDG_RUNTIME_DIR").flatMap { isForeign($0) ? nil : $0 } : nil
+        let runtime = state == nil ? directory("XDG_RUNTIME_DIR") : nil
         socket = (runtime.map { $0 + "/towline" } ?? stateDirectory) + "/towd.sock"
         downloadsDirectory = directory("XDG_DOWNLOAD_DIR") ?? home + "/Downloads"
         configurationFile = (directory("XDG_CONFIG_HOME") ?? home + "/.config") + "/towline/towd.yaml"

@@ -37,6 +37,19 @@ import TowlineEngine
         for name in state.names { #expect(state.mode(name) == 0o600, "\(name)") }
     }
 
+    /// The list holds commands to run, so no other user may be able to write it.
+    @Test(arguments: [(0o700, true), (0o755, true), (0o770, false), (0o777, false), (0o1777, false)])
+    func onlyTheOwnerMayWrite(_ mode: mode_t, _ isUsed: Bool) async throws {
+        try FileManager.default.createDirectory(atPath: state.directory, withIntermediateDirectories: true)
+        #expect(chmod(state.directory, mode) == 0)
+        let registry = try? await state.open()
+        #expect((registry != nil) == isUsed)
+        await registry?.close()
+        guard getuid() == 0, isUsed else { return }
+        #expect(chown(state.directory, 65534, 65534) == 0)
+        await #expect(throws: TowlineError.self) { try await state.open() }
+    }
+
     /// As another user than root, who may write everything.
     @Test(arguments: ["registry.sqlite", "registry.sqlite-wal", ""])
     func row109ReadOnlyIsAClearError(_ name: String) async throws {
