@@ -41,6 +41,23 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// The list of downloads keeps metadata, so a client cannot store any amount.
+    @Test func metadataHasALimit() async throws {
+        let site = try await ServiceSite([:])
+        let text = String(repeating: "é", count: 1024)
+        let many = Dictionary(uniqueKeysWithValues: (0..<65).map { ("\($0)", "x") })
+        let cases: [([String: String], Bool)] = [
+            (["a": text], true), (["a": text + "x"], false), ([String(text.prefix(257)): "x"], false), (many, false),
+        ]
+        for (metadata, isAccepted) in cases {
+            let body: [String: Any] = ["url": "http://127.0.0.1:9/f", "metadata": metadata, "startsPaused": true]
+            #expect(try await site.ask("POST", "/downloads", body).status == (isAccepted ? 201 : 400))
+        }
+        let id = try await site.add("/a.bin", ["startsPaused": true])
+        #expect(try await site.ask("PATCH", "/downloads/\(id)", ["metadata": many]).status == 400)
+        try await site.stop()
+    }
+
     /// A mirror over http is refused for a file over https, unless a checksum proves the bytes.
     @Test func aMirrorWithoutTLSIsRefused() async throws {
         let site = try await ServiceSite([:])

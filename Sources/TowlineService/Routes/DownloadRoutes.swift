@@ -114,7 +114,7 @@ struct DownloadRoutes: Sendable {
         case .clear: try await download.setGroup(nil)
         case .set(let group): try await download.setGroup(group)
         }
-        if let metadata = change.metadata { try await download.setMetadata(metadata) }
+        if let metadata = change.metadata { try await download.setMetadata(try DownloadRequest.metadata(metadata)) }
         try await applyLink(change, to: download, context)
         try await applyPlace(change, to: download)
     }

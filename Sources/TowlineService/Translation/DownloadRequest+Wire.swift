@@ -30,7 +30,7 @@ extension DownloadRequest {
         checksum = wire.checksum
         priority = try wire.priority.map { priority throws(TowlineError) in try Self.priority(priority) } ?? 0
         group = wire.group
-        metadata = wire.metadata ?? [:]
+        metadata = try wire.metadata.map { metadata throws(TowlineError) in try Self.metadata(metadata) } ?? [:]
         if let existing = wire.existing {
             guard let policy = Existing(rawValue: existing) else {
                 throw TowlineError(.unusableOption, "existing: invalid value, expected fail, overwrite, rename or skip")
@@ -51,6 +51,21 @@ extension DownloadRequest {
             maximumTries = tries
         }
         allowsUnsafeResume = wire.unsafeResume ?? false
+    }
+
+    /// Checks the metadata of a client, which the list of downloads keeps. Lengths are in Unicode code points, as in the API
+    /// document.
+    ///
+    /// - Throws: `unusableOption`.
+    static func metadata(_ metadata: [String: String]) throws(TowlineError) -> [String: String] {
+        guard metadata.count <= 64,
+            metadata.allSatisfy({ $0.key.unicodeScalars.count <= 256 && $0.value.unicodeScalars.count <= 1024 })
+        else {
+            throw TowlineError(
+                .unusableOption,
+                "metadata: too large, expected at most 64 keys of 256 characters with values of 1024 characters")
+        }
+        return metadata
     }
 
     /// Parses a URL with the strict parser first, because `URL` accepts invalid input such as a line break.
