@@ -103,6 +103,14 @@ static void confine(long long memory) {
 #ifndef SANITIZED
     struct rlimit data = {(rlim_t)memory, (rlim_t)memory};
     setrlimit(RLIMIT_DATA, &data);
+    // Shared mappings do not count as data.
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file && fscanf(file, "%ld", &pages) == 1) {
+        struct rlimit all = {(rlim_t)(pages * sysconf(_SC_PAGESIZE) + memory), (rlim_t)(pages * sysconf(_SC_PAGESIZE) + memory)};
+        setrlimit(RLIMIT_AS, &all);
+    }
+    if (file) fclose(file);
 #ifdef ARCHITECTURE
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),

@@ -38,7 +38,7 @@ extension EasyHandle {
                     start: UnsafeRawPointer(place) + offset, count: Int(place.pointee.addrlen))
                 let isPublic = PublicAddress.isPublic(
                     bytes(of: address, place.pointee.family), beside: LocalAddresses.current())
-                guard isPublic else {
+                guard isPublic, !LocalAddresses.isLocal(address, place.pointee.family) else {
                     if let context { Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue().refuseAddress() }
                     return -1
                 }

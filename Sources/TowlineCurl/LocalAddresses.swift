@@ -1,3 +1,4 @@
+import CCurl
 import Glibc
 internal import TowlineCore
 
@@ -21,6 +22,23 @@ enum LocalAddresses {
             next = entry.ifa_next
         }
         return addresses
+    }
+
+    /// Returns whether the kernel delivers packets for an address to this machine, also where no interface has the address
+    /// (`local` routes). If the kernel cannot tell, the address counts as local.
+    static func isLocal(_ address: UnsafeRawBufferPointer, _ family: Int32) -> Bool {
+        var copy = sockaddr_storage()
+        let descriptor = socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0, address.count <= MemoryLayout<sockaddr_storage>.size else { return true }
+        defer { close(descriptor) }
+        return withUnsafeMutableBytes(of: &copy) { bytes in
+            bytes.copyMemory(from: address)
+            // The port, in both families: any.
+            bytes.storeBytes(of: 0, toByteOffset: 2, as: UInt16.self)
+            guard let start = bytes.baseAddress else { return true }
+            // Only an address of this machine can be bound (bind(2), EADDRNOTAVAIL).
+            return bind(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(address.count)) == 0
+        }
     }
 
     /// The bytes of an IPv4 or IPv6 address, in network order.

@@ -67,6 +67,12 @@ struct Gate: RouterMiddleware {
             && field("Sec-Fetch-Dest") == "document"
     }
 
+    /// Returns whether requests for a path need no access token.
+    static func isPublic(_ target: String) -> Bool {
+        let path = String(target.prefix { $0 != "?" })
+        return isPage(path) || path == health || path == session
+    }
+
     private static func isNavigable(_ path: String) -> Bool { isPage(path) || path.hasSuffix("/content") }
 
     private static func isPage(_ path: String) -> Bool { path == "/" || path.hasPrefix("/page/") }
@@ -83,7 +89,7 @@ struct Gate: RouterMiddleware {
     private func checkToken(_ request: Request) throws {
         let path = request.uri.path
         // List the public paths, not the protected ones: a path can be written in more than one way.
-        if Self.isPage(path) || path == Self.health || path == Self.session { return }
+        if Self.isPublic(path) { return }
         if let field = request.headers[.authorization] {
             let words = field.split(separator: " ", maxSplits: 1)
             if words.count == 2, words[0].lowercased() == "bearer", token.isEqual(to: words[1]) { return }

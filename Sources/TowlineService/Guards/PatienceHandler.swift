@@ -21,6 +21,8 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     private var timer: Scheduled<Void>?
     private var answersOwed = 0
     private var isReadingBody = false
+    /// The last request needs no access token.
+    private var isPublic = true
 
     init(_ configuration: ServiceConfiguration, share: ConnectionShare) {
         self.share = share
@@ -53,7 +55,8 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
-        case .head:
+        case .head(let request):
+            isPublic = Gate.isPublic(request.path ?? "")
             if answersOwed == 0 { share.set(idle: false, context.channel) }
             answersOwed += 1
             isReadingBody = true
@@ -67,6 +70,9 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .head(let response) = unwrapOutboundIn(data), !isPublic, response.status.code < 400 {
+            share.prove(context.channel)
+        }
         if case .end = unwrapOutboundIn(data) {
             answersOwed -= 1
             if answersOwed == 0 { share.set(idle: true, context.channel) }
