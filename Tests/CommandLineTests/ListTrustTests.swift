@@ -160,6 +160,19 @@ struct ListTrustTests {
         for server in [first, second] { await server.stop() }
     }
 
+    /// A server that no URL has is a mistake: nobody would receive the secret.
+    @Test(arguments: ["http://127.0.0.3/", "http://127.0.0.1:1/", "https://127.0.0.1/"])
+    func aNamedServerIsUsed(_ name: String) async throws {
+        let server = try await server()
+        let place = try TestDirectory()
+        try Data("\(server.url("/a"))\n".utf8).write(to: place.file("list"))
+        let arguments = ["get", "-q", "-H", "X-Api-Key: k", "--credentials-for", name, "-i", "list"]
+        let result = try await CommandRun.run(arguments, directory: place.url)
+        #expect(result.status == 2 && result.stderr.contains("--credentials-for"), "\(result.stderr)")
+        #expect(server.log.requests.isEmpty)
+        await server.stop()
+    }
+
     /// A field that is the same for all users is no secret.
     @Test func aUserAgentGoesToEveryServer() async throws {
         let (first, second) = (try await server(), try await server(host: "127.0.0.2"))

@@ -40,19 +40,29 @@ struct SecretScope: Sendable {
 
     /// Checks every list that can be read twice, before the first request.
     ///
-    /// - Throws: `unusableOption` if the lists name more than one server and the command line names none.
-    nonisolated(nonsending) func check(lists: [String]) async throws(TowlineError) {
-        guard named.isEmpty else { return }
+    /// - Parameter urls: the URLs of the command line.
+    /// - Throws: `unusableOption` if the lists name more than one server and the command line names none, or if the command
+    ///   line names a server that no URL has: a download without its password would fail or be another file.
+    nonisolated(nonsending) func check(lists: [String], urls: [HTTPURL]) async throws(TowlineError) {
         var scope = self
+        var isUsed = urls.contains { named.contains($0.origin) }
         var last: HTTPURL?
-        for path in lists where path != "-" && TextFile.isRegular(path) {
+        // A pipe is read once, while downloads run.
+        let readable = lists.filter { $0 != "-" && TextFile.isRegular($0) }
+        for path in readable where !isUsed {
             let reader = try BatchListReader(path: path)
             while let entry = await reader.next() {
                 guard let url = try? HTTPURL(parsing: entry.url, after: last) else { continue }
                 last = url
-                _ = try scope.admits(url.origin)
+                if try scope.admits(url.origin), !named.isEmpty { isUsed = true }
+                if isUsed { break }
             }
         }
+        guard let unused = named.first, !isUsed, readable.count == lists.count else { return }
+        throw TowlineError(
+            .unusableOption,
+            "no URL is on the server \(unused) of --credentials-for, so no server would receive the password, header or cookies. "
+                + "Scheme, host and port must match")
     }
 }
 

@@ -17,7 +17,7 @@ struct GetRun {
             )
         }
         let batch = affordable(descriptors: ProcessSetup.raiseDescriptorLimit())
-        if plan.settings.hasSecrets { try await plan.secrets.check(lists: plan.listPaths) }
+        if plan.settings.hasSecrets { try await plan.secrets.check(lists: plan.listPaths, urls: plan.urls) }
         let queue = try DownloadQueue(
             urls: plan.urls, settings: plan.settings, listPaths: plan.listPaths, trustsLists: plan.trustsLists,
             secrets: plan.secrets)
