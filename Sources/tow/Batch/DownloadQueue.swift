@@ -107,7 +107,10 @@ final class DownloadQueue: Sendable {
                     "this URL is skipped because a list cannot download to standard output. Replace output=- with output=NAME"
                 )
             }
-            if !trustsLists { try ListPath.check(directory, isBelow: self.settings.directory) }
+            // Without an option, the directory is the one of the command line.
+            if !trustsLists, !entry.options.isEmpty {
+                try ListPath.check(directory, isBelow: self.settings.directory)
+            }
             return options
         } catch {
             // A problem of an option has the number of its own line already.
