@@ -18,7 +18,7 @@ final class AttemptLoop {
     /// A few: one for each kind of options.
     private var pools: [ConnectionPool] = []
     private var lastTag: UInt32 = 0
-    /// Those of the last requests: small files of one host send the same ones, and redirected ones in turn those of two.
+    /// Field lists of the last requests. Small files of one host send the same list; redirected files alternate between two.
     private var lastFields: [FieldList] = []
     private static let fieldListCount = 4
     private let cache = FieldCache()

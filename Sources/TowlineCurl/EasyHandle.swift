@@ -94,7 +94,7 @@ final class EasyHandle {
     /// Sets a text option; libcurl keeps a copy.
     func set(_ option: CURLoption, _ value: String?) { _ = ccurl_set_string(pointer, option, value) }
 
-    /// What libcurl says about the failure; `nil` if it says no more than the code does. May hold text from the server.
+    /// libcurl's description of the failure, which may contain text from the server; `nil` if libcurl has none.
     var errorDetail: String? {
         guard let base = errorText.baseAddress, base.pointee != 0 else { return nil }
         return String(cString: base)

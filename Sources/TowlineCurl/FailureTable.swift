@@ -3,14 +3,14 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// What libcurl's results mean for an attempt: one row per code, one column per phase, and the text that users read.
+/// The meaning of libcurl's results for an attempt: one row per code, one column per phase, and the text for users.
 enum FailureTable {
     /// A row: the kind of failure while connecting, before the head was whole, and in the body.
     struct Row {
         let connecting: TransportFailure.Kind
         let requested: TransportFailure.Kind
         let body: TransportFailure.Kind
-        /// What happened, as users read it. libcurl's own message follows in parentheses.
+        /// The text for users. libcurl's own message follows in parentheses.
         let reason: String
 
         init(

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the sockets of an engine thread are watched for, and when what is sent on them goes out.
+/// Records which events the sockets of an engine thread are watched for, and when gathered sends leave.
 ///
 /// Between two requests libcurl has a connection watched no more, and with the next for the same as before. A connection
 /// therefore stays with the kernel meanwhile, which saves three system calls for each small file; if something happens on
@@ -27,10 +27,10 @@ final class SocketWatch {
     private let poll: EventPoll
     /// By descriptor.
     private var sockets: [Socket] = []
-    /// Those whose sends wait for `sendGathered`, the latest last.
+    /// Descriptors whose sends wait for `sendGathered`, the latest last.
     private var gathering: [Int32] = []
-    /// No more than so many, each of which costs a system call whenever libcurl was called, idle or not: more than
-    /// `ConnectionSharing.connections`, which one host has.
+    /// Maximum number of gathering descriptors. Each costs a system call after every call of libcurl, also while idle. The
+    /// number is above `ConnectionSharing.connections`, the connections of one host.
     static let mostGathering = 16
     /// libcurl was called since the last `sendGathered`, and may have sent something.
     var mayHaveSent = false

@@ -116,7 +116,7 @@ import Testing
         Glibc.close(far)
     }
 
-    /// Of more than so many, the one that has gathered for longest goes on as before.
+    /// Above the limit, the descriptor that has gathered for the longest time sends at once again.
     @Test func theOldestMakesWay() throws {
         let pairs = try (0...SocketWatch.mostGathering).map { _ in try connection() }
         for (near, far) in pairs {
@@ -127,9 +127,9 @@ import Testing
             #expect(received(far) == "")
             watch.gatherSends(of: near)
         }
-        #expect(received(pairs[0].1) == "x", "what waited went out when another took its place")
+        #expect(received(pairs[0].1) == "x", "the waiting bytes leave when another descriptor replaces this one")
         send(pairs[0].0)
-        #expect(received(pairs[0].1) == "x", "and so does what comes next")
+        #expect(received(pairs[0].1) == "x", "later bytes leave at once")
         watch.mayHaveSent = true
         watch.sendGathered()
         for (near, far) in pairs {

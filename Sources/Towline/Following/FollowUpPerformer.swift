@@ -42,7 +42,7 @@ extension FollowUp {
         }
     }
 
-    /// What it did, in words.
+    /// Describes the finished follow-up in words.
     var title: String {
         switch self {
         case .unpack(let directory): "unpacked into \(TerminalSafeText.make(directory.path))"

@@ -5,7 +5,7 @@
 public struct TowlineError: Error, Hashable, Sendable {
     /// The kind of error.
     public let code: Code
-    /// A description: what happened, to which file or URL, why, and what the user can do.
+    /// A description: what happened, the file or URL, the reason, and what the user can do.
     ///
     /// The text starts in lower case and has no full stop at the end.
     public let message: String

@@ -33,7 +33,7 @@ package enum FieldValidation {
         return field
     }
 
-    /// What a user reads who gave a header that is not the user's to set.
+    /// Returns the message for a header that only Towline may set.
     package static func notSettable(_ name: String) -> String {
         "the header '\(name)' cannot be set: only Towline itself may set this header. Remove this header"
     }

@@ -15,7 +15,7 @@ public struct ByteRangeSet: Hashable, Sendable {
 
     /// The number of bytes in the set.
     public var count: Int64 { ranges.reduce(0) { $0 + $1.count } }
-    /// Whether the set is empty.
+    /// Returns true if the set is empty.
     public var isEmpty: Bool { ranges.isEmpty }
 
     /// Index of the first range whose upper bound is at least `offset`.

@@ -48,8 +48,8 @@ package struct HeldDownload: Hashable, Sendable {
     package var durable: ByteRangeSet
     /// Bytes before each resume point are compared, whatever proof there is.
     package var isDoubtful: Bool
-    /// It is not certain that the bytes came from the server: the part file is not the file that the journal describes, or the
-    /// bytes came over http and the file is now requested over https.
+    /// It is not certain that the bytes came from the server. The part file is not the file that the journal describes,
+    /// or the bytes came over http and the file is now requested over https.
     package var isUntrusted: Bool
     /// Checksums that are known.
     package var checksums: [Checksum]
