@@ -73,6 +73,10 @@ static inline CURLcode ccurl_get_long(CURL *_Nonnull handle, CURLINFO info, long
     return curl_easy_getinfo(handle, info, value);
 }
 
+static inline CURLcode ccurl_get_text(CURL *_Nonnull handle, CURLINFO info, const char *_Nullable *_Nonnull value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
 static inline CURLcode ccurl_get_offset(CURL *_Nonnull handle, CURLINFO info, curl_off_t *_Nonnull value) {
     return curl_easy_getinfo(handle, info, value);
 }

@@ -34,6 +34,17 @@ char **towline_arguments(int *count) {
 
 static int result(int value) { return value < 0 ? -errno : value; }
 
+uint32_t towline_umask(void) {
+    // umask(2) answers only by changing it, for all threads.
+    FILE *status = fopen("/proc/self/status", "re");
+    if (!status) return 077;
+    unsigned mask = 077;
+    char line[256];
+    while (fgets(line, sizeof line, status) && sscanf(line, "Umask: %o", &mask) != 1) {}
+    fclose(status);
+    return mask;
+}
+
 int towline_statx(int directory, const char *path, towline_status *status) {
     struct statx raw;
     memset(&raw, 0, sizeof raw);

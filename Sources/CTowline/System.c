@@ -18,8 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 int towline_pipe(int *ends, int size) {
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -errno;
     // Refused where a user's pipes have all the room that they may (pipe(7)).
@@ -69,7 +67,7 @@ void towline_keep_freed_memory(int kept, int largest, int arenas) {
     mallopt(M_ARENA_MAX, arenas);
 }
 
-int towline_spawn(char *const *arguments, const char *directory, int output) {
+int towline_spawn(char *const *arguments, char *const *environment, int output) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int code = posix_spawn_file_actions_init(&actions);
@@ -87,13 +85,13 @@ int towline_spawn(char *const *arguments, const char *directory, int output) {
         (code = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)) ||
         (code = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) ||
         (code = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)) ||
-        (code = directory ? posix_spawn_file_actions_addchdir_np(&actions, directory) : 0) ||
+        (code = posix_spawn_file_actions_addchdir_np(&actions, "/")) ||
         (code = posix_spawnattr_setflags(
              &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)) ||
         (code = posix_spawnattr_setpgroup(&attributes, 0)) ||
         (code = posix_spawnattr_setsigdefault(&attributes, &all)) ||
         (code = posix_spawnattr_setsigmask(&attributes, &none)) ||
-        (code = posix_spawnp(&process, arguments[0], &actions, &attributes, arguments, environ));
+        (code = posix_spawnp(&process, arguments[0], &actions, &attributes, arguments, environment));
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return code ? -code : process;

@@ -127,6 +127,9 @@ final class StrikingSyscall: Syscall {
     func seek(_ descriptor: Int32, _ offset: Int64, toHole: Bool) -> Int64 {
         run(changes: false) { base.seek(descriptor, offset, toHole: toHole) }
     }
+    func setMode(_ descriptor: Int32, _ mode: UInt32) -> Int32 {
+        run(changes: true) { base.setMode(descriptor, mode) }
+    }
     func setModified(_ descriptor: Int32, _ seconds: Int64) -> Int32 {
         run(changes: true) { base.setModified(descriptor, seconds) }
     }

@@ -124,6 +124,9 @@ enum FailureTable {
         "the network library libcurl cannot start on this machine, possibly because memory is low"
     private static let hostNotFound =
         "cannot resolve the host name of the server: the name is wrong, or the network or DNS is down"
+    private static let notPublic =
+        "this download may only use public addresses, and the host name of the server does not lead to one: "
+        + "the name is wrong, its addresses are private or local, or DNS is down"
     private static let proxyNotFound =
         "cannot resolve the host name of the proxy: the name is wrong, or the network or DNS is down"
     private static let socksFailed =
@@ -163,7 +166,8 @@ enum FailureTable {
             return explained(failure, detail)
         }
         if let failure = special(attempt, code) {
-            return failure.kind == .addressRefused ? failure : explained(failure, detail)
+            // What libcurl knows of addresses is not for everybody.
+            return [.addressRefused, .hostNotPublic].contains(failure.kind) ? failure : explained(failure, detail)
         }
         guard let row = rows[code.rawValue] else { return unknown(code, detail) }
         let kind =
@@ -190,9 +194,11 @@ enum FailureTable {
     private static func special(_ attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         let handle = attempt.handle
         switch code {
+        case CURLE_COULDNT_RESOLVE_HOST where attempt.pool.options.publicAddressesOnly:
+            return TransportFailure(.hostNotPublic, notPublic)
         case CURLE_COULDNT_CONNECT where attempt.hasRefusedAddress:
-            let reason =
-                "this download may only use public addresses, but all addresses of the server are private or local"
+            guard handle.hostIsAddress else { return TransportFailure(.hostNotPublic, notPublic) }
+            let reason = "this download may only use public addresses, but the address of the server is private or local"
             return TransportFailure(.addressRefused, reason)
         case CURLE_COULDNT_CONNECT:
             let exhausted = [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(Int32(handle.number(CURLINFO_OS_ERRNO)))
@@ -261,6 +267,15 @@ enum FailureTable {
 }
 
 extension EasyHandle {
+    /// Whether the URL names an address, in any form that getaddrinfo(3) takes, and no host: `[::1]`, `127.1`, `0x7f000001`.
+    fileprivate var hostIsAddress: Bool {
+        var text: UnsafePointer<CChar>?
+        guard ccurl_get_text(pointer, CURLINFO_EFFECTIVE_URL, &text) == CURLE_OK, let text,
+            let host = try? HTTPURL(parsing: String(cString: text)).host, let last = host.split(separator: ".").last
+        else { return false }
+        return last.first == "[" || last.first.map { "0"..."9" ~= $0 } == true
+    }
+
     /// Whether a byte of a response came.
     var hasResponse: Bool {
         var microseconds: curl_off_t = 0

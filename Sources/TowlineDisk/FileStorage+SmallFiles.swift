@@ -43,7 +43,7 @@ extension FileStorage {
     ) throws(TowlineError) -> Descriptor? {
         let bytes = small.body.held
         let part = names.part
-        guard let file = try folder.createUnnamed(mode: 0o666, for: part) else { return nil }
+        guard let file = try folder.createUnnamed(for: part) else { return nil }
         // Another process may have begun this download since the directory was read: the place is its own then. Who has
         // the final name by now is found when it is given.
         guard try folder.status(of: part) == nil else { return nil }

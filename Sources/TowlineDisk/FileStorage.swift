@@ -184,7 +184,7 @@ package final class FileStorage: Storage {
         {
             return part
         }
-        guard let file = try folder.create(names.part, mode: 0o666) else {
+        guard let file = try folder.createPart(names.part) else {
             throw .inUse(folder.path(of: names.part), by: "another process", systemError: EEXIST)
         }
         // Between creation and lock another process may have taken the file for a leftover, and removed it.
@@ -219,7 +219,7 @@ package final class FileStorage: Storage {
         _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms
     ) throws(TowlineError) -> OpenPart? {
         let part = names.part
-        guard let file = try folder.createUnnamed(mode: 0o666, for: part) else { return nil }
+        guard let file = try folder.createUnnamed(for: part) else { return nil }
         // Another process may have begun this download since the directory was read: the place is its own then.
         guard try folder.status(of: part) == nil else {
             throw .inUse(folder.path(of: part), by: "another process", systemError: EEXIST)
@@ -262,7 +262,7 @@ package final class FileStorage: Storage {
         _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, part: FileIdentity
     ) throws(TowlineError) -> JournalFile {
         try folder.remove(names.newJournal)
-        guard let file = try folder.create(names.newJournal, mode: 0o600) else {
+        guard let file = try folder.create(names.newJournal) else {
             throw .opening(folder.path(of: names.newJournal), EEXIST)
         }
         guard try file.lock() else { throw LockOwner.busy(file) }
@@ -293,7 +293,7 @@ package final class FileStorage: Storage {
         if try folder.status(of: names.part) != nil { try oldPart.checkIntact() }
         // A leftover of a crash. We hold the lock of the place.
         try folder.remove(names.nextPart)
-        guard let file = try folder.create(names.nextPart, mode: 0o666) else {
+        guard let file = try folder.createPart(names.nextPart) else {
             throw .opening(folder.path(of: names.nextPart), EEXIST)
         }
         do throws(TowlineError) {

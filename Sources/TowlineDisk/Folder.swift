@@ -11,6 +11,8 @@ final class Folder: Sendable {
     /// The file system's number (statfs(2)), once it was asked for.
     private let type = Mutex<Int64?>(nil)
     private let lacksUnnamed = Atomic<Bool>(false)
+    /// Whether new files get the rights that the directory's default ACL names (acl(5)): no mode of ours may widen them.
+    let hasDefaultRights: Bool
 
     /// Opens a directory. Links on the way are followed: the user names the directory, only the files are ours.
     init(_ path: String, syscall: any Syscall) throws(TowlineError) {
@@ -34,6 +36,10 @@ final class Folder: Sendable {
         descriptor = Descriptor(code, path: path, syscall: syscall)
         let status = try descriptor.status()
         (identity, owner) = (status.identity, status.owner)
+        let length = try descriptor.call {
+            Int32(syscall.getAttribute($0, "system.posix_acl_default", UnsafeMutableRawBufferPointer(start: nil, count: 0)))
+        }
+        hasDefaultRights = length > 0 || length == -ERANGE
     }
 
     /// The run of the machine, and of the disk that this is on. A look at two files of the system's: small files do
@@ -78,12 +84,19 @@ final class Folder: Sendable {
     /// Creates a file that must not be there.
     ///
     /// - Returns: `nil` if something has that name.
-    func create(_ name: String, mode: UInt32) throws(TowlineError) -> Descriptor? {
+    func create(_ name: String, mode: UInt32 = FileMode.own) throws(TowlineError) -> Descriptor? {
         let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let code = try call { $1.openat($0, name, flags, mode) }
         if code == -EEXIST { return nil }
         guard code >= 0 else { throw .opening(path(of: name), -code) }
         return Descriptor(code, path: name, in: path, syscall: descriptor.syscall)
+    }
+
+    /// Creates a part file, which must not be there.
+    ///
+    /// - Returns: `nil` if something has that name.
+    func createPart(_ name: String) throws(TowlineError) -> Descriptor? {
+        try create(name, mode: hasDefaultRights ? FileMode.new : FileMode.own)
     }
 
     /// File systems that can name a file later, and make it durable before. By their numbers of statfs(2): ext4, XFS, tmpfs.
@@ -94,9 +107,9 @@ final class Folder: Sendable {
     /// Creates a file that has no name yet, and that a crash leaves nothing of.
     ///
     /// - Returns: `nil` where that cannot be had.
-    func createUnnamed(mode: UInt32, for name: String) throws(TowlineError) -> Descriptor? {
+    func createUnnamed(for name: String) throws(TowlineError) -> Descriptor? {
         guard !lacksUnnamed.load(ordering: .relaxed), Self.naming.contains(try fileSystem()) else { return nil }
-        let code = try call { $1.openUnnamed($0, mode) }
+        let code = try call { $1.openUnnamed($0, FileMode.new) }
         // Why not is for a file with a name to find out.
         guard code >= 0 else {
             lacksUnnamed.store(true, ordering: .relaxed)

@@ -27,6 +27,7 @@ struct MetadataBlock: Sendable {
         case part = 10
         case mediaType = 11
         case lacksRanges = 12
+        case publicAddressesOnly = 13
     }
 
     /// Numbers of the algorithms on disk.
@@ -112,6 +113,7 @@ struct MetadataBlock: Sendable {
         }
         add(.generation, Int64(record.generation))
         if record.lacksRanges { add(.lacksRanges, 1) }
+        if record.publicAddressesOnly { add(.publicAddressesOnly, 1) }
         var identity: [UInt8] = []
         identity.append(number: part.device)
         identity.append(number: part.inode)
@@ -169,6 +171,7 @@ struct MetadataBlock: Sendable {
             guard let number, let generation = UInt32(exactly: number), generation < .max / 2 else { return false }
             record.generation = generation
         case .lacksRanges: record.lacksRanges = number == 1
+        case .publicAddressesOnly: record.publicAddressesOnly = number == 1
         case .part:
             guard value.count == 28 else { return false }
             part.device = value.load(UInt64.self, at: 0)

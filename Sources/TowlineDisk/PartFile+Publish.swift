@@ -71,6 +71,11 @@ extension PartFile {
                     + "Start the download again to fetch these bytes")
         }
         if length > terms.length { try file.truncate(to: terms.length) }
+        // What never had a name was created with the bits that it is to have.
+        if hasName {
+            let replaced = terms.existing == .overwrite ? try folder.status(of: names.final) : nil
+            FileMode.open(file, replacing: replaced, in: folder)
+        }
         try FinishedMark.put(
             on: file, source: source, length: terms.length, modified: terms.modified,
             under: terms.durable ? nil : folder.boot(boot))

@@ -129,6 +129,7 @@ package final class PartFile: PipeSink {
     /// Gives a file without a name that of a part file, if it is free: what comes next finds it there.
     func appear() throws(TowlineError) {
         guard !hasName else { return }
+        FileMode.close(file, in: folder)
         guard try file.lock(), try folder.name(file, names.part) else {
             throw .inUse(file.path, by: "another process", systemError: EEXIST)
         }

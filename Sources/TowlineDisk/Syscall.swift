@@ -56,6 +56,8 @@ package protocol Syscall: AnyObject, Sendable {
     func seek(_ descriptor: Int32, _ offset: Int64, toHole: Bool) -> Int64
     /// `futimens(2)`: sets the modification time alone, seconds since 1970.
     func setModified(_ descriptor: Int32, _ seconds: Int64) -> Int32
+    /// `fchmod(2)`: sets the permission bits.
+    func setMode(_ descriptor: Int32, _ mode: UInt32) -> Int32
     /// `readdir(3)`: the names in a directory, in no order.
     func names(_ directory: Int32, _ names: inout [String]) -> Int32
 }
@@ -88,6 +90,8 @@ package struct FileStatus: Sendable {
     package var links: UInt32 = 0
     /// The user whose file it is.
     package var owner: UInt32 = 0
+    /// The permission bits, without setuid, setgid and sticky.
+    package var permissions: UInt32 = 0
 
     /// Nothing known.
     package init() {}

@@ -77,6 +77,7 @@ package final class SystemCalls: Syscall {
         status.modifiedNanoseconds = raw.modified_nanoseconds
         status.links = raw.links
         status.owner = raw.owner
+        status.permissions = raw.mode & 0o777
         return 0
     }
 
@@ -121,6 +122,8 @@ package final class SystemCalls: Syscall {
             return result(futimens(descriptor, times.baseAddress))
         }
     }
+
+    package func setMode(_ descriptor: Int32, _ mode: UInt32) -> Int32 { result(fchmod(descriptor, mode_t(mode))) }
 
     package func names(_ directory: Int32, _ names: inout [String]) -> Int32 {
         // A descriptor of its own: reading moves the position, and closedir(3) closes.

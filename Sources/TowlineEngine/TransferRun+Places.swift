@@ -361,8 +361,8 @@ extension TransferRun {
     ) throws(TowlineError) {
         let fresh = DownloadRecord(
             source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
-            representation: plan.representation, checksums: plan.checksums, generation: 1, lacksRanges: plan.lacksRanges
-        )
+            representation: plan.representation, checksums: plan.checksums, generation: 1, lacksRanges: plan.lacksRanges,
+            publicAddressesOnly: options.connection.publicAddressesOnly)
         // Taken before there is a file to lock: two transfers of this process may come here at once.
         guard services.places.take(place, by: identity) else { throw Self.askedForTwice(place) }
         do throws(TowlineError) {
@@ -385,7 +385,8 @@ extension TransferRun {
         let next = DownloadRecord(
             source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
             representation: plan.representation, checksums: plan.checksums,
-            generation: (record?.generation ?? 0) + 1, lacksRanges: plan.lacksRanges)
+            generation: (record?.generation ?? 0) + 1, lacksRanges: plan.lacksRanges,
+            publicAddressesOnly: options.connection.publicAddressesOnly)
         part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
         record = next
         checkpoints = CheckpointPolicy(now: MonotonicClock.now)

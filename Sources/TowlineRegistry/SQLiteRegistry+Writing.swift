@@ -132,6 +132,10 @@ enum DownloadTable {
             set("url_key", DownloadRow.urlKey(source))
         }
         if let host = change.host { set("host", host) }
+        if let identity = change.identity {
+            set("identity", identity)
+            set("identity_hash", DownloadRow.identityHash(identity))
+        }
         if let options = change.options { set("options", Data(options)) }
         if let metadata = change.metadata { set("metadata", try DownloadRow.text(metadata)) }
         if let group = change.group { set("\"group\"", group) }

@@ -41,13 +41,14 @@ package struct CommandRunner: Sendable {
 
     /// Runs `arguments[0]` with the rest as its arguments and waits for its end, on a thread of its own.
     ///
-    /// It leads a process group of its own, reads nothing, and inherits no descriptor but those it writes to. What it
-    /// leaves in the background may stay, unless it ran out of time or was cancelled: then its group goes with it.
+    /// It leads a process group of its own, reads nothing, and inherits no descriptor but those it writes to. Its working
+    /// directory is `/`: many programs take their settings, or code, from the directory they are started in, and that of
+    /// the download holds files of servers. Of the environment it gets `inherited` only. What it leaves in the background
+    /// may stay, unless it ran out of time or was cancelled: then its group goes with it.
     ///
-    /// - Parameter directory: the working directory; `nil`: ours.
     /// - Throws: `commandFailed` if it cannot be started, `cancelled` if the task was. A command that ran and failed
     ///   is no error here.
-    package func run(_ arguments: [String], in directory: String? = nil) async throws(TowlineError) -> Outcome {
+    package func run(_ arguments: [String]) async throws(TowlineError) -> Outcome {
         guard let program = arguments.first, !program.isEmpty, !arguments.contains(where: { $0.utf8.contains(0) })
         else {
             throw TowlineError(
@@ -62,7 +63,7 @@ package struct CommandRunner: Sendable {
             guard pipe(&ends) == 0 else { throw Self.failure(program, errno) }
             for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-            let process = Self.spawn(arguments, directory, ends[1])
+            let process = Self.spawn(arguments, ends[1])
             Glibc.close(ends[1])
             guard process > 0 else {
                 Glibc.close(ends[0])
@@ -86,12 +87,24 @@ package struct CommandRunner: Sendable {
             systemError: number)
     }
 
-    private static func spawn(_ arguments: [String], _ directory: String?, _ output: Int32) -> Int32 {
-        var pointers: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
-        pointers.append(nil)
-        defer { pointers.forEach { free($0) } }
-        guard let directory else { return towline_spawn(pointers, nil, output) }
-        return towline_spawn(pointers, directory, output)
+    /// The variables that a program gets, as far as they are set: who and where the user is, and how to reach the desktop.
+    /// Ours may hold secrets of any kind.
+    package static let inherited = [
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE",
+        "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY",
+        "WAYLAND_DISPLAY", "XAUTHORITY",
+    ]
+
+    private static func spawn(_ arguments: [String], _ output: Int32) -> Int32 {
+        let environment = inherited.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+        let words = pointers(to: arguments)
+        let variables = pointers(to: environment)
+        defer { (words + variables).forEach { free($0) } }
+        return towline_spawn(words, variables, output)
+    }
+
+    private static func pointers(to texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        texts.map { strdup($0) } + [nil]
     }
 }
 

@@ -1,3 +1,4 @@
+import CTowline
 import Glibc
 import Testing
 import TowlineCore
@@ -97,6 +98,37 @@ import TowlineEngine
 
         _ = try await publish(try whole(), .overwrite)
         #expect(directory["file"] == pattern(0..<5000))
+    }
+
+    @Test(arguments: [0o600, 0o755, 0o640, 0o444, 0o4755] as [UInt32])
+    func aReplacedFileKeepsItsPermissions(_ mode: UInt32) async throws {
+        directory["file"] = [7]
+        #expect(chmod(directory.path + "/file", mode) == 0)
+        let part = try whole()
+        #expect(directory.mode("file.tow") == 0o600)
+        _ = try await publish(part, .overwrite)
+        #expect(directory["file"] == pattern(0..<5000))
+        #expect(directory.mode("file") == mode & 0o777, "never setuid")
+    }
+
+    @Test func aNewFileHasThePermissionsOfTheUmask() async throws {
+        let mask = umask(0)
+        umask(mask)
+        _ = try await publish(try whole(), .fail)
+        #expect(directory.mode("file") == 0o666 & ~mask)
+    }
+
+    /// acl(5): user::rw-, group::r--, mask::r--, other::---, which the umask does not count for.
+    @Test func theDefaultACLOfTheDirectoryDecides() async throws {
+        var acl: [UInt8] = [2, 0, 0, 0]
+        for (tag, rights) in [(0x01, 6), (0x04, 4), (0x10, 4), (0x20, 0)] as [(UInt8, UInt8)] {
+            acl += [tag, 0, rights, 0, 255, 255, 255, 255]
+        }
+        let folder = open(directory.path, O_RDONLY)
+        defer { close(folder) }
+        #expect(towline_fsetxattr(folder, "system.posix_acl_default", acl, acl.count) == 0)
+        _ = try await publish(try whole(), .fail)
+        #expect(directory.mode("file") == 0o640)
     }
 
     /// It comes between the look at the name and the rename.

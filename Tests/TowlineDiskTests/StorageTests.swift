@@ -50,10 +50,21 @@ import TowlineEngine
         let old = umask(0o022)
         defer { umask(old) }
         let part = try storage.make(directory.place(), length: 4 << 20)
-        #expect(directory.mode("file.tow") == 0o644)
+        #expect(directory.mode("file.tow") == 0o600)
         #expect(directory.mode("file.tow-journal") == 0o600)
         part.sink.discard()
         #expect(directory.names.isEmpty)
+    }
+
+    /// Part files of earlier versions were open to all: anybody could lock them.
+    @Test func aResumedPartFileIsClosedToOthers() throws {
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<1000)
+        part.sink.close()
+        #expect(chmod(directory.path + "/file.tow", 0o644) == 0)
+        let again = try #require(try storage.unfinished(directory.place()))
+        #expect(directory.mode("file.tow") == 0o600)
+        again.sink.close()
     }
 
     @Test func aSecondWriterIsToldWhoTheFirstIs() throws {

@@ -5,15 +5,15 @@ import TowlineSystem
 
 @Suite("The command after a download", .timeLimit(.minutes(2)))
 struct CommandRunnerTests {
-    private func run(_ arguments: String..., in directory: String? = nil) async throws -> (CommandRunner.End, String) {
-        let outcome = try await CommandRunner().run(arguments, in: directory)
+    private func run(_ arguments: String...) async throws -> (CommandRunner.End, String) {
+        let outcome = try await CommandRunner().run(arguments)
         return (outcome.end, String(decoding: outcome.tail, as: UTF8.self))
     }
 
-    @Test("status, both outputs and the directory")
+    @Test("status, both outputs and the directory, which is no directory of downloads")
     func outcome() async throws {
-        let outcome = try await run("/bin/sh", "-c", "pwd; echo wrong >&2; exit 7", in: "/usr")
-        #expect(outcome == (.exited(7), "/usr\nwrong\n"))
+        let outcome = try await run("/bin/sh", "-c", "pwd; echo wrong >&2; exit 7")
+        #expect(outcome == (.exited(7), "/\nwrong\n"))
         #expect(try await run("true") == (.exited(0), ""))
         #expect(try await run("/bin/sh", "-c", "kill -9 $$").0 == .killed(SIGKILL))
     }
@@ -34,6 +34,17 @@ struct CommandRunnerTests {
         let (end, text) = try await run("/bin/sh", "-c", "cat; exec ls /proc/self/fd")
         #expect(end == .exited(0))
         #expect(text.split(separator: "\n").compactMap { Int($0) }.sorted() == [0, 1, 2, 3])
+    }
+
+    @Test("its environment has nothing but what a program of a user needs")
+    func environment() async throws {
+        setenv("TOWLINE_TEST_SECRET", "canary", 1)
+        setenv("LC_TIME", "C", 1)
+        let (end, text) = try await run("/usr/bin/env")
+        #expect(end == .exited(0))
+        let names = text.split(separator: "\n").compactMap { $0.split(separator: "=").first.map(String.init) }
+        #expect(Set(names).isSubset(of: CommandRunner.inherited))
+        #expect(Set(names).isSuperset(of: ["PATH", "LC_TIME"]))
     }
 
     @Test("a signal mask or an ignored signal of ours is not its own")

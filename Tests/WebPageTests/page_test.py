@@ -360,9 +360,30 @@ class Page(PageTestCase):
         self.assertEqual(self.dialog(), "Add links")
         self.assertEqual(self.service.downloads(), [])
         self.assertEqual(self.browser.run("return location.hash"), "")
-        self.browser.press("Enter")
+        self.wait_to_add()
+        self.browser.click("button[form=add-form]")
         self.no_dialog()
         self.row("y.bin")
+
+    def test_a_key_for_another_page_adds_nothing(self):
+        """Another page leads here while its user presses Enter, or clicks, again and again."""
+        for press in [
+            lambda: self.browser.press("Enter"), lambda: self.browser.press("Control+Enter"),
+            lambda: self.browser.run("document.querySelector('button[form=add-form]').click()"),
+        ]:
+            self.visit(f"#add={FILES}/small/x.bin")
+            self.assertEqual(self.dialog(), "Add links")
+            press()
+            self.assertEqual(self.dialog(), "Add links")
+            self.assertEqual(self.service.downloads(), [])
+        # The user comes back to the window: what was pressed until then was for another one.
+        self.browser.run("setInterval(() => dispatchEvent(new Event('focus')), 300)")
+        time.sleep(1.5)
+        self.browser.press("Control+Enter")
+        self.assertEqual(self.service.downloads(), [])
+
+    def wait_to_add(self):
+        self.browser.wait("to add", "return !document.querySelector('button[form=add-form]').disabled")
 
     def test_the_bookmarklet_leads_here(self):
         self.browser.press("s")

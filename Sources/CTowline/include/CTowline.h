@@ -59,13 +59,15 @@ int64_t towline_receive(int socket, int pipe, size_t count);
 int64_t towline_write_from_pipe(int file, int pipe, size_t count, int64_t offset);
 /// How many bytes of a TCP connection were taken from its socket, since it began. -EAGAIN if they come too fast to tell.
 int64_t towline_taken(int socket);
+/// The mask that new files get (umask(2)), without changing it; 077 where /proc does not tell.
+uint32_t towline_umask(void);
 /// lseek(2) with SEEK_DATA or, if `hole` is not zero, SEEK_HOLE.
 int64_t towline_seek(int descriptor, int64_t offset, int hole);
 
 /// Starts a program: `arguments[0]` is looked for as a shell would, nothing else of a shell. It leads a process group of
-/// its own, reads nothing, writes to `output` alone, has no other descriptor of ours, and signals as they are by default.
-/// `directory` may be NULL. Answers the process id.
-int towline_spawn(char *const *arguments, const char *directory, int output);
+/// its own and works in `/`, reads nothing, writes to `output` alone, has no other descriptor of ours, and signals as they are
+/// by default. Answers the process id.
+int towline_spawn(char *const *arguments, char *const *environment, int output);
 /// A process's end, if it came: 1, and the code of waitid(2) and what it means; the process stays a zombie. 0: it runs.
 int towline_peek_end(int process, int *code, int *status);
 
@@ -76,6 +78,13 @@ int towline_move(const char *from, const char *to);
 int towline_watch_network(void);
 /// Whether an interface other than the loopback is up, has a carrier, and an address that is not link-local.
 int towline_has_address(void);
+
+/// The version of Landlock that the kernel supports (landlock(7)); 0 without it.
+int towline_landlock_version(void);
+/// From here on this thread, and threads and processes that it starts, can change files only below the `writable` paths, a
+/// list that ends with NULL; and, unless `runs_programs`, start no programs. Cannot be undone, and counts for no other thread
+/// that exists already. Answers the version of Landlock; 0 if the kernel has none, and nothing is confined.
+int towline_confine(char *const *writable, int runs_programs);
 
 /// Keeps up to `kept` freed bytes of each of `arenas` arenas, and takes blocks of up to `largest` from them (mallopt(3)).
 void towline_keep_freed_memory(int kept, int largest, int arenas);

@@ -80,6 +80,7 @@ extension DownloadCenter {
         // What was there is somebody else's and nobody verified it: it is not unpacked, moved or run.
         if case .skipped = completed.outcome { next = .none }
         change.state = .init(.finished, reasonCode: next.code, endedAt: now)
+        forgetSecrets(of: download, &change)
         switch completed.outcome {
         case .published(let file), .alreadyThere(let file):
             change.completeLength = .some(file.length)
@@ -94,6 +95,21 @@ extension DownloadCenter {
             change.note("skipped", "\(name) already exists and was not replaced; nothing was downloaded")
         case .streamed(let length): change.heldBytes = length
         }
+    }
+
+    /// A finished download needs no secrets any more, and its entry may stay in the list for years.
+    ///
+    /// Asked for again with secrets in its URL, it is another entry, whose file is there already.
+    private func forgetSecrets(of download: LiveDownload, _ change: inout RegistryChange) {
+        let asked = download.request
+        var request = asked
+        request.forgetSecrets()
+        guard request != asked, let options = try? StoredRequest.encode(request) else { return }
+        change.options = options
+        guard request.url != asked.url, let identity = try? request.identity() else { return }
+        let source = request.url.absoluteString
+        (change.source, change.identity) = (source, identity)
+        download.update { record, _ in (record.source, record.identity) = (source, identity) }
     }
 
     private func fail(_ end: inout DownloadEnd, _ error: TowlineError) async {

@@ -86,5 +86,6 @@ extension DownloadRequest {
         let directory = URL(fileURLWithPath: file.directory, isDirectory: true)
         self.init(from: url, to: .file(directory.appendingPathComponent(file.held.name, isDirectory: false)))
         checksum = file.checksum
+        publicAddressesOnly = file.publicAddressesOnly
     }
 }

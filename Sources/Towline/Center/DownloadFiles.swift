@@ -37,4 +37,5 @@ struct UnfinishedFile: Hashable, Sendable {
     var source: String
     var held: HeldBytes
     var checksum: String?
+    var publicAddressesOnly = false
 }

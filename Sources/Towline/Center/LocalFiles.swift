@@ -91,7 +91,8 @@ struct LocalFiles: DownloadFiles {
             guard let report = try? JournalReader.inspect(path: place.path) else { return nil }
             return UnfinishedFile(
                 directory: directory, source: report.record.source, held: HeldBytes(report, place),
-                checksum: report.record.checksums.first?.description)
+                checksum: report.record.checksums.first?.description,
+                publicAddressesOnly: report.record.publicAddressesOnly)
         }
     }
 

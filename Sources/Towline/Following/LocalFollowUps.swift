@@ -68,7 +68,7 @@ struct LocalFollowUps: FollowUpPerformer {
         let words = CommandTemplate([program.path] + arguments)
             .filled(directory: directory, name: path.lastPathComponent, url: source)
         let limit = Duration.milliseconds(Int64(min(max(1, timeout), 1e9) * 1000))
-        let outcome = try await CommandRunner(timeLimit: limit).run(words, in: directory)
+        let outcome = try await CommandRunner(timeLimit: limit).run(words)
         guard !outcome.succeeded else { return }
         let tail = TerminalSafeText.make(String(decoding: outcome.tail.suffix(500), as: UTF8.self))
         throw TowlineError(

@@ -43,6 +43,19 @@ extension DownloadRequest {
         if let fields = link.headers { headers = fields }
     }
 
+    /// Forgets what only a transfer needs: credentials, header fields, the proxy and secret parts of URLs.
+    mutating func forgetSecrets() {
+        (user, proxy, headers) = (nil, nil, [])
+        url = Self.withoutSecrets(url)
+        mirrors = mirrors.map { Self.withoutSecrets($0) }
+    }
+
+    private static func withoutSecrets(_ url: URL) -> URL {
+        guard let known = try? HTTPURL(parsing: url.absoluteString), known.userInfo != nil || known.withoutSecrets != known.requestText
+        else { return url }
+        return URL(string: known.withoutSecrets) ?? url
+    }
+
     /// What the engine is asked. `known` is the name that was learned in an earlier run.
     func options(known: String?) throws(TowlineError) -> DownloadOptions {
         let place = try place

@@ -13,38 +13,77 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
     /// No children: `dump` and failing expectations show no secret either.
     package var customMirror: Mirror { Mirror(self, children: []) }
 
-    /// Names of query parameters whose value grants access, in lower case: Amazon S3 and CloudFront, Google Cloud
-    /// Storage, Azure (`sig`; `se`, `sp`, `sv` say when and what, and stay), Akamai, and common names of their own.
-    private static let secretParameters = signatureParameters.union(credentialParameters)
+    /// How much a query parameter says about what it leads to, by its name in lower case.
+    private enum Parameter {
+        /// Part of what is asked for.
+        case plain
+        /// Signs a link: another value leads to the same file.
+        case signature
+        /// Says who asks, or is called so and says what is asked for: `download?key=a.pdf`.
+        case credential
+    }
 
-    /// Those that sign a link: another value of them leads to the same file.
-    private static let signatureParameters: Set<String> = [
-        "x-amz-signature", "x-amz-credential", "x-amz-security-token", "awsaccesskeyid",
-        "signature", "policy", "key-pair-id",
-        "x-goog-signature", "x-goog-credential", "googleaccessid",
-        "x-oss-signature", "x-oss-credential", "x-oss-security-token", "ossaccesskeyid", "security-token",
-        "sig", "hdnea", "hdnts", "hdntl", "hmac",
+    /// Signatures by their names alone: Amazon, Google Cloud and Alibaba Cloud Storage, Akamai.
+    private static let signatures: Set<String> = [
+        "x-amz-signature", "x-amz-credential", "x-amz-security-token", "x-goog-signature", "x-goog-credential",
+        "x-oss-signature", "x-oss-credential", "x-oss-security-token", "hdnea", "hdnts", "hdntl",
     ]
 
-    /// Those that say who asks, or are called so and say what is asked for: `download?key=a.pdf`.
-    private static let credentialParameters: Set<String> = [
+    /// Common words that are signatures only beside one of these: Amazon S3 (version 2), Google and Alibaba the same way,
+    /// CloudFront, Azure (where `se`, `sp` and `sv` say when and what, and stay).
+    private static let kin: [String: Set<String>] = {
+        let signers: Set<String> = ["awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "key-pair-id"]
+        var kin = Dictionary(uniqueKeysWithValues: signers.map { ($0, Set(["signature"])) })
+        kin["signature"] = signers.union(["expires"])
+        kin["policy"] = ["key-pair-id"]
+        kin["security-token"] = ["signature"]
+        kin["sig"] = ["sv", "se", "expires", "expire"]
+        kin["hmac"] = ["exp", "expires", "expire"]
+        return kin
+    }()
+
+    /// Those that are secrets without their kin, too; `policy` and `key-pair-id` are not.
+    private static let loneSecrets: Set<String> = [
+        "awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "signature", "security-token", "sig", "hmac",
+    ]
+
+    private static let credentials: Set<String> = [
         "token", "__token__", "access_token", "accesstoken", "auth_token", "authtoken", "id_token", "refresh_token",
         "auth", "authorization", "authkey", "auth_key", "api_key", "apikey", "api-key", "key", "secret",
         "client_secret", "password", "passwd", "pwd", "jwt", "session", "sessionid", "session_id",
     ]
 
+    /// - Parameter names: the names of all parameters of the query.
+    private static func kind(of name: String, beside names: Set<String>) -> Parameter {
+        if signatures.contains(name) { return .signature }
+        if let kin = kin[name] {
+            guard names.isDisjoint(with: kin) else { return .signature }
+            return loneSecrets.contains(name) ? .credential : .plain
+        }
+        return credentials.contains(name) ? .credential : .plain
+    }
+
+    private static func names(in query: Substring) -> Set<String> {
+        Set(
+            query.split(whereSeparator: { $0 == "&" || $0 == ";" }).compactMap { part in
+                part.firstIndex(of: "=").map { parameterName(part[..<$0]) }
+            })
+    }
+
     /// The query with secret values taken out. `;` separates parameters in some dialects, so that a name behind it
     /// counts; the value of a secret parameter goes on to the next `&`.
     private static func redactedQuery(_ query: Substring) -> String {
-        query.split(separator: "&", omittingEmptySubsequences: false)
-            .map { redactedPair($0) }
+        let names = names(in: query)
+        return query.split(separator: "&", omittingEmptySubsequences: false)
+            .map { redactedPair($0, names) }
             .joined(separator: "&")
     }
 
-    private static func redactedPair(_ pair: Substring) -> String {
+    private static func redactedPair(_ pair: Substring, _ names: Set<String>) -> String {
         var kept: [Substring] = []
         for part in pair.split(separator: ";", omittingEmptySubsequences: false) {
-            guard let equals = part.firstIndex(of: "="), isSecret(part[..<equals]) else {
+            guard let equals = part.firstIndex(of: "="), kind(of: parameterName(part[..<equals]), beside: names) != .plain
+            else {
                 kept.append(part)
                 continue
             }
@@ -54,8 +93,6 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return kept.joined(separator: ";")
     }
 
-    private static func isSecret(_ name: Substring) -> Bool { secretParameters.contains(parameterName(name)) }
-
     private static func parameterName(_ name: Substring) -> String {
         let decoded = PercentEncoding.decoded(name) ?? Array(name.utf8)
         return ASCII.lowercased(String(decoding: decoded, as: UTF8.self))
@@ -64,9 +101,10 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
     /// Whether URLs that are this one `withoutSecrets` may lead to other files.
     package var isAmbiguousWithoutSecrets: Bool {
         guard let query else { return false }
+        let names = Self.names(in: query)
         return query.split(whereSeparator: { $0 == "&" || $0 == ";" }).contains { part in
             guard let equals = part.firstIndex(of: "="), part.index(after: equals) < part.endIndex else { return false }
-            return Self.credentialParameters.contains(Self.parameterName(part[..<equals]))
+            return Self.kind(of: Self.parameterName(part[..<equals]), beside: names) == .credential
         }
     }
 

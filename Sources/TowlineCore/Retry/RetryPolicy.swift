@@ -31,7 +31,7 @@ package struct RetryPolicy: Hashable, Sendable {
     package static func classify(_ kind: TransportFailure.Kind) -> FailureClass {
         switch kind {
         // Wi-Fi that is just coming up resolves nothing; a name that is wrong never will. Five tries tell them apart.
-        case .hostNotFound: .transient(limit: 5)
+        case .hostNotFound, .hostNotPublic: .transient(limit: 5)
         // The server restarts, the route flaps, the port is not open yet.
         case .connectFailed, .connectTimedOut: .transient(limit: nil)
         // The proxy may restart, but one that refuses us will go on refusing.
@@ -60,7 +60,11 @@ package struct RetryPolicy: Hashable, Sendable {
     /// The error code once the tries of a transient failure are used up. Where it never worked at all and asking
     /// again is no use, that is not `transient`.
     package static func exhausted(_ kind: TransportFailure.Kind) -> TowlineError.Code {
-        kind == .malformed ? .invalidResponse : .transient
+        switch kind {
+        case .malformed: .invalidResponse
+        case .hostNotPublic: .addressRefused
+        default: .transient
+        }
     }
 
     /// Whether `failures` in a row are too many.

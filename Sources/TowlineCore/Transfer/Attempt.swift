@@ -45,8 +45,11 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case proxyFailed
         /// The certificate is not trusted, expired, or for another host.
         case certificateRefused
-        /// No address of the host is public, and no other may be connected to.
+        /// The address in the URL is not public, and no other may be connected to.
         case addressRefused
+        /// The host name has no public address, or does not exist. The two are not told apart: whoever may use public
+        /// addresses only must not learn which names this network has.
+        case hostNotPublic
         /// TLS failed otherwise before the response.
         case tlsFailed
         /// Closed or reset before the head was whole.

@@ -59,11 +59,14 @@ package struct DownloadRecord: Hashable, Sendable {
     package var generation: UInt32
     /// The server gave no ranges of it: another run starts over.
     package var lacksRanges: Bool
+    /// Asked for by somebody who must not reach services of this machine and its network.
+    package var publicAddressesOnly: Bool
 
     /// Makes a record.
     package init(
         source: String, resolved: String, name: String, representation: Representation, checksums: [Checksum],
-        generation: UInt32, lacksRanges: Bool = false
+        generation: UInt32, lacksRanges: Bool = false,
+        publicAddressesOnly: Bool = false
     ) {
         self.source = source
         self.resolved = resolved
@@ -72,5 +75,6 @@ package struct DownloadRecord: Hashable, Sendable {
         self.checksums = checksums
         self.generation = generation
         self.lacksRanges = lacksRanges
+        self.publicAddressesOnly = publicAddressesOnly
     }
 }

@@ -175,6 +175,8 @@ package struct RegistryChange: Hashable, Sendable {
     package var source: String?
     /// Its origin.
     package var host: String?
+    /// What tells that it is asked for again, once it no longer holds secrets.
+    package var identity: String?
     /// Options.
     package var options: [UInt8]?
     /// The caller's own.

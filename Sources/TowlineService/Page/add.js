@@ -12,6 +12,8 @@ import { recall, remember } from "./memory.js";
 /** Maximum number of downloads and of JSON bytes in one request. The service accepts at most 1,000 downloads and 1 MiB. */
 const most = 1000;
 const mostBytes = 512 * 1024;
+/** Milliseconds for which links of another page cannot be confirmed: the key or click may have been meant for that page. */
+const unconfirmed = 1000;
 
 export class Adding {
   constructor(store) {
@@ -65,17 +67,18 @@ export class Adding {
     else this.open(links);
   }
 
-  /** Opens the dialog with `links` in it. The user must confirm: the links may come from another site. */
-  open(links = []) {
+  /** Opens the dialog with `links` in it. The user must confirm; `foreign` links may come from another site. */
+  open(links = [], { foreign = false } = {}) {
     if (isDialogOpen()) return;
-    this.dialog = new AddDialog(this.store, links);
+    this.dialog = new AddDialog(this.store, links, foreign);
     this.dialog.handle.closed.then(() => (this.dialog = undefined));
   }
 }
 
 class AddDialog {
-  constructor(store, links) {
+  constructor(store, links, foreign) {
     this.store = store;
+    this.waits = foreign;
     this.links = element("textarea", {
       id: "links", rows: 6, spellcheck: "false", autocomplete: "off", autocapitalize: "off", dir: "ltr",
       placeholder: "https://example.com/file.iso", "aria-describedby": "links-say",
@@ -100,8 +103,29 @@ class AddDialog {
       this.submit();
     });
     this.counted();
-    // With links already in the field, Enter confirms.
-    (links.length ? this.send : this.links).focus();
+    if (foreign) this.wait();
+    // With the user's own links in the field, Enter confirms.
+    (links.length && !foreign ? this.send : this.links).focus();
+  }
+
+  /** Confirming is possible after the user had the page before their eyes for a moment. */
+  wait() {
+    const again = () => {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => {
+        this.waits = false;
+        stop.abort();
+        this.counted();
+      }, unconfirmed);
+    };
+    const stop = new AbortController();
+    addEventListener("focus", again, { signal: stop.signal });
+    document.addEventListener("visibilitychange", again, { signal: stop.signal });
+    this.handle.closed.then(() => {
+      clearTimeout(this.timer);
+      stop.abort();
+    });
+    again();
   }
 
   append(links) {
@@ -146,7 +170,7 @@ class AddDialog {
     setText(this.count, odd ? `${words} · ${t("linesOdd", { n: odd })}` : words);
     this.count.classList.toggle("good", odd === 0);
     setText(this.send, found.length > 1 ? t("addMany", { n: found.length }) : t("add"));
-    this.send.disabled = found.length === 0;
+    this.send.disabled = found.length === 0 || this.waits;
     // A name and a checksum apply to a single file only.
     for (const name of ["name", "checksum"]) this.form.elements[name].disabled = found.length > 1;
   }
@@ -173,7 +197,7 @@ class AddDialog {
 
   async submit() {
     const { found } = this;
-    if (found.length === 0) return;
+    if (found.length === 0 || this.waits) return;
     this.problem.textContent = "";
     this.send.disabled = true;
     let added = 0;

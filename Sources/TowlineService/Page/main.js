@@ -233,7 +233,7 @@ async function arrive() {
   const { token, links } = takeFragment();
   if (token) await api.signIn(token).catch(complain);
   if (token || !live.source) await begin();
-  if (links.length) (asking ?? Promise.resolve()).then(() => adding.open(links));
+  if (links.length) (asking ?? Promise.resolve()).then(() => adding.open(links, { foreign: true }));
 }
 
 arrive();

@@ -222,6 +222,8 @@ struct HTTPURLSecretTests {
                 "https://h/a?access_token=&jwt=&__token__="
             ),
             ("https://h/a?tokens=3&monkey=4", "https://h/a?tokens=3&monkey=4"),
+            ("https://h/a?policy=1&key-pair-id=2", "https://h/a?policy=1&key-pair-id=2"),
+            ("https://h/a?signature=canary&sig=canary;hmac=canary", "https://h/a?signature=&sig="),
         ])
     func redaction(text: String, expected: String) throws {
         let url = try HTTPURL(parsing: text)
@@ -232,6 +234,19 @@ struct HTTPURLSecretTests {
         for printed in ["\(url)", String(reflecting: url), String(describing: Optional(url)), dumped, "\([url])"] {
             #expect(!printed.contains("canary"))
         }
+    }
+
+    @Test(
+        "A name that signs links does so beside its kin alone",
+        arguments: [
+            ("policy=1", false), ("key-pair-id=1", false), ("policy=1&x=2", false),
+            ("signature=1", true), ("sig=1", true), ("hmac=1", true), ("AWSAccessKeyId=1", true), ("token=1", true),
+            ("Policy=1&Signature=2&Key-Pair-Id=3", false), ("Expires=1&Signature=2", false), ("se=1&sig=2", false),
+            ("exp=1;hmac=2", false), ("GoogleAccessId=1&Signature=2", false), ("X-Amz-Signature=1", false),
+            ("Signature=", false), ("token=", false),
+        ])
+    func ambiguity(query: String, isAmbiguous: Bool) throws {
+        #expect(try HTTPURL(parsing: "https://h/a?\(query)").isAmbiguousWithoutSecrets == isAmbiguous)
     }
 
     @Test(

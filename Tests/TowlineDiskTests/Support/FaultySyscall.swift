@@ -16,7 +16,7 @@ final class FaultySyscall: Syscall {
         case openat, openUnnamed, name, pwrite, splice, pread, write, fdatasync, fsync, syncfs, startWriteback,
             waitForWriteback, ftruncate,
             fallocate, status
-        case space, lock, rename, link, unlink, setAttribute, getAttribute, seek, setModified, names
+        case space, lock, rename, link, unlink, setAttribute, getAttribute, seek, setModified, setMode, names
     }
 
     private struct State {
@@ -134,6 +134,9 @@ final class FaultySyscall: Syscall {
     }
     func seek(_ descriptor: Int32, _ offset: Int64, toHole: Bool) -> Int64 {
         run(.seek) { base.seek(descriptor, offset, toHole: toHole) }
+    }
+    func setMode(_ descriptor: Int32, _ mode: UInt32) -> Int32 {
+        run(.setMode) { base.setMode(descriptor, mode) }
     }
     func setModified(_ descriptor: Int32, _ seconds: Int64) -> Int32 {
         run(.setModified) { base.setModified(descriptor, seconds) }

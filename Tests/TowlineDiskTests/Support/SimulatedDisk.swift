@@ -349,6 +349,8 @@ final class SimulatedDisk: Syscall {
         }
     }
 
+    func setMode(_ descriptor: Int32, _ mode: UInt32) -> Int32 { on(descriptor) { _, _ in 0 } }
+
     func names(_ directory: Int32, _ names: inout [String]) -> Int32 {
         names = state.withLock { Array($0.image.names.keys) }
         return 0

@@ -1,0 +1,36 @@
+import CTowline
+internal import TowlineCore
+
+/// The permission bits of part files and of finished files.
+///
+/// Nobody else may open a part file: whoever can open a file can lock it (flock(2)) and so stop the download, and can read
+/// what is not yet verified. A finished file has the bits that the umask allows, or those of the file that it replaces.
+enum FileMode {
+    /// What a new file asks for; the kernel takes away what the umask or the directory's default ACL forbids.
+    static let new: UInt32 = 0o666
+    /// What the owner alone may use.
+    static let own: UInt32 = 0o600
+
+    /// Takes the rights of others away from a part file, as far as the file system can.
+    static func close(_ file: Descriptor, in folder: Folder) {
+        guard !folder.hasDefaultRights else { return }
+        set(own, on: file)
+    }
+
+    /// Gives a file that is about to be published its bits.
+    ///
+    /// - Parameter replaced: the file whose place it takes: it never becomes readable for more users, and a program stays one.
+    static func open(_ file: Descriptor, replacing replaced: FileStatus?, in folder: Folder) {
+        if let replaced, replaced.kind == .regular {
+            set(replaced.permissions, on: file)
+        } else if !folder.hasDefaultRights {
+            set(new & ~towline_umask(), on: file)
+        }
+    }
+
+    /// File systems without permissions, or with fixed ones, keep theirs. The file is never open to more users by a failure.
+    private static func set(_ mode: UInt32, on file: Descriptor) {
+        let syscall = file.syscall
+        _ = try? file.call { syscall.setMode($0, mode) }
+    }
+}

@@ -1,0 +1,57 @@
+import FaultServer
+import Foundation
+import Testing
+import Towline
+
+/// The list may stay for years: what only a transfer needs is gone when the transfer is.
+@Suite struct ForgottenSecretsTests {
+    private static let version = Version(seed: 52, length: 300_000)
+
+    private func count(of word: String, in directory: URL) throws -> Int {
+        try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
+            .count { try Data(contentsOf: $0).range(of: Data(word.utf8)) != nil }
+    }
+
+    @Test func aFinishedDownloadKeepsNoSecrets() async throws {
+        let site = try await Site(["/file": Resource(Self.version, rate: 1_000_000)])
+        let downloader = try await site.downloader()
+        var request = try site.request("/file?token=CANARY&x=1") {
+            $0.headers = [.init("X-Key", "CANARY"), .init("Cookie", "a=CANARY")]
+            $0.mirrors = [$0.url]
+            $0.startsPaused = true
+        }
+        var parts = try #require(URLComponents(url: request.url, resolvingAgainstBaseURL: false))
+        (parts.user, parts.password) = ("me", "CANARY")
+        request.url = try #require(parts.url)
+        let download = try await downloader.add(request)
+        let state = site.root.appendingPathComponent("state")
+        #expect(try count(of: "CANARY", in: state) > 0, "until then a relaunch needs them")
+        try await download.resume()
+        _ = try await download.file
+        await downloader.close()
+        #expect(try count(of: "CANARY", in: state) == 0)
+
+        // The file is found again by what is left.
+        let later = try await site.downloader()
+        let snapshot = try #require(try await later.downloads().downloads.first)
+        #expect(snapshot.state == .finished && snapshot.source.hasSuffix("/file?token=&x=1"), "\(snapshot)")
+        let again = try await later.add(request)
+        _ = try await again.file
+        #expect(site.names == ["file"] && site.holds("file", Self.version))
+        await later.close()
+        await site.server.stop()
+    }
+
+    @Test func aFailedDownloadKeepsThemForTheNextTry() async throws {
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .status(404)))])
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file") { $0.user = "me:secret" })
+        try await download.reaches { $0.isOver }
+        let state = site.root.appendingPathComponent("state")
+        #expect(try count(of: "me:secret", in: state) > 0)
+        try await download.retry()
+        _ = try await download.file
+        await downloader.close()
+        await site.server.stop()
+    }
+}
