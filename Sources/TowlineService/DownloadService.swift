@@ -64,8 +64,9 @@ package final class DownloadService: Sendable {
         do throws(TowlineError) {
             // Lock the list first: only the process that holds the lock may remove an old socket.
             let token = try AccessToken(in: configuration.stateDirectory)
+            let sessions = try SessionList(in: configuration.stateDirectory, for: token)
             let socket = try SocketPlace(configuration.socket)
-            return DownloadService(downloader, token, roots, socket, configuration)
+            return DownloadService(downloader, token, sessions, roots, socket, configuration)
         } catch {
             await downloader.close()
             throw error
@@ -73,8 +74,8 @@ package final class DownloadService: Sendable {
     }
 
     private init(
-        _ downloader: Downloader, _ token: AccessToken, _ roots: DownloadRoots, _ socket: SocketPlace,
-        _ configuration: ServiceConfiguration
+        _ downloader: Downloader, _ token: AccessToken, _ sessions: SessionList, _ roots: DownloadRoots,
+        _ socket: SocketPlace, _ configuration: ServiceConfiguration
     ) {
         self.downloader = downloader
         self.socket = socket
@@ -89,8 +90,9 @@ package final class DownloadService: Sendable {
         let feed = EventFeed(downloader, interval: configuration.eventInterval)
         self.feed = feed
         let pages = Pages()
-        let responder = Self.table(downloader, token, roots, feed, configuration) { pages.addresses }
-            .router([ProblemMiddleware(), Gate(token: token, hosts: HostList(configuration))])
+        let gate = Gate(token: token, sessions: sessions, hosts: HostList(configuration))
+        let responder = Self.table(downloader, token, sessions, roots, feed, configuration) { pages.addresses }
+            .router([ProblemMiddleware(), gate])
             .buildResponder()
         let path = configuration.socket.path
         var listeners = [
@@ -124,14 +126,15 @@ package final class DownloadService: Sendable {
 
     /// Returns all routes of the service.
     static func table(
-        _ downloader: Downloader, _ token: AccessToken, _ roots: DownloadRoots, _ feed: EventFeed,
-        _ configuration: ServiceConfiguration, pages: @escaping @Sendable () -> [String] = { [] }
+        _ downloader: Downloader, _ token: AccessToken, _ sessions: SessionList, _ roots: DownloadRoots,
+        _ feed: EventFeed, _ configuration: ServiceConfiguration, pages: @escaping @Sendable () -> [String] = { [] }
     ) -> RouteTable {
         var table = RouteTable()
         DownloadRoutes(downloader: downloader, roots: roots, privateAddresses: configuration.privateAddresses)
             .add(to: &table)
         ContentRoutes(downloader: downloader, roots: roots, patience: configuration.contentPatience).add(to: &table)
-        StatusRoutes(downloader: downloader, roots: roots, token: token, feed: feed, pages: pages).add(to: &table)
+        StatusRoutes(downloader: downloader, roots: roots, feed: feed, pages: pages).add(to: &table)
+        SessionRoutes(token: token, sessions: sessions).add(to: &table)
         EventRoutes(feed: feed).add(to: &table)
         MetricRoutes(downloader: downloader, feed: feed).add(to: &table)
         PageRoutes().add(to: &table)

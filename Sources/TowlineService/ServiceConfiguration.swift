@@ -3,7 +3,7 @@ package import Towline
 
 /// The configuration of a service: its directories, its addresses and its limits.
 package struct ServiceConfiguration: Sendable {
-    /// Directory of the list of downloads, the access token and the log.
+    /// Directory of the list of downloads, the access token, the sessions and the log.
     package var stateDirectory: URL
     /// Directories in or below which downloads are stored. The first is the default directory.
     package var downloadsDirectories: [URL]

@@ -25,8 +25,8 @@ struct Towd: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Directory of the list of downloads, the access token and the log. (default: $XDG_STATE_HOME/towline or \
-            ~/.local/state/towline)
+            Directory of the list of downloads, the access token, the sessions and the log. (default: \
+            $XDG_STATE_HOME/towline or ~/.local/state/towline)
             """, valueName: "dir"),
         completion: .directory)
     var state: String?

@@ -86,7 +86,7 @@ import TowlineWire
         let own = "http://127.0.0.1:\(site.port)"
         let body = #"{"url":"http://127.0.0.1:9/x","startsPaused":true}"#
         let target = "/api/v1/downloads"
-        let cookie = ["Cookie": "towline=\(site.service.token.text)"]
+        let cookie = ["Cookie": try await site.cookie()]
         let lawful: [[String: String]] = [
             [:], ["Origin": own, "Sec-Fetch-Site": "same-origin"], ["Content-Type": "application/json; charset=utf-8"],
         ]
@@ -322,18 +322,24 @@ import TowlineWire
     }
 
     /// A page on another port of this machine can set a cookie of the same name, and a proxy in front can send credentials of
-    /// its own: any right token counts.
+    /// its own: any session and the right token count. The token is no session, and a session is no token.
     @Test(
         arguments: [
-            ("towline=wrong; towline=TOKEN", nil, 200), ("towline=TOKEN; towline=wrong", nil, 200),
-            ("a=b;towline=TOKEN", nil, 200), ("towline=TOKEN", "Basic YTpi", 200),
+            ("towline=wrong; towline=SESSION", nil, 200), ("towline=SESSION; towline=wrong", nil, 200),
+            ("a=b;towline=SESSION", nil, 200), ("towline=SESSION", "Basic YTpi", 200),
             ("towline=wrong", "Bearer TOKEN", 200),
-            ("towline=wrong; xtowline=TOKEN", nil, 401), ("towline=", nil, 401), ("towline=wrong", "Basic YTpi", 401),
+            ("towline=wrong; xtowline=SESSION", nil, 401), ("towline=", nil, 401), ("towline=wrong", "Basic YTpi", 401),
+            ("towline=TOKEN", nil, 401), ("towline=TOKEN; towline=wrong", nil, 401), ("a=b", "Bearer SESSION", 401),
         ] as [(String, String?, Int)])
-    func anyCookieOfThatNameMayBeTheToken(_ cookie: String, _ authorization: String?, _ status: Int) async throws {
+    func anyCookieOfThatNameMayBeTheSession(_ cookie: String, _ authorization: String?, _ status: Int) async throws {
         let site = try await ServiceSite()
-        var fields = ["Cookie": cookie.replacingOccurrences(of: "TOKEN", with: site.service.token.text)]
-        fields["Authorization"] = authorization?.replacingOccurrences(of: "TOKEN", with: site.service.token.text)
+        let session = try await site.cookie().dropFirst("towline=".count)
+        func filled(_ text: String) -> String {
+            text.replacingOccurrences(of: "TOKEN", with: site.service.token.text)
+                .replacingOccurrences(of: "SESSION", with: session)
+        }
+        var fields = ["Cookie": filled(cookie)]
+        fields["Authorization"] = authorization.map { filled($0) }
         #expect(try await ask(site, "GET", "/api/v1/totals", fields, token: false).status == status)
         try await site.stop()
     }

@@ -1,9 +1,11 @@
 """The page by keyboard alone, for assistive technology, and on a phone."""
 
 import os
+import time
 import unittest
 
-from support import ADDRESS, FILES, PageTestCase
+from browser import PATIENCE, BrowserError
+from support import ADDRESS, FILES, TOKEN, PageTestCase
 
 # The rules of WCAG 2.2 A and AA, and what its makers call best practice.
 AXE = """
@@ -152,6 +154,38 @@ class Assistive(PageTestCase):
         self.no_dialog()
         self.browser.press("a", "?", "/")
         self.assertFalse(self.browser.run("return document.querySelector('dialog[open]') !== null || document.activeElement.id === 'search'"))
+
+    def wait_sign_in(self):
+        """Waits for the dialog to sign in. The page may load again in the meantime, which interrupts scripts."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                if self.browser.run("return document.querySelector('dialog[open] #token') !== null"):
+                    return
+            except BrowserError:
+                pass
+            self.assertLess(time.monotonic(), deadline, "no dialog to sign in")
+            time.sleep(0.05)
+
+    def test_signing_out(self):
+        self.expected_complaints = ("401",)
+        self.service.add(f"{FILES}/small/private.bin", startsPaused=True)
+        self.row("private.bin")
+        cookies = {each["name"]: each["value"] for each in self.browser.call("GET", "/cookie")}
+        self.assertNotIn(cookies["towline"], (None, "", TOKEN), "the session is not the token")
+        self.browser.press("s")
+        self.dialog()
+        self.browser.click(".sign-out")
+        self.wait_sign_in()
+        self.assertEqual(self.dialog(), "Sign in")
+        self.assertEqual(self.browser.call("GET", "/cookie"), [])
+        self.assertNotIn("private.bin", self.browser.run("return document.documentElement.textContent"), "no download stays")
+        self.browser.reload()
+        self.wait_sign_in()
+        self.browser.type(TOKEN)
+        self.browser.press("Enter")
+        self.no_dialog()
+        self.row("private.bin")
 
     def test_a_phone(self):
         self.service.add(f"{FILES}/slow/phone-with-a-rather-long-name-that-has-no-place-here.bin")

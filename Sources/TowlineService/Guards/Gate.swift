@@ -4,12 +4,13 @@ import TowlineWire
 
 /// Accepts or refuses requests. `docs/threat-model.md` describes the attackers.
 ///
-/// The mode of the Unix socket admits only the owner of the service. A request over TCP needs the access token, and
-/// must not come from another site's page in the owner's browser.
+/// The mode of the Unix socket admits only the owner of the service. A request over TCP needs the access token or a
+/// session, and must not come from another site's page in the owner's browser.
 struct Gate: RouterMiddleware {
     typealias Context = ServiceContext
 
     let token: AccessToken
+    let sessions: SessionList
     let hosts: HostList
 
     /// Name of the session cookie.
@@ -79,7 +80,7 @@ struct Gate: RouterMiddleware {
 
     /// Returns the values of all cookies with the name of the session cookie. A page on another port of this machine can set
     /// a cookie of the same name, and a browser may send that cookie first (RFC 6265 §8.5).
-    private static func cookies(of request: Request) -> [Substring] {
+    static func cookies(of request: Request) -> [Substring] {
         request.headers[values: .cookie].flatMap { $0.split(separator: ";") }.compactMap { pair in
             let pair = pair.drop { $0 == " " || $0 == "\t" }
             return pair.hasPrefix(cookie + "=") ? pair.dropFirst(cookie.count + 1) : nil
@@ -94,7 +95,7 @@ struct Gate: RouterMiddleware {
             let words = field.split(separator: " ", maxSplits: 1)
             if words.count == 2, words[0].lowercased() == "bearer", token.isEqual(to: words[1]) { return }
         }
-        if Self.cookies(of: request).contains(where: { token.isEqual(to: $0) }) { return }
+        if Self.cookies(of: request).contains(where: { sessions.contains($0) }) { return }
         throw HTTPError(
             .unauthorized, headers: [.wwwAuthenticate: "Bearer"],
             message:

@@ -36,6 +36,7 @@ const one = (id) => `downloads/${encodeURIComponent(id)}`;
 
 export const api = {
   signIn: (token) => call("POST", "session", { body: { token } }),
+  signOut: () => call("DELETE", "session"),
   list: (query, signal) => call("GET", "downloads", { query, signal }),
   add: (downloads) => call("POST", "downloads", { body: { downloads } }),
   get: (id, signal) => call("GET", one(id), { signal }),

@@ -83,6 +83,7 @@ export class Settings {
     const say = element("p", { class: "field-note", role: "alert" });
     const save = element("button", { type: "submit", class: "primary", form: "settings-form" }, t("save"));
     const form = element("form", { id: "settings-form" }, this.serviceFields(), this.groupFields(), say);
+    const leave = element("button", { type: "button", class: "quiet sign-out" }, t("signOut"));
     const dialog = openDialog({
       title: t("settings"),
       className: "settings",
@@ -91,13 +92,17 @@ export class Settings {
           // Open the dialog again in the new language.
           dialog.close();
           this.open();
-        })),
+        }), leave),
         element("section", {}, element("h3", {}, t("theService")), form),
         element("section", {}, element("h3", {}, t("bookmarklet")), bookmarklet()),
         this.hosts(),
         element("p", { class: "note" }, this.about()),
       ],
       buttons: [save],
+    });
+    leave.addEventListener("click", () => {
+      dialog.close();
+      signOut();
     });
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
@@ -191,6 +196,16 @@ export class Settings {
   about() {
     const { version, downloadsDirectory } = this.values;
     return [version && `towd ${version}`, downloadsDirectory].filter(Boolean).join(" · ");
+  }
+}
+
+/** Signs this browser out, and loads the page again: it then contains no data of the service and asks for the token. */
+async function signOut() {
+  try {
+    await api.signOut();
+    location.reload();
+  } catch (problem) {
+    complain(problem);
   }
 }
 

@@ -130,7 +130,7 @@ export const chinese = {
   bookmarkletText: "将此按钮拖到书签栏。在任意网页上点击它，即可在 Towline 中添加选中的链接；未选中链接时添加该网页的地址。",
 
   // 登录
-  signInTitle: "登录", signIn: "登录", token: "访问令牌", 
+  signInTitle: "登录", signIn: "登录", signOut: "退出登录", token: "访问令牌", 
   wrongToken: "访问令牌错误。请从 towd 的令牌文件中复制令牌。",
   signInText: "此页面需要 towd 的访问令牌。默认情况下，令牌保存在运行 towd 的用户的文件 ~/.local/state/towline/token 中。",
 

@@ -141,7 +141,7 @@ export const english = {
     "On any web page, it opens Towline with the selected links, or with the URL of the page if no link is selected.",
 
   // Signing in
-  signInTitle: "Sign in", signIn: "Sign in", token: "Access token", 
+  signInTitle: "Sign in", signIn: "Sign in", signOut: "Sign out", token: "Access token", 
   wrongToken: "Wrong access token. Copy the token from the token file of towd.",
   signInText: "This page requires the access token of towd. " +
     "By default, the token is in the file ~/.local/state/towline/token of the user who runs towd.",

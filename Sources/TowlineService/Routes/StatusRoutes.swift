@@ -4,11 +4,10 @@ import Hummingbird
 internal import Towline
 import TowlineWire
 
-/// Routes for the service as a whole: health, totals, settings, hosts and sessions.
+/// Routes for the service as a whole: health, totals, settings and hosts.
 struct StatusRoutes: Sendable {
     let downloader: Downloader
     let roots: DownloadRoots
-    let token: AccessToken
     let feed: EventFeed
     let pages: @Sendable () -> [String]
 
@@ -30,21 +29,7 @@ struct StatusRoutes: Sendable {
             }
             return try Answer.json(Wire.Hosts(hosts: hosts))
         }
-        table.add(.post, Wire.base + "/session") { request, _ in
-            let session = try await Answer.read(Wire.Session.self, from: request, limit: Self.maximumSession)
-            guard token.isEqual(to: session.token) else {
-                throw HTTPError(
-                    .unauthorized, headers: [.wwwAuthenticate: "Bearer"],
-                    message: "wrong access token. The token is in the file 'token' in the state directory of towd")
-            }
-            var response = Answer.nothing()
-            response.headers[.setCookie] = "\(Gate.cookie)=\(token.text); Path=/; HttpOnly; SameSite=Strict"
-            return response
-        }
     }
-
-    /// Maximum size in bytes of the body of a sign-in, which needs no access token.
-    private static let maximumSession = 4 << 10
 
     private func settings() async throws -> Response {
         let limits = try await downloader.limits

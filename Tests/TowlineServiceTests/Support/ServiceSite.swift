@@ -64,6 +64,30 @@ final class ServiceSite: Sendable {
             method, Wire.base + path, to: socket, fields: ["Content-Type": "application/json"], body: bytes)
     }
 
+    /// Asks over TCP, without the token unless `fields` contain it.
+    func askOverTCP(
+        _ method: String, _ path: String, _ fields: [String: String] = [:], body: String = ""
+    ) async throws -> RawExchange.Answer {
+        let all = ["Content-Type": "application/json"].merging(fields) { $1 }
+        return try await RawExchange.send(
+            method, Wire.base + path, to: .port(port), fields: all, body: Array(body.utf8))
+    }
+
+    /// Signs in over TCP and returns the field `Set-Cookie` of the answer.
+    func signIn(_ fields: [String: String] = [:]) async throws -> String {
+        let body = #"{"token":"\#(service.token.text)"}"#
+        let answer = try await askOverTCP("POST", "/session", fields, body: body)
+        guard answer.status == 204, let cookie = answer.fields["set-cookie"] else {
+            throw Unexpected(status: answer.status, text: String(decoding: answer.body, as: UTF8.self))
+        }
+        return cookie
+    }
+
+    /// Signs in over TCP and returns the cookie as a browser sends it: name and value.
+    func cookie(_ fields: [String: String] = [:]) async throws -> String {
+        try await String(signIn(fields).prefix { $0 != ";" })
+    }
+
     /// Adds a download and returns its name.
     func add(_ path: String, _ options: [String: Any] = [:]) async throws -> String {
         let body = options.merging(["url": server.url(path)]) { old, _ in old }

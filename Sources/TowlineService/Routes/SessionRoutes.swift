@@ -1,0 +1,41 @@
+import HTTPTypes
+import Hummingbird
+import TowlineWire
+
+/// Routes to sign in and out on the web page.
+struct SessionRoutes: Sendable {
+    let token: AccessToken
+    let sessions: SessionList
+
+    /// Maximum size in bytes of the body of a sign-in, which needs no access token.
+    private static let maximumBody = 4 << 10
+
+    func add(to table: inout RouteTable) {
+        table.add(.post, Wire.base + "/session") { request, _ in
+            let body = try await Answer.read(Wire.Session.self, from: request, limit: Self.maximumBody)
+            guard token.isEqual(to: body.token) else {
+                throw HTTPError(
+                    .unauthorized, headers: [.wwwAuthenticate: "Bearer"],
+                    message: "wrong access token. The token is in the file 'token' in the state directory of towd")
+            }
+            let value = sessions.start(insteadOf: Gate.cookies(of: request))
+            return Self.answer(request, cookie: value, lifetime: SessionList.lifetime)
+        }
+        // Needs no session, so that a browser can also clear the cookie of a session that has ended.
+        table.add(.delete, Wire.base + "/session") { request, _ in
+            try sessions.end(Gate.cookies(of: request))
+            return Self.answer(request, cookie: "", lifetime: 0)
+        }
+    }
+
+    /// Returns a response that sets the session cookie, or removes it if its lifetime is 0.
+    private static func answer(_ request: Request, cookie value: String, lifetime: Int64) -> Response {
+        // Only a page behind a TLS proxy has such an origin: `Gate` refuses all others.
+        let isSecure = request.headers[.origin]?.hasPrefix("https://") == true
+        var response = Answer.nothing()
+        response.headers[.setCookie] =
+            "\(Gate.cookie)=\(value); Path=/; Max-Age=\(lifetime); HttpOnly; SameSite=Strict"
+            + (isSecure ? "; Secure" : "")
+        return response
+    }
+}

@@ -1,0 +1,215 @@
+import Foundation
+import Testing
+import Towline
+@testable import TowlineService
+
+/// Signing in on the web page and out again.
+@Suite struct SessionTests {
+    /// Asks for something that needs a session; gives the status.
+    private func status(_ site: ServiceSite, _ cookie: String) async throws -> Int {
+        try await site.askOverTCP("GET", "/totals", ["Cookie": cookie]).status
+    }
+
+    private func file(_ site: ServiceSite) -> URL { site.root.appendingPathComponent("state/sessions") }
+
+    @Test func aSignInIsASessionOfItsOwn() async throws {
+        let site = try await ServiceSite()
+        let field = try await site.signIn()
+        for part in ["; Path=/", "; Max-Age=2592000", "; HttpOnly", "; SameSite=Strict"] {
+            #expect(field.contains(part), "\(part)")
+        }
+        let cookie = String(field.prefix { $0 != ";" })
+        #expect(cookie.wholeMatch(of: /towline=[0-9a-f]{64}/) != nil)
+        #expect(!cookie.contains(site.service.token.text))
+        #expect(try await status(site, cookie) == 200)
+        #expect(try await site.cookie() != cookie)
+        #expect(try await status(site, cookie) == 200, "another browser signed in")
+        #expect(try await status(site, "towline=\(site.service.token.text)") == 401, "the token is no session")
+        let attributes = try FileManager.default.attributesOfItem(atPath: file(site).path)
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        try await site.stop()
+    }
+
+    /// The same browser signs in again: one session of it is enough.
+    @Test func aSecondSignInEndsTheFirst() async throws {
+        let site = try await ServiceSite()
+        let first = try await site.cookie()
+        let second = try await site.cookie(["Cookie": first])
+        #expect(try await status(site, first) == 401)
+        #expect(try await status(site, second) == 200)
+        // A wrong token ends nothing.
+        let answer = try await site.askOverTCP("POST", "/session", ["Cookie": second], body: #"{"token":"no"}"#)
+        #expect(answer.status == 401)
+        #expect(try await status(site, second) == 200)
+        try await site.stop()
+    }
+
+    @Test func signingOutEndsThisSessionOnly() async throws {
+        let site = try await ServiceSite()
+        let (own, other) = (try await site.cookie(), try await site.cookie())
+        // Another program on this machine may have set a cookie of the same name, which the browser sends first.
+        let foreign = "towline=wrong; "
+        #expect(try await status(site, foreign + own) == 200)
+        let unknown = try await site.askOverTCP("DELETE", "/session", ["Cookie": "towline=wrong"])
+        #expect(unknown.status == 204)
+        #expect(try await status(site, own) == 200)
+        // Nor can a page of another site sign the owner out.
+        let across = ["Cookie": own, "Origin": "http://evil.test"]
+        #expect(try await site.askOverTCP("DELETE", "/session", across).status == 403)
+        #expect(try await status(site, own) == 200)
+        let answer = try await site.askOverTCP("DELETE", "/session", ["Cookie": foreign + own])
+        #expect(answer.status == 204)
+        let field = try #require(answer.fields["set-cookie"])
+        #expect(field.hasPrefix("towline=; Path=/; Max-Age=0;"))
+        #expect(try await status(site, own) == 401)
+        #expect(try await status(site, foreign + own) == 401)
+        #expect(try await status(site, other) == 200)
+        // A browser that is signed out already can sign out.
+        #expect(try await site.askOverTCP("DELETE", "/session", ["Cookie": own]).status == 204)
+        #expect(try await site.askOverTCP("DELETE", "/session").status == 204)
+        try await site.stop()
+        let again = try await ServiceSite(root: site.root)
+        #expect(try await status(again, own) == 401)
+        #expect(try await status(again, other) == 200)
+        try await again.stop()
+        withExtendedLifetime(site) {}
+    }
+
+    @Test func sessionsOutliveARestartAndEndWithTheToken() async throws {
+        let site = try await ServiceSite()
+        let cookie = try await site.cookie()
+        try await site.stop()
+        let second = try await ServiceSite(root: site.root)
+        #expect(try await status(second, cookie) == 200)
+        try await second.stop()
+        // Without its file, the service makes another token.
+        try FileManager.default.removeItem(at: site.root.appendingPathComponent("state/token"))
+        let third = try await ServiceSite(root: site.root)
+        #expect(third.service.token.text != site.service.token.text)
+        #expect(try await status(third, cookie) == 401)
+        #expect(!FileManager.default.fileExists(atPath: file(site).path))
+        let fresh = try await third.cookie()
+        #expect(try await status(third, fresh) == 200)
+        #expect(try await status(third, cookie) == 401)
+        try await third.stop()
+        withExtendedLifetime((site, second)) {}
+    }
+
+    @Test func aCookieOfATLSProxyIsSecure() async throws {
+        let site = try await ServiceSite { $0.hostNames = ["nas.example"] }
+        let origins: [(String?, Bool)] = [("https://nas.example", true), ("http://nas.example", false), (nil, false)]
+        for (origin, isSecure) in origins {
+            var fields = ["Host": "nas.example"]
+            fields["Origin"] = origin
+            #expect(try await site.signIn(fields).hasSuffix("; Secure") == isSecure, "\(origin ?? "no origin")")
+            let answer = try await site.askOverTCP("DELETE", "/session", fields)
+            #expect(answer.fields["set-cookie"]?.hasSuffix("; Secure") == isSecure)
+        }
+        let refused = try await site.askOverTCP(
+            "POST", "/session", ["Host": "127.0.0.1", "Origin": "https://127.0.0.1"],
+            body: #"{"token":"\#(site.service.token.text)"}"#)
+        #expect(refused.status == 403)
+        #expect(refused.fields["set-cookie"] == nil)
+        try await site.stop()
+    }
+
+    @Test(arguments: [0o640, 0o604] as [mode_t]) func sessionsThatOthersCanReadAreRefused(_ mode: mode_t) async throws {
+        let site = try await ServiceSite()
+        _ = try await site.cookie()
+        try await site.stop()
+        chmod(file(site).path, mode)
+        let error = await #expect(throws: TowlineError.self) { try await ServiceSite(root: site.root) }
+        #expect(error?.code == .diskPermission)
+        #expect(error?.message.contains("state/sessions") == true)
+    }
+}
+
+/// The list of sessions and its file.
+@Suite struct SessionListTests {
+    /// A state directory of a test.
+    private final class Place {
+        let directory: URL
+        let token: AccessToken
+
+        init() throws {
+            directory = FileManager.default.temporaryDirectory.appendingPathComponent("towd-" + UUID().uuidString)
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            token = try AccessToken(in: directory)
+        }
+
+        deinit { try? FileManager.default.removeItem(at: directory) }
+
+        var file: URL { directory.appendingPathComponent(SessionList.fileName) }
+
+        func list() throws -> SessionList { try SessionList(in: directory, for: token) }
+
+        /// Writes a file of sessions as the service does, or as it does not.
+        func write(_ text: String) throws {
+            try Data(text.utf8).write(to: file)
+            chmod(file.path, 0o600)
+        }
+    }
+
+    @Test func theOldestOfTooManyGiveWay() throws {
+        let place = try Place()
+        let list = try place.list()
+        let values = (0..<SessionList.maximumCount + 2).map { _ in list.start() }
+        #expect(Set(values).count == values.count)
+        let expected = [false, false] + Array(repeating: true, count: SessionList.maximumCount)
+        #expect(values.map { list.contains($0) } == expected)
+        let read = try place.list()
+        #expect(values.map { read.contains($0) } == expected)
+        // The order is that of the file, also after a restart.
+        let newest = read.start()
+        #expect(!read.contains(values[2]) && read.contains(values[3]) && read.contains(newest))
+    }
+
+    @Test func endedSessionsAreDropped() throws {
+        let place = try Place()
+        let (past, future) = (String(repeating: "a", count: 64), String(repeating: "b", count: 64))
+        let now = Int(Date().timeIntervalSince1970)
+        try place.write("\(place.token.text)\n\(past) \(now - 1)\n\(future) \(now + 60)\n")
+        let list = try place.list()
+        #expect(!list.contains(past) && list.contains(future))
+        let value = list.start()
+        let text = try String(contentsOf: place.file, encoding: .utf8)
+        #expect(!text.contains(past) && text.contains(future) && text.contains(value))
+    }
+
+    /// Browsers must sign in again, and the service starts.
+    @Test func aDamagedFileHasNoSessions() throws {
+        let place = try Place()
+        let session = String(repeating: "c", count: 64)
+        let end = Int(Date().timeIntervalSince1970) + 60
+        let line = "\(session) \(end)"
+        for text in ["", "\n", "\(line)\n", "\(place.token.text.dropLast())\n\(line)\n", "\n\(line)\n"] {
+            try place.write(text)
+            #expect(try !place.list().contains(session))
+            #expect(!FileManager.default.fileExists(atPath: place.file.path), "\(text)")
+        }
+        for other in [session, "\(session) x", "\(session)0 \(end)", "\(line) \(end)", "\(line)x", "\u{FF}"] {
+            try place.write("\(place.token.text)\n\(other)\n")
+            let list = try place.list()
+            #expect(!list.contains(session) && !list.contains(""))
+            let value = list.start()
+            #expect(try place.list().contains(value))
+        }
+    }
+
+    /// Sessions then end with the process, and an ended session does not become valid again.
+    @Test func aFileThatCannotBeWrittenIsRemoved() throws {
+        let place = try Place()
+        let list = try place.list()
+        let (first, second) = (list.start(), list.start())
+        // A directory has the name of the temporary file.
+        let obstacle = place.file.path + ".new"
+        try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: false)
+        let third = list.start()
+        #expect(list.contains(third))
+        #expect(try !place.list().contains(third))
+        try list.end([first[...]])
+        #expect(!list.contains(first) && list.contains(second) && list.contains(third))
+        #expect(try !place.list().contains(first))
+        #expect(!FileManager.default.fileExists(atPath: place.file.path))
+    }
+}
