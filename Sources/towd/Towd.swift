@@ -1,4 +1,5 @@
 import ArgumentParser
+import CTowline
 import Foundation
 import Towline
 import TowlineService
@@ -80,6 +81,8 @@ struct Towd: ParsableCommand {
     var config: String?
 
     static func main() {
+        // The memory holds the access token and the credentials of downloads.
+        towline_protect_memory()
         do {
             let command = try parseAsRoot()
             guard let towd = command as? Towd else {
