@@ -88,6 +88,8 @@ package struct FileStatus: Sendable {
     package var links: UInt32 = 0
     /// The user whose file it is.
     package var owner: UInt32 = 0
+    /// The permission bits.
+    package var mode: UInt32 = 0
 
     /// Nothing known.
     package init() {}

@@ -77,6 +77,7 @@ package final class SystemCalls: Syscall {
         status.modifiedNanoseconds = raw.modified_nanoseconds
         status.links = raw.links
         status.owner = raw.owner
+        status.mode = raw.mode & 0o7777
         return 0
     }
 
