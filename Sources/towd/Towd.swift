@@ -74,6 +74,9 @@ struct Towd: ParsableCommand {
             valueName: "who"))
     var privateAddresses: String?
 
+    @Flag(help: "Confirm that towd may run as root. Without this option, it warns at each start as root.")
+    var allowRoot = false
+
     @Option(
         help: ArgumentHelp(
             "Read options from this YAML file. (default: ~/.config/towline/towd.yaml)", valueName: "file"),
@@ -109,6 +112,7 @@ struct Towd: ParsableCommand {
         given.listen = listen
         given.host = host
         given.privateAddresses = privateAddresses
+        given.allowsRoot = allowRoot
         let standard = ServicePlaces(environment: environment, home: home).configurationFile
         if let config {
             given = given.over(try ServiceSettings(file: config))
@@ -128,6 +132,7 @@ struct Towd: ParsableCommand {
             socket: URL(fileURLWithPath: given.socket.map { Self.absolute($0, home) } ?? places.socket),
             addresses: try Self.addresses(given.listen))
         configuration.hostNames = given.host
+        configuration.allowsRoot = given.allowsRoot
         if let who = given.privateAddresses {
             guard let policy = PrivateAddresses(rawValue: who) else {
                 throw TowlineError(
