@@ -8,7 +8,7 @@ final class Folder: Sendable {
     let path: String
     let descriptor: Descriptor
     let identity: FileIdentity
-    /// The user whose files in here are trusted; `nil` if this user cannot be told from others.
+    /// The user whose files in here are trusted; `nil` if the number of the owner stands for several users.
     private let owner: UInt32?
     /// The file system's number (statfs(2)), once it was asked for.
     private let type = Mutex<Int64?>(nil)

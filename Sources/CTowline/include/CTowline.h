@@ -87,8 +87,8 @@ int towline_run_detached(void (*body)(void *argument), void *argument);
 /// user can trace it or read its memory, environment and descriptors. Children become readable again when they execute a
 /// program, and can raise their limit of core files again.
 void towline_protect_memory(void);
-/// Returns 1 in a user namespace other than that of the system. There, all users that have no number in the namespace share
-/// one number (user_namespaces(7)).
+/// Returns 1 unless this process is in the first user namespace. In the others, all users without a number in the namespace
+/// share one number (user_namespaces(7)).
 int towline_is_in_user_namespace(void);
 
 /// The words that the process was started with, in its own memory, where glibc hands them to what runs before `main`;
