@@ -94,7 +94,7 @@ let package = Package(
         .executableTarget(
             name: "towd",
             dependencies: [
-                "Towline", "TowlineWire", "TowlineService",
+                "Towline", "TowlineWire", "TowlineService", "CTowline",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),

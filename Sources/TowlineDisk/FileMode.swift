@@ -22,7 +22,7 @@ enum FileMode {
     /// - Parameter replaced: the file whose place it takes: it never becomes readable for more users, and a program stays one.
     static func open(_ file: Descriptor, replacing replaced: FileStatus?, in folder: Folder) {
         if let replaced, replaced.kind == .regular {
-            set(replaced.permissions, on: file)
+            set(replaced.mode & 0o777, on: file)
         } else if !folder.hasDefaultRights {
             set(new & ~towline_umask(), on: file)
         }

@@ -285,7 +285,7 @@ extension FileStorage {
         }
         let status = try part.status()
         var length = status.size
-        if status.permissions & 0o077 != 0 { FileMode.close(part, in: scene.folder) }
+        if status.mode & 0o077 != 0 { FileMode.close(part, in: scene.folder) }
         let isDoubtful = !contents.metadata.part.isSameFile(as: status.identity)
         if let complete = contents.metadata.record.representation.completeLength, length > complete {
             // A file that the journal does not describe may be a user's: it stays as it is.

@@ -1,3 +1,4 @@
+import CTowline
 import Glibc
 import Synchronization
 internal import TowlineCore
@@ -7,7 +8,8 @@ final class Folder: Sendable {
     let path: String
     let descriptor: Descriptor
     let identity: FileIdentity
-    private let owner: UInt32
+    /// The user whose files in here are trusted; `nil` if the number of the owner stands for several users.
+    private let owner: UInt32?
     /// The file system's number (statfs(2)), once it was asked for.
     private let type = Mutex<Int64?>(nil)
     private let lacksUnnamed = Atomic<Bool>(false)
@@ -35,11 +37,21 @@ final class Folder: Sendable {
         self.path = path
         descriptor = Descriptor(code, path: path, syscall: syscall)
         let status = try descriptor.status()
-        (identity, owner) = (status.identity, status.owner)
+        identity = status.identity
+        owner = Self.trustedOwner(of: status, inNamespace: towline_is_in_user_namespace() != 0)
         let length = try descriptor.call {
             Int32(syscall.getAttribute($0, "system.posix_acl_default", UnsafeMutableRawBufferPointer(start: nil, count: 0)))
         }
         hasDefaultRights = length > 0 || length == -ERANGE
+    }
+
+    /// The number that Linux shows in a user namespace for every user that has no number there (`overflowuid`, proc(5)).
+    private static let unmapped: UInt32 = 65534
+
+    /// Returns the owner of a directory, or `nil` if its number stands for several users and others may write here too.
+    /// A unit with `PrivateUsers=` and rootless containers have such namespaces.
+    static func trustedOwner(of directory: FileStatus, inNamespace: @autoclosure () -> Bool) -> UInt32? {
+        directory.owner == unmapped && directory.mode & 0o022 != 0 && inNamespace() ? nil : directory.owner
     }
 
     /// The run of the machine, and of the disk that this is on. A look at two files of the system's: small files do

@@ -90,8 +90,8 @@ package struct FileStatus: Sendable {
     package var links: UInt32 = 0
     /// The user whose file it is.
     package var owner: UInt32 = 0
-    /// The permission bits, without setuid, setgid and sticky.
-    package var permissions: UInt32 = 0
+    /// The permission bits.
+    package var mode: UInt32 = 0
 
     /// Nothing known.
     package init() {}

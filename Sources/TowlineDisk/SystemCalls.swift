@@ -77,7 +77,7 @@ package final class SystemCalls: Syscall {
         status.modifiedNanoseconds = raw.modified_nanoseconds
         status.links = raw.links
         status.owner = raw.owner
-        status.permissions = raw.mode & 0o777
+        status.mode = raw.mode & 0o7777
         return 0
     }
 

@@ -16,11 +16,13 @@ package struct ServiceSettings: Hashable, Sendable {
     package var host: [String] = []
     /// The clients that may download from private addresses; see `PrivateAddresses`.
     package var privateAddresses: String?
+    /// True if the user confirmed that `towd` may run as root.
+    package var allowsRoot = false
 
     /// Creates settings without any option.
     package init() {}
 
-    /// Reads a YAML file: a mapping from option names to strings or lists of strings.
+    /// Reads a YAML file: a mapping from option names to strings or lists of strings; `allow-root` is true or false.
     ///
     /// - Throws: `unusableOption` if the content is invalid; `diskPermission` if the file cannot be read.
     package init(file path: String) throws(TowlineError) {
@@ -64,6 +66,13 @@ package struct ServiceSettings: Hashable, Sendable {
             )
         }
         for (key, value) in members.sorted(by: { $0.key < $1.key }) {
+            if key == "allow-root" {
+                guard let flag = value as? Bool else {
+                    throw TowlineError(.unusableOption, "\(name): the value of 'allow-root' must be true or false")
+                }
+                allowsRoot = flag
+                continue
+            }
             let values = (value as? [Any] ?? [value]).compactMap { $0 as? String }
             guard !values.isEmpty || (value as? [Any])?.isEmpty == true else {
                 throw TowlineError(
@@ -81,7 +90,7 @@ package struct ServiceSettings: Hashable, Sendable {
                     .unusableOption,
                     """
                     \(name): unknown option '\(TerminalSafeText.make(key))'. Valid options: state, downloads, socket, \
-                    listen, host, private-addresses
+                    listen, host, private-addresses, allow-root
                     """)
             }
         }
@@ -93,6 +102,7 @@ package struct ServiceSettings: Hashable, Sendable {
         result.state = state ?? other.state
         result.socket = socket ?? other.socket
         result.privateAddresses = privateAddresses ?? other.privateAddresses
+        result.allowsRoot = allowsRoot || other.allowsRoot
         if downloads.isEmpty { result.downloads = other.downloads }
         if listen.isEmpty { result.listen = other.listen }
         if host.isEmpty { result.host = other.host }

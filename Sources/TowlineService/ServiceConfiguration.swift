@@ -15,6 +15,8 @@ package struct ServiceConfiguration: Sendable {
     package var hostNames: [String] = []
     /// The clients that may download from private addresses.
     package var privateAddresses = PrivateAddresses.local
+    /// True if the user confirmed that the service may run as root.
+    package var allowsRoot = false
     /// Maximum number of connections for each address and for the socket.
     package var maximumConnections = 1024
     /// Maximum time for a client to send the head of a request.

@@ -22,6 +22,7 @@ enum Daemon {
     private static func run(_ towd: Towd, _ stop: StopSignal) async {
         do {
             var configuration = try towd.serviceConfiguration()
+            if geteuid() == 0, !configuration.allowsRoot { say(rootWarning) }
             let troubles = TroubleLog { say($0) }
             configuration.onTrouble = { troubles.add($0) }
             // No directory is kept busy by a process that nobody sees.
@@ -45,6 +46,12 @@ enum Daemon {
             _exit(ExitStatus.disk.rawValue)
         }
     }
+
+    /// Printed, not an error: containers often have no other user.
+    private static let rootWarning = """
+        running as root: an attacker who takes over towd controls the whole system. Run towd as another user, or use \
+        --allow-root to confirm
+        """
 
     private static func tell(_ service: DownloadService, _ configuration: ServiceConfiguration) async {
         for await place in service.places {

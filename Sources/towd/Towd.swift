@@ -1,4 +1,5 @@
 import ArgumentParser
+import CTowline
 import Foundation
 import Towline
 import TowlineService
@@ -73,6 +74,9 @@ struct Towd: ParsableCommand {
             valueName: "who"))
     var privateAddresses: String?
 
+    @Flag(help: "Confirm that towd may run as root. Without this option, it warns at each start as root.")
+    var allowRoot = false
+
     @Option(
         help: ArgumentHelp(
             "Read options from this YAML file. (default: ~/.config/towline/towd.yaml)", valueName: "file"),
@@ -80,6 +84,8 @@ struct Towd: ParsableCommand {
     var config: String?
 
     static func main() {
+        // The memory holds the access token and the credentials of downloads.
+        towline_protect_memory()
         do {
             let command = try parseAsRoot()
             guard let towd = command as? Towd else {
@@ -106,6 +112,7 @@ struct Towd: ParsableCommand {
         given.listen = listen
         given.host = host
         given.privateAddresses = privateAddresses
+        given.allowsRoot = allowRoot
         let standard = ServicePlaces(environment: environment, home: home).configurationFile
         if let config {
             given = given.over(try ServiceSettings(file: config))
@@ -125,6 +132,7 @@ struct Towd: ParsableCommand {
             socket: URL(fileURLWithPath: given.socket.map { Self.absolute($0, home) } ?? places.socket),
             addresses: try Self.addresses(given.listen))
         configuration.hostNames = given.host
+        configuration.allowsRoot = given.allowsRoot
         if let who = given.privateAddresses {
             guard let policy = PrivateAddresses(rawValue: who) else {
                 throw TowlineError(

@@ -10,17 +10,24 @@ import Testing
     private final class Home {
         let directory: TestDirectory
 
-        /// - Parameter control: the stand-in; `nil`: there is none at all.
-        init(control: String? = Home.control) throws {
+        /// - Parameters:
+        ///   - control: the stand-in for `systemctl`; `nil`: no program of that name.
+        ///   - trial: the exit status of the stand-in for `systemd-run`, which tries the restrictions of the unit.
+        init(control: String? = Home.control, trial: Int = 0) throws {
             directory = try TestDirectory()
             try FileManager.default.createDirectory(at: directory.file("bin"), withIntermediateDirectories: true)
             guard let control else { return }
-            try Data(control.utf8).write(to: directory.file("control"))
+            try install("systemctl", control)
+            try install("systemd-run", "#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$HOME/tried\"\nexit \(trial)\n")
+        }
+
+        private func install(_ name: String, _ text: String) throws {
+            try Data(text.utf8).write(to: directory.file(name))
             // Written by another process: a program that this one has open, and with it for a moment whatever other tests
             // start just then, cannot be run (execve(2), ETXTBSY).
             let copying = try Process.run(
                 URL(fileURLWithPath: "/usr/bin/install"),
-                arguments: ["-m", "0755", directory.path("control"), directory.path("bin/systemctl")])
+                arguments: ["-m", "0755", directory.path(name), directory.path("bin/" + name)])
             copying.waitUntilExit()
         }
 
@@ -114,6 +121,31 @@ import Testing
         #expect(home.unitText == "")
         let again = try await home.tow("service", "remove")
         #expect(again.status == 1 && again.stderr.contains("nothing to remove"))
+    }
+
+    /// If systemd cannot start a program with the restrictions, the unit leaves them out, so that the service starts.
+    @Test(arguments: [0, 226]) func theUnitHasOnlyRestrictionsThatWork(_ trial: Int) async throws {
+        let home = try Home(trial: trial)
+        let installed = try await home.tow("service", "install", "--listen", "none")
+        #expect(installed.status == 0, "\(installed.stderr)")
+        let text = try String(contentsOf: home.directory.file("tried"), encoding: .utf8)
+        let tried = text.split(separator: "\n").map { String($0) }
+        let program = CommandRun.products.appendingPathComponent("towd").path
+        #expect(tried.suffix(3) == ["--", program, "--version"])
+        for setting in ServiceUnit.namespaceSettings {
+            #expect(tried.contains(setting))
+            #expect(home.unitText.contains("\n\(setting)\n") == (trial == 0), "\(setting)")
+        }
+        #expect(home.unitText.contains("InaccessiblePaths") == (trial == 0))
+        #expect(installed.text.contains("does not allow user namespaces") == (trial != 0), "\(installed.text)")
+        #expect(try await home.tow("service", "remove").status == 0)
+    }
+
+    /// A package is built on another system than the one that runs it.
+    @Test func namespacesCanBeLeftOut() async throws {
+        let printed = try await Home(trial: 1).tow("service", "install", "--print", "--no-namespaces")
+        #expect(printed.status == 0, "\(printed.stderr)")
+        #expect(printed.text.contains("\nNoNewPrivileges=yes\n") && !printed.text.contains("PrivateUsers="))
     }
 
     @Test func theUnitSaysUnderWhichNamesAndForWhom() async throws {
@@ -234,17 +266,36 @@ import Testing
         #expect(ServiceUnit.word("a\nExecStart=/bin/sh") == "\"a\\nExecStart=/bin/sh\"")
     }
 
-    /// systemd itself reads the unit, where it is installed.
-    @Test func systemdUnderstandsTheUnit() async throws {
-        guard FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze") else { return }
+    private static let analyzer = "/usr/bin/systemd-analyze"
+    private static let hasAnalyzer = FileManager.default.isExecutableFile(atPath: analyzer)
+
+    /// If systemd is installed, it reads the unit itself.
+    @Test(.enabled(if: ServiceUnitTests.hasAnalyzer, "systemd-analyze is not installed"), arguments: [true, false])
+    func systemdUnderstandsTheUnit(_ usesNamespaces: Bool) async throws {
+        let analysis = try await analyze(["--user", "--man=no", "verify"], usesNamespaces: usesNamespaces)
+        #expect(analysis.status == 0)
+        #expect(analysis.text == "")
+    }
+
+    /// The exposure that systemd computes is at most 2.0 of 10; `--threshold` counts tenths.
+    @Test(.enabled(if: ServiceUnitTests.hasAnalyzer, "systemd-analyze is not installed"))
+    func theUnitLeavesLittleExposed() async throws {
+        let words = ["security", "--offline=yes", "--no-pager", "--threshold=20"]
+        let analysis = try await analyze(words, usesNamespaces: true)
+        #expect(analysis.status == 0, "\(analysis.text)")
+        #expect(analysis.text.contains("Overall exposure level for towd.service"), "\(analysis.text)")
+    }
+
+    private func analyze(_ words: [String], usesNamespaces: Bool) async throws -> (status: Int32, text: String) {
         let directory = try TestDirectory()
-        let unit = try await CommandRun.run(["service", "install", "--print", "--downloads", "/a b%\"$x"])
+        let kind = usesNamespaces ? [] : ["--no-namespaces"]
+        let unit = try await CommandRun.run(["service", "install", "--print", "--downloads", "/a b%\"$x"] + kind)
         #expect(unit.status == 0)
         try unit.stdout.write(to: directory.file("towd.service"))
         let process = Process()
         let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/systemd-analyze")
-        process.arguments = ["--user", "--man=no", "verify", directory.path("towd.service")]
+        process.executableURL = URL(fileURLWithPath: Self.analyzer)
+        process.arguments = words + [directory.path("towd.service")]
         process.environment = [
             "PATH": "/usr/bin:/bin", "HOME": directory.url.path, "XDG_RUNTIME_DIR": directory.url.path,
         ]
@@ -253,7 +304,6 @@ import Testing
         try process.run()
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-        #expect(text == "")
+        return (process.terminationStatus, text)
     }
 }

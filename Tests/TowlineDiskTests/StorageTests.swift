@@ -249,6 +249,19 @@ import TowlineEngine
         }
     }
 
+    /// In a user namespace, 65534 is every user without a number, so the owner of `/tmp` looks like any other user.
+    @Test func anOwnerWithoutANumberIsNotTrustedWhereOthersWrite() {
+        var directory = FileStatus()
+        directory.owner = 65534
+        directory.mode = 0o1777
+        #expect(Folder.trustedOwner(of: directory, inNamespace: true) == nil)
+        #expect(Folder.trustedOwner(of: directory, inNamespace: false) == 65534)
+        directory.mode = 0o755
+        #expect(Folder.trustedOwner(of: directory, inNamespace: true) == 65534)
+        (directory.owner, directory.mode) = (0, 0o1777)
+        #expect(Folder.trustedOwner(of: directory, inNamespace: true) == 0)
+    }
+
     @Test(arguments: ["", ".", "..", "a/b", "a\0b"])
     func aNameIsOneComponent(_ name: String) {
         let error = #expect(throws: TowlineError.self) { try storage.survey(directory.place(name)) }

@@ -23,6 +23,19 @@ import TowlineService
         #expect(settings.state ?? settings.socket == "/srv/elsewhere")
     }
 
+    @Test(arguments: [true, false]) func rootIsConfirmedByATruthValue(_ value: Bool) throws {
+        let file = try file("allow-root: \(value)\n")
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try ServiceSettings(standardFile: file.path).allowsRoot == value)
+    }
+
+    @Test func rootIsNotConfirmedByText() throws {
+        let file = try file("allow-root: 'maybe'\n")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let error = #expect(throws: TowlineError.self) { try ServiceSettings(standardFile: file.path) }
+        #expect(error?.message.contains("'allow-root' must be true or false") == true)
+    }
+
     @Test func allElseIs() throws {
         let file = try file("downloads: [/a, /b]\nlisten: none\nhost: nas.example\nprivate-addresses: nobody\n")
         defer { try? FileManager.default.removeItem(at: file) }

@@ -92,6 +92,14 @@ void towline_keep_freed_memory(int kept, int largest, int arenas);
 /// Runs `body` on a detached thread of its own.
 int towline_run_detached(void (*body)(void *argument), void *argument);
 
+/// Keeps the memory of this process from others without privileges: it leaves no core file, and no other process of the same
+/// user can trace it or read its memory, environment and descriptors. Children become readable again when they execute a
+/// program, and can raise their limit of core files again.
+void towline_protect_memory(void);
+/// Returns 1 unless this process is in the first user namespace. In the others, all users without a number in the namespace
+/// share one number (user_namespaces(7)).
+int towline_is_in_user_namespace(void);
+
 /// The words that the process was started with, in its own memory, where glibc hands them to what runs before `main`;
 /// NULL elsewhere.
 char **towline_arguments(int *count);

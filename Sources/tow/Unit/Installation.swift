@@ -22,8 +22,10 @@ struct Installation {
 
     /// Writes the unit and has it started; when this returns, `towd` answers.
     ///
+    /// - Returns: the unit that was written. It has no restrictions that the system does not allow.
     /// - Throws: `commandFailed` with what is left to do where the manager does not answer: then the unit is written.
-    func install(_ unit: ServiceUnit) async throws {
+    func install(_ unit: ServiceUnit) async throws -> ServiceUnit {
+        var unit = unit
         guard ProgramRun.run(["systemctl", "--version"]).status == 0 else {
             throw TowlineError(
                 .commandFailed,
@@ -41,6 +43,7 @@ struct Installation {
                 not replaced. Move it away and run the command again
                 """)
         }
+        unit.usesNamespaces = unit.usesNamespaces && manager.allowsNamespaces(unit.program)
         try file.write(unit)
         do {
             try manager.reload()
@@ -65,6 +68,7 @@ struct Installation {
         try await waitUntil(
             isRunning: true,
             "systemd started towd, but towd does not respond. Its log shows why: journalctl --user -u towd")
+        return unit
     }
 
     /// Stops it and takes the unit away.

@@ -75,6 +75,9 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     @Flag(help: "Print the unit file without installing it.")
     var print = false
 
+    @Flag(help: "Leave out the restrictions that need user namespaces, which some systems forbid.")
+    var noNamespaces = false
+
     @OptionGroup(title: "Service")
     var service: ServiceOptions
 
@@ -82,7 +85,7 @@ struct ServiceInstallCommand: AsyncParsableCommand {
         guard let program = towd.map({ ServiceOptions.absolute($0) }) ?? ServiceStarter.program() else {
             throw ServiceStarter.noProgram
         }
-        let unit = ServiceUnit(program: program, arguments: arguments)
+        let unit = ServiceUnit(program: program, arguments: arguments, usesNamespaces: !noNamespaces)
         var output = OutputDescriptor(STDOUT_FILENO)
         guard !print else { return output.write(unit.text) }
         guard access(program, X_OK) == 0 else {
@@ -90,10 +93,17 @@ struct ServiceInstallCommand: AsyncParsableCommand {
                 .commandFailed,
                 "\(TerminalSafeText.make(program)) is not an executable file. Give the path of towd with --towd")
         }
-        try await Installation(service: service).install(unit)
+        let installed = try await Installation(service: service).install(unit)
         let file = TerminalSafeText.make(Installation.file.path)
         let start = UserManager.lingers ? "systemd starts towd at boot." : "systemd starts towd when you log in."
         output.write("towd is running. \(start) The unit file is \(file).\n")
+        if installed != unit {
+            output.write(
+                """
+                This system does not allow user namespaces, so the unit does not restrict access to files and devices.
+
+                """)
+        }
         if !UserManager.lingers {
             output.write("To start towd at boot, without a login, run: \(UserManager.lingerCommand)\n")
         }

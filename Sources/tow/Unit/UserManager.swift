@@ -38,6 +38,14 @@ struct UserManager {
     /// Whether it is started by the manager now.
     var isActive: Bool { word("is-active") == "active" }
 
+    /// Returns true if a service with `ServiceUnit.namespaceSettings` can start this program here. The program is run once
+    /// with `--version`, by the manager: Linux and its security modules may forbid user namespaces to some programs only.
+    func allowsNamespaces(_ program: String) -> Bool {
+        let settings = ServiceUnit.namespaceSettings.flatMap { ["-p", $0] }
+        let words = ["systemd-run", "--user", "--wait", "--quiet", "--collect"] + settings
+        return ProgramRun.run(words + ["--", program, "--version"]).status == 0
+    }
+
     private func command(_ words: [String]) throws(Refusal) {
         let run = ProgramRun.run(Self.control + words)
         guard run.status != 0 else { return }
