@@ -260,3 +260,5 @@ __attribute__((constructor)) static void become_child(int count, char **argument
     confine(atoll(arguments[1]));
     read_archive();
 }
+
+const char *towline_archive_version(void) { return archive_version_details(); }

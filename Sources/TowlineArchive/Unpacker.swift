@@ -1,3 +1,4 @@
+import CUnpack
 import Glibc
 package import TowlineCore
 internal import TowlineThreads
@@ -15,6 +16,11 @@ internal import TowlineThreads
 /// setuid and setgid bits are dropped; of the mode only the owner's execute bit counts, the umask decides the rest.
 package struct Unpacker: Sendable {
     private let limits: UnpackLimits
+
+    /// The version of libarchive, as NAME/VERSION, and those of the libraries that it uses.
+    package static var libraryVersion: String {
+        String(cString: towline_archive_version()).replacing("libarchive ", with: "libarchive/")
+    }
 
     /// What came out.
     package struct Result: Hashable, Sendable {

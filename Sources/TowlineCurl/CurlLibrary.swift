@@ -1,10 +1,13 @@
 import CCurl
 
 /// The process-wide side of libcurl.
-enum CurlLibrary {
+package enum CurlLibrary {
     /// The result of libcurl's global initialisation: done once, by whoever asks first; the others wait for it
     /// (`curl_global_init(3)`: not safe to run twice at once before 7.84, and never needed twice).
     static let initialisation: CURLcode = ccurl_global_init()
+
+    /// libcurl and the libraries that it uses, each as NAME/VERSION (curl_version(3)).
+    package static var versions: String { String(cString: curl_version()) }
 
     /// What libcurl says about a code.
     static func text(_ code: CURLcode) -> String {

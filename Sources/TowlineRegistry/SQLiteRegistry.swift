@@ -28,6 +28,17 @@ package final class SQLiteRegistry: Registry {
 
     package var notices: [String] { state.withLock { $0.notices } }
 
+    /// The directories that the list in a state directory uses, without opening it.
+    package static func knownDirectories(inState path: String) -> [String] {
+        StateDirectory.knownDirectories(in: path).sorted()
+    }
+
+    /// The version of SQLite, as NAME/VERSION.
+    package static var libraryVersion: String {
+        let version = try? DatabaseQueue().read { try String.fetchOne($0, sql: "SELECT sqlite_version()") }
+        return "SQLite/\(version ?? "unknown")"
+    }
+
     /// Opens the registry in `stateDirectory`, which is made if it is not there.
     ///
     /// A damaged database is set aside and made anew of what can still be read in it and of what `rebuild` finds, with

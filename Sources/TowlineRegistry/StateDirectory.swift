@@ -138,14 +138,21 @@ final class StateDirectory: Sendable {
     }
 
     private func readDirectories() throws(TowlineError) {
-        guard access(directories, F_OK) == 0 else { return }
+        let found = try StateDirectory.directories(in: directories)
+        known.withLock { $0 = found }
+    }
+
+    /// The directories that the list in a state directory uses.
+    static func knownDirectories(in path: String) -> Set<String> { (try? directories(in: path + "/directories")) ?? [] }
+
+    private static func directories(in directories: String) throws(TowlineError) -> Set<String> {
+        guard access(directories, F_OK) == 0 else { return [] }
         let file = try FileCall.open(directories, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         defer { close(file) }
         let bytes = FileCall.read(file, count: FileCall.size(file), at: 0)
         // What has no line end was cut off.
         let whole = bytes.prefix(through: bytes.lastIndex(of: 0x0A) ?? -1)
-        let lines = whole.split(separator: 0x0A).map { StateDirectory.unescaped(String(decoding: $0, as: UTF8.self)) }
-        known.withLock { $0 = Set(lines) }
+        return Set(whole.split(separator: 0x0A).map { unescaped(String(decoding: $0, as: UTF8.self)) })
     }
 
     private static func escaped(_ path: String) -> String {

@@ -11,6 +11,9 @@ enum Assembly {
 
     private static let transport = CurlTransport(engineThreads: 2)
 
+    /// The libraries of the system that are in use, as `curl --version` names them.
+    static var libraries: String { CurlLibrary.versions }
+
     /// Begins, beside everything else, what downloads will wait for.
     static func warmUp() {
         FreedMemory.keep()

@@ -13,15 +13,21 @@ enum Tow {
         if words.first == GetShortcut.name {
             // Before there is a second thread: threads inherit what is blocked.
             SignalWatcher.block()
-            Assembly.warmUp()
         }
         if let plan = GetShortcut.plan(words) {
             ArgumentSecrets.blank()
+            plan.confine()
+            Assembly.warmUp()
             Assembly.executor.run { await run(plan) }
         }
+        if Set(words) == ["--version", "-v"] { show(TowCommand.configuration.version + "\n" + GetPlan.limits) }
         do {
             let command = try TowCommand.parseAsRoot()
             ArgumentSecrets.blank()
+            if let get = command as? GetCommand, let plan = try? get.checked() {
+                plan.confine()
+                Assembly.warmUp()
+            }
             if command is WatchCommand { WatchSignals.block() }
             let parsed = ParsedCommand(command: command)
             Assembly.executor.run { await run(parsed) }
@@ -76,6 +82,10 @@ enum Tow {
                 Habit.answer(text, to: ProcessArguments.words.dropFirst()),
                 code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue)
         }
+        show(text)
+    }
+
+    private static func show(_ text: String) -> Never {
         var output = OutputDescriptor(STDOUT_FILENO)
         output.write(text + "\n")
         end(output.isBroken ? ExitStatus.failed.rawValue : ExitStatus.success.rawValue)

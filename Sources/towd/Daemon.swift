@@ -12,16 +12,26 @@ enum Daemon {
     static func serve(_ towd: Towd) -> Never {
         for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
         raiseDescriptorLimit()
+        let configuration: ServiceConfiguration
+        do throws(TowlineError) {
+            configuration = try towd.serviceConfiguration()
+        } catch {
+            leave(error)
+        }
+        // Before there is a second thread.
+        ProcessLimits.confine(
+            to: configuration.downloadsDirectories,
+            private: [configuration.stateDirectory, configuration.socket.deletingLastPathComponent()])
         let stop = StopSignal()
         // Detached: from the first thread it would get a higher priority, and hand it on to every task of the service.
         // On Linux that is a nice value that takes a privilege, and libdispatch complains of each thread in the log.
-        Task.detached { await run(towd, stop) }
+        Task.detached { await run(configuration, stop) }
         dispatchMain()
     }
 
-    private static func run(_ towd: Towd, _ stop: StopSignal) async {
+    private static func run(_ configuration: ServiceConfiguration, _ stop: StopSignal) async {
         do {
-            var configuration = try towd.serviceConfiguration()
+            var configuration = configuration
             if geteuid() == 0, !configuration.allowsRoot { say(rootWarning) }
             let troubles = TroubleLog { say($0) }
             configuration.onTrouble = { troubles.add($0) }
@@ -39,8 +49,7 @@ enum Daemon {
             listener.cancel()
             _exit(0)
         } catch let error as TowlineError {
-            say(error.message)
-            _exit(ExitStatus(error).rawValue)
+            leave(error)
         } catch {
             // What could not listen has been told.
             _exit(ExitStatus.disk.rawValue)
@@ -52,6 +61,11 @@ enum Daemon {
         running as root: an attacker who takes over towd controls the whole system. Run towd as another user, or use \
         --allow-root to confirm
         """
+
+    private static func leave(_ error: TowlineError) -> Never {
+        say(error.message)
+        _exit(ExitStatus(error).rawValue)
+    }
 
     private static func tell(_ service: DownloadService, _ configuration: ServiceConfiguration) async {
         for await place in service.places {

@@ -21,7 +21,7 @@ struct Towd: ParsableCommand {
             Exit status: 0 stopped normally; 2 usage error; 6 a directory or address cannot be used; 9 another towd \
             uses the state directory.
             """,
-        version: "towd " + TowlineVersion.text)
+        version: "towd \(TowlineVersion.text)\n\(ProcessLimits.libraries)")
 
     @Option(
         help: ArgumentHelp(
@@ -86,6 +86,10 @@ struct Towd: ParsableCommand {
     static func main() {
         // The memory holds the access token and the credentials of downloads.
         towline_protect_memory()
+        if Set(CommandLine.arguments.dropFirst()) == ["--version", "-v"] {
+            print(configuration.version + "\n" + ProcessLimits.summary)
+            Foundation.exit(0)
+        }
         do {
             let command = try parseAsRoot()
             guard let towd = command as? Towd else {

@@ -52,6 +52,9 @@ enum {
 
 #define TOWLINE_UNPACK_BYTES (256 << 10)
 
+/// libarchive and the libraries that it uses, each as NAME VERSION or NAME/VERSION.
+const char *towline_archive_version(void);
+
 /// Starts the child.
 ///
 /// - `archive`: a descriptor of the archive, at its beginning.

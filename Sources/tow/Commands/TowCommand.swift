@@ -18,7 +18,7 @@ struct TowCommand: AsyncParsableCommand {
 
             'tow help get' lists the options of 'tow get'. The full reference is 'man tow'.
             """,
-        version: "tow " + TowlineVersion.text,
+        version: "tow \(TowlineVersion.text)\n\(Assembly.libraries)",
         groupedSubcommands: [
             CommandGroup(name: "Download", subcommands: [GetCommand.self, StatusCommand.self, ProbeCommand.self]),
             CommandGroup(

@@ -1,0 +1,47 @@
+package import Foundation
+import TowlineArchive
+import TowlineCurl
+import TowlineDisk
+import TowlineRegistry
+
+/// Limits of a process that only downloads, enforced by the kernel.
+package enum ProcessLimits {
+    /// From here on this process can change files only below these directories, and below those that the list of downloads
+    /// already uses. Reading is not limited. Creates the directories, as the state directory is created.
+    ///
+    /// Must be called while the process has one thread. Without Landlock in the kernel nothing happens.
+    ///
+    /// - Parameters:
+    ///   - shared: directories that other users may read.
+    ///   - private: directories of this user alone: that of the list first.
+    /// - Returns: `true` if the limits are in place.
+    @discardableResult
+    package static func confine(to shared: [URL], private: [URL]) -> Bool {
+        // What cannot be created is reported by whoever needs it.
+        for directory in shared { try? create(directory, 0o777) }
+        for directory in `private` { try? create(directory, 0o700) }
+        let known = `private`.first.map { SQLiteRegistry.knownDirectories(inState: $0.path) } ?? []
+        return Confinement.limitChanges(to: (shared + `private`).map(\.path) + known, runsPrograms: true)
+    }
+
+    private static func create(_ directory: URL, _ mode: Int) throws {
+        let manager = FileManager.default
+        guard !manager.fileExists(atPath: directory.path) else { return }
+        let parent = directory.deletingLastPathComponent()
+        try manager.createDirectory(at: parent, withIntermediateDirectories: true)
+        guard mkdir(directory.path, mode_t(mode)) == 0 || errno == EEXIST else { throw CocoaError(.fileWriteUnknown) }
+    }
+
+    /// What limits a service, in words; for `towd --version -v`.
+    package static var summary: String {
+        let landlock =
+            Confinement.version.map { "towd changes files only in its own directories and those of downloads (Landlock \($0))" }
+            ?? "this kernel does not support Landlock, so towd is not limited to its directories"
+        return "\(landlock)\na process without files and network reads archives (seccomp)\nno core dumps"
+    }
+
+    /// The libraries of the system that are in use, as `curl --version` names them.
+    package static var libraries: String {
+        [CurlLibrary.versions, SQLiteRegistry.libraryVersion, Unpacker.libraryVersion].joined(separator: " ")
+    }
+}

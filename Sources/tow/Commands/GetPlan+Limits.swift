@@ -1,0 +1,27 @@
+import Glibc
+import TowlineDisk
+import TowlineEngine
+
+extension GetPlan {
+    /// Limits this process to changing files in the directories of the downloads, and to starting no programs. Must be called
+    /// while the process has one thread.
+    ///
+    /// Lists that may set every option may name any directory: then there is no limit.
+    func confine() {
+        guard listPaths.isEmpty || !trustsLists else { return }
+        var directories = listPaths.isEmpty ? [] : [settings.directory]
+        for url in urls {
+            if case .file(let directory, _)? = try? settings.options(for: url).target { directories.append(directory) }
+        }
+        // Where OpenSSL's secrets go for debugging (SSL_CTX_set_keylog_callback(3)), if the user asks for that.
+        directories += Environment.variables(["SSLKEYLOGFILE"]).values
+        Confinement.limitChanges(to: directories, runsPrograms: false)
+    }
+
+    /// What limits `tow get`, in words; for `tow --version -v`.
+    static var limits: String {
+        Confinement.version.map {
+            "tow get changes files only in the directories of the downloads, and starts no programs (Landlock \($0))"
+        } ?? "this kernel does not support Landlock, so tow get is not limited to the directories of the downloads"
+    }
+}
