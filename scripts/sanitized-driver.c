@@ -179,9 +179,15 @@ static const char *read_one(text archive, int is_spawned, summary *found) {
     const char *problem = read_frames(output, found);
     int is_cut = found->last != TOWLINE_UNPACK_END && found->last != TOWLINE_UNPACK_ERROR;
     close(output);
-    // Too much output is no problem. A reader that was too slow, or wrote no frames, may still run.
-    if (is_cut) kill(process, SIGKILL);
-    waitpid(process, &status, 0);
+    // Too much output is no problem. A reader whose output was not read to its end may still run, and may still write a
+    // report of the sanitizers.
+    int has_ended = 0;
+    for (int wait = 0; is_cut && !has_ended && wait < 100; wait++) {
+        has_ended = waitpid(process, &status, WNOHANG) == process;
+        if (!has_ended) usleep(10000);
+    }
+    if (is_cut && !has_ended) kill(process, SIGKILL);
+    if (!has_ended) waitpid(process, &status, 0);
     close(file);
     if (problem) return problem;
     if (!is_cut && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) return "the reader ended with an error status";
