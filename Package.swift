@@ -228,7 +228,8 @@ let package = Package(
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
-                "TowlineCore", "TowlineCurl", "FaultServer", "ShapingProxy", "TestServers", "Fuzzing", "tow", "towd",
+                "TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer", "ShapingProxy", "TestServers",
+                "Fuzzing", "tow", "towd",
             ],
             swiftSettings: unmeasured
         ),
