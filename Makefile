@@ -10,6 +10,8 @@ BENCH ?=
 # Number of parallel compilations; empty: the number of cores.
 JOBS ?=
 jobs = $(if $(JOBS),-j $(JOBS))
+# --notice: build a package or install even if the Swift packages differ from scripts/package-versions.
+CHECK_PACKAGES ?=
 # As the launcher links, whose build directory the benchmark's programs share.
 lld = $(if $(wildcard $(dir $(realpath $(shell command -v $(SWIFT))))ld.lld),-Xswiftc -use-ld=lld)
 
@@ -25,6 +27,8 @@ build:
 ## test             run all checks and tests: setup, check, launcher, build, tests
 test: setup check launcher test-install
 	$(SWIFT) build --build-tests $(jobs)
+	@scripts/check-packages --notice
+	@SWIFT='$(SWIFT)' scripts/test-sanitized
 	@SWIFT='$(SWIFT)' scripts/render-docs
 	@scripts/test-deb
 	@scripts/run-tests
@@ -47,6 +51,7 @@ check:
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples
 	@scripts/house --self-test
 	@scripts/house
+	@scripts/check-packages --self-test
 
 ## launcher         test that ./tow builds itself and runs from any directory
 launcher:
@@ -66,6 +71,7 @@ format:
 
 ## install          install tow, its manual and its shell completions in $(DESTDIR)$(PREFIX)
 install: build
+	@scripts/check-packages $(CHECK_PACKAGES)
 	@scripts/check-linking .build/launcher/release/tow
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 0755 .build/launcher/release/tow '$(DESTDIR)$(PREFIX)/bin/tow'
@@ -73,6 +79,7 @@ install: build
 
 ## install-service  install tow and towd; building towd takes some minutes
 install-service: install build-service
+	@scripts/check-packages $(CHECK_PACKAGES)
 	@scripts/check-linking .build/release/towd
 	install -m 0755 .build/release/towd '$(DESTDIR)$(PREFIX)/bin/towd'
 	@scripts/install-shared '$(DESTDIR)$(PREFIX)/share' site-functions .build/release/towd
@@ -91,6 +98,7 @@ uninstall:
 
 ## deb              build a Debian package with tow and towd in .build/deb; takes some minutes
 deb: build build-service
+	@scripts/check-packages $(CHECK_PACKAGES)
 	@scripts/build-deb .build/launcher/release/tow .build/release/towd \
 	    .build/deb/towline_$$(dpkg --print-architecture).deb
 

@@ -158,12 +158,15 @@ let package = Package(
             name: "TestServers", dependencies: ["FaultServer", "TowlineThreads"], path: "Tests/TestServers",
             swiftSettings: strict),
 
+        // Random inputs for parsers, the same for each run of a seed.
+        .target(name: "Fuzzing", path: "Tests/Fuzzing", swiftSettings: strict),
+
         // The registry by a script, for tests that watch its system calls or kill it.
         .executableTarget(
             name: "registry-victim", dependencies: ["TowlineCore", "TowlineEngine", "TowlineRegistry"],
             path: "Sources/RegistryVictim", swiftSettings: strict),
 
-        .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore"], swiftSettings: strict),
+        .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore", "Fuzzing"], swiftSettings: strict),
         .testTarget(
             name: "TowlineEngineTests", dependencies: ["TowlineCore", "TowlineEngine"], swiftSettings: unmeasured),
         .testTarget(
@@ -174,12 +177,13 @@ let package = Package(
             name: "TowlineCurlTests",
             dependencies: [
                 "TowlineCore", "TowlineEngine", "TowlineCurl", "TowlineThreads", "FaultServer", "TestServers",
+                "Fuzzing",
             ],
             swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineRegistryTests",
             dependencies: [
-                "TowlineCore", "TowlineEngine", "TowlineRegistry", "registry-victim",
+                "TowlineCore", "TowlineEngine", "TowlineRegistry", "registry-victim", "Fuzzing",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Library"])),
             ],
             swiftSettings: strict),
@@ -223,7 +227,10 @@ let package = Package(
             name: "FaultServerTests", dependencies: ["FaultServer", "ShapingProxy"], swiftSettings: unmeasured),
         .testTarget(
             name: "CommandLineTests",
-            dependencies: ["TowlineCurl", "FaultServer", "ShapingProxy", "TestServers", "tow", "towd"],
+            dependencies: [
+                "TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer", "ShapingProxy", "TestServers",
+                "Fuzzing", "tow", "towd",
+            ],
             swiftSettings: unmeasured
         ),
     ],

@@ -19,8 +19,22 @@ struct RowReader {
         row.hasNull(atIndex: index) ? nil : try integer(index)
     }
 
+    func isInteger(_ index: Int) -> Bool {
+        if case .int64 = (row[index] as DatabaseValue).storage { true } else { false }
+    }
+
+    /// Returns a number that sums and differences of two cannot overflow. Numbers beyond are damage.
+    func bounded(_ index: Int) throws -> Int64 {
+        let value = try integer(index)
+        guard value.magnitude <= RowReader.bound else { throw DamagedRow() }
+        return value
+    }
+
+    /// The largest magnitude of times, places in the queue, counts and sums.
+    static let bound: UInt64 = 1 << 61
+
     func text(_ index: Int) throws -> String {
-        guard let value = String.fromDatabaseValue(row[index]) else { throw DamagedRow() }
+        guard case .string(let value) = (row[index] as DatabaseValue).storage else { throw DamagedRow() }
         return value
     }
 
@@ -29,7 +43,7 @@ struct RowReader {
     }
 
     func bytes(_ index: Int) throws -> Data {
-        guard let value = Data.fromDatabaseValue(row[index]) else { throw DamagedRow() }
+        guard case .blob(let value) = (row[index] as DatabaseValue).storage else { throw DamagedRow() }
         return value
     }
 }
@@ -53,18 +67,19 @@ struct DownloadRow {
             let state = Int(exactly: try reader.integer(4)).flatMap(RegisteredState.init)
         else { throw DamagedRow() }
         number = try reader.integer(0)
-        place = try reader.integer(3)
+        place = try reader.bounded(3)
         download = RegisteredDownload(
             id: id, source: try reader.text(17), host: try reader.text(12), directory: try reader.text(14),
             name: try reader.optionalText(13), identity: try reader.text(18), options: Array(try reader.bytes(20)),
             metadata: try DownloadRow.metadata(try reader.text(19)), group: try reader.optionalText(11),
-            priority: -rank, state: state, addedAt: try reader.integer(7))
+            priority: -rank, state: state, addedAt: try reader.bounded(7))
         let completeLength = try reader.integer(5)
         download.completeLength = completeLength < 0 ? nil : completeLength
         download.heldBytes = try reader.integer(6)
-        let endedAt = try reader.integer(8)
+        guard download.heldBytes >= 0 else { throw DamagedRow() }
+        let endedAt = try reader.bounded(8)
         download.endedAt = endedAt < 0 ? nil : endedAt
-        download.waitUntil = try reader.optionalInteger(9)
+        download.waitUntil = row.hasNull(atIndex: 9) ? nil : try reader.bounded(9)
         download.status = try reader.optionalInteger(10).flatMap { Int(exactly: $0) }
         download.reasonCode = try reader.optionalText(15)
         download.reason = try reader.optionalText(16)

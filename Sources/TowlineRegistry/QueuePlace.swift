@@ -11,7 +11,8 @@ enum QueuePlace {
     /// The place after the last one.
     static func end(ofRank rank: Int, in database: Database) throws -> Int64 {
         let statement = try database.cachedStatement(sql: "SELECT max(place) FROM downloads WHERE rank = ?")
-        return try Int64.fetchOne(statement, arguments: [rank]).map { $0 + gap } ?? 0
+        guard let row = try Row.fetchOne(statement, arguments: [rank]), !row.hasNull(atIndex: 0) else { return 0 }
+        return try RowReader(row: row).bounded(0) + gap
     }
 
     static func move(_ id: DownloadID, before: DownloadID?, in database: Database) throws {
@@ -45,13 +46,13 @@ enum QueuePlace {
     private static func placeBefore(_ target: Int64, _ rank: Int, moving: Int64, in database: Database) throws -> Int64?
     {
         guard let (_, place) = try position(target, in: database) else { return nil }
-        let previous = try Int64.fetchOne(
+        let previous = try Row.fetchOne(
             database,
             sql: """
                 SELECT place FROM downloads INDEXED BY downloads_queue \
                 WHERE rank = ? AND place <= ? AND number <> ? AND number <> ? ORDER BY place DESC LIMIT 1
                 """, arguments: [rank, place, target, moving])
-        guard let previous else { return place - gap }
+        guard let previous = try previous.map({ try RowReader(row: $0).bounded(0) }) else { return place - gap }
         return place - previous >= 2 ? previous + (place - previous) / 2 : nil
     }
 
@@ -66,7 +67,7 @@ enum QueuePlace {
                     SELECT number, place FROM downloads INDEXED BY downloads_queue \
                     WHERE rank = ? AND place >= ? ORDER BY place, number LIMIT ?
                     """, arguments: [rank, first, count + 1]
-            ).map { (number: try RowReader(row: $0).integer(0), place: try RowReader(row: $0).integer(1)) }
+            ).map { (number: try RowReader(row: $0).integer(0), place: try RowReader(row: $0).bounded(1)) }
             let isAll = rows.count <= count
             let room = isAll ? Int64(rows.count + 1) * gap : (rows.last?.place ?? first) - first
             let step = room / Int64(rows.count + 1)
@@ -88,7 +89,7 @@ enum QueuePlace {
             database, sql: "SELECT rank, place FROM downloads WHERE number = ?", arguments: [number])
         guard let row else { return nil }
         let reader = RowReader(row: row)
-        return (Int(try reader.integer(0)), try reader.integer(1))
+        return (Int(try reader.integer(0)), try reader.bounded(1))
     }
 
     private static func put(_ number: Int64, at place: Int64, in database: Database) throws {

@@ -8,8 +8,12 @@ enum RegistryFailure {
         if error is DamagedRow || error is RowDecodingError { return true }
         guard let error = error as? DatabaseError else { return false }
         return error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB
-            || error.resultCode == .SQLITE_FORMAT
+            || error.resultCode == .SQLITE_FORMAT || changedCells.contains(error.extendedResultCode.rawValue)
     }
+
+    /// SQLITE_CONSTRAINT_NOTNULL and SQLITE_CONSTRAINT_DATATYPE. All values are bound with the type of their column, so
+    /// only a cell that another program changed breaks these constraints, when its row is written again.
+    private static let changedCells: Set<CInt> = [1299, 3091]
 
     /// Whether it concerns the database as a whole and not what was asked of it.
     static func isOfDatabase(_ error: any Error) -> Bool { !(error is TowlineError) }

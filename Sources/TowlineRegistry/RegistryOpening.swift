@@ -173,7 +173,7 @@ struct RegistryOpening: Sendable {
             try migrator.migrate(connections.writer)
             try connections.writer.write { database in
                 // A synced commit: from here on the log is on the disk.
-                try database.execute(sql: "UPDATE process SET openings = openings + 1")
+                try database.execute(sql: "UPDATE process SET openings = (openings + 1) & 1073741823")
                 try Probe.run(database)
             }
             try directory.note("open")
@@ -217,11 +217,13 @@ enum Probe {
                 _ = try row.map { try DownloadRow($0) }
             }
         }
+        // The next entry and the next host get greater numbers, so there must be some.
         for sql in [
-            "SELECT max(number) FROM entries", "SELECT count(*) FROM settings", "SELECT max(written) FROM hosts",
-            "SELECT openings FROM process",
+            "SELECT max(number) FROM entries", "SELECT max(seq) FROM sqlite_sequence", "SELECT max(written) FROM hosts",
+            "SELECT count(*) FROM settings", "SELECT openings FROM process",
         ] {
-            _ = try Int64.fetchOne(database, sql: sql)
+            guard let row = try Row.fetchOne(database, sql: sql), !row.hasNull(atIndex: 0) else { continue }
+            _ = try RowReader(row: row).bounded(0)
         }
     }
 }

@@ -93,11 +93,11 @@ extension DownloadTable {
         for row in rows {
             let reader = RowReader(row: row)
             guard let state = Int(exactly: try reader.integer(0)).flatMap(RegisteredState.init),
-                let count = Int(exactly: try reader.integer(1)), count >= 0
+                let count = Int(exactly: try reader.bounded(1)), count >= 0
             else { throw DamagedRow() }
             if count > 0 { totals.counts[state] = count }
-            totals.heldBytes.addClipped(high: try reader.integer(3), low: try reader.integer(2))
-            totals.completeLength.addClipped(high: try reader.integer(5), low: try reader.integer(4))
+            totals.heldBytes.addClipped(high: try reader.bounded(3), low: try reader.bounded(2))
+            totals.completeLength.addClipped(high: try reader.bounded(5), low: try reader.bounded(4))
         }
         return totals
     }

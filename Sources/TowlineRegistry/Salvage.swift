@@ -140,10 +140,16 @@ struct Salvage {
         let marks = columns.map { _ in "?" }.joined(separator: ", ")
         guard let rows = try? Row.fetchCursor(damaged, sql: "SELECT \(names) FROM \(table)") else { return }
         while let row = try? rows.next() {
-            // What a damaged page holds may not fit the column's type.
+            let values = columns.indices.map { row[$0] as DatabaseValue }
+            let reader = RowReader(row: row)
+            // The next opening would refuse a number beyond the bound.
+            guard columns.indices.allSatisfy({ !reader.isInteger($0) || (try? reader.bounded($0)) != nil }) else {
+                continue
+            }
+            // A value of a damaged page may not fit the type of the column.
             try? database.execute(
                 sql: "INSERT OR IGNORE INTO \(table) (\(names)) VALUES (\(marks))",
-                arguments: StatementArguments(columns.indices.map { row[$0] as DatabaseValue }))
+                arguments: StatementArguments(values))
         }
     }
 }

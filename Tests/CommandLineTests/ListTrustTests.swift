@@ -52,7 +52,7 @@ struct ListTrustTests {
     /// Paths of a list that leave the directory of `-d`, or hide in it.
     @Test(arguments: [
         "output=/ABSOLUTE/x", "output=../x", "output=sub/../../x", "output=.ssh/x", "output=link/x", "output=..",
-        "output=.\u{301}s/x", "output=/\u{301}x/y",
+        "output=.\u{301}s/x", "output=/\u{301}x/y", "output=link/\u{301}x",
         "directory=/ABSOLUTE", "directory=..", "directory=link", "directory=.ssh", "directory=sub/../..",
     ])
     func aPathStaysBelowTheDirectory(_ option: String) async throws {

@@ -23,8 +23,9 @@ package enum AttemptEnd: Sendable {
     package enum Framing: Hashable, Sendable {
         /// A length, or chunks: the end is certain.
         case delimited
-        /// An HTTP/2 stream ended and its head gave no length: libcurl 7.88 takes a reset without an error (RFC 9113 §7,
-        /// NO_ERROR; what a proxy sends whose server died) for an end as well. The length is not verifiable.
+        /// An HTTP/2 stream ended and its head gave no length. libcurl 7.88 also reports an end after a reset without an
+        /// error (RFC 9113 §7, NO_ERROR; a proxy sends it if its server died), and after it closed the connection because
+        /// of an invalid frame. The length is not verifiable.
         case stream
         /// The connection closed (RFC 9112 §6.3 rule 8): the length is not verifiable.
         case closed

@@ -50,8 +50,9 @@ struct DownloadRoots: Sendable {
     func directory(_ text: String?) throws(TowlineError) -> String {
         guard let text, !text.isEmpty else { return standard }
         guard !text.utf8.contains(0), text.utf8.count < 4096 else { throw Self.refusal(text) }
-        let path = text.hasPrefix("/") ? text : standard + "/" + text
-        let components = path.split(separator: "/")
+        // Byte by byte: a combining character after a slash or a dot makes another Character.
+        let path = text.utf8.first == 0x2F ? text : standard + "/" + text
+        let components = path.utf8.split(separator: 0x2F).map { Substring($0) }
         guard !components.contains(".."), !components.contains(".") else { throw Self.refusal(text) }
         var existing = components
         var missing: [Substring] = []
@@ -62,7 +63,7 @@ struct DownloadRoots: Sendable {
         }
         guard let found, let root = roots.first(where: { Self.isInside(found, $0) }) else { throw Self.refusal(text) }
         let inside = found.dropFirst(root.count).split(separator: "/") + missing
-        guard !inside.contains(where: { $0.hasPrefix(".") }) else { throw Self.refusal(text) }
+        guard !inside.contains(where: { $0.utf8.first == 0x2E }) else { throw Self.refusal(text) }
         return try make(missing, in: found, root, text)
     }
 

@@ -58,15 +58,16 @@ struct DownloadSettings {
         let directory = Self.plain(directory)
         guard let output else { return .file(directory: directory, name: nil) }
         if output == "-" { return .standardOutput }
-        let slash = output.lastIndex(of: "/")
-        let name = slash.map { String(output[output.index(after: $0)...]) } ?? output
+        // Byte by byte: a combining character after the slash makes another Character.
+        let start = output.utf8.lastIndex(of: 0x2F).map { output.utf8.index(after: $0) }
+        let name = start.map { String(output[$0...]) } ?? output
         guard !name.isEmpty, name != ".", name != ".." else {
             throw TowlineError(
                 .unusableOption,
                 "-o '\(TerminalSafeText.make(output))' does not name a file. To choose only a directory, use -d")
         }
-        let parent = Self.plain(slash.map { String(output[...$0]) } ?? ".")
-        let isBelow = !output.hasPrefix("/") && directory != "."
+        let parent = Self.plain(start.map { String(output[..<$0]) } ?? ".")
+        let isBelow = output.utf8.first != 0x2F && directory != "."
         let place = isBelow ? (parent == "." ? directory : Self.plain(directory + "/" + parent)) : parent
         // Known before a byte is asked for: a directory does not give way, not even to `--if-exists overwrite`.
         if Self.isDirectory(place + "/" + name) {
