@@ -86,7 +86,7 @@ install-service: install build-service
 
 # The Swift libraries are linked statically: the programs need only libraries that Debian provides.
 build-service:
-	$(SWIFT) build -c release --product towd --static-swift-stdlib --disable-local-rpath $(jobs)
+	$(SWIFT) build -c release --product towd --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now $(jobs)
 
 ## uninstall        remove the files of 'make install' and 'make install-service'
 uninstall:
@@ -121,7 +121,7 @@ bench-full: bench-programs
 bench-programs: build
 	@scripts/setup-tests bench
 	$(SWIFT) build --scratch-path .build/launcher -c release --product shaping-proxy --disable-default-traits \
-	    --static-swift-stdlib --disable-local-rpath -debug-info-format none $(lld) $(jobs)
+	    --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now -debug-info-format none $(lld) $(jobs)
 
 ## clean            remove all build output (.build)
 clean:

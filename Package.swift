@@ -11,6 +11,9 @@ let strict: [SwiftSetting] = [
 /// not: Swift 6.3's optimiser fails on some that await an `async let` of a result.
 let unmeasured = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
+/// The C library checks the sizes of buffers where the compiler knows them (feature_test_macros(7)), which takes an optimiser.
+let checked: [CSetting] = [.define("_FORTIFY_SOURCE", to: "3", .when(configuration: .release))]
+
 let package = Package(
     name: "towline",
     platforms: [.macOS(.v15)],
@@ -104,8 +107,8 @@ let package = Package(
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         // The confined reader of archives. Not by pkgConfig: SwiftPM would ask those who build `tow` alone to install
         // libarchive.
-        .target(name: "CUnpack", linkerSettings: [.linkedLibrary("archive")]),
-        .target(name: "CTowline"),
+        .target(name: "CUnpack", cSettings: checked, linkerSettings: [.linkedLibrary("archive")]),
+        .target(name: "CTowline", cSettings: checked),
         // The web page's files, embedded.
         .target(name: "CPage"),
 

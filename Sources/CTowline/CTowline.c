@@ -78,6 +78,8 @@ int towline_fstatfs(int descriptor, towline_space *space) {
     if (raw.f_blocks == 0 ||
         __builtin_mul_overflow((int64_t)raw.f_bavail, (int64_t)raw.f_bsize, &space->available))
         space->available = INT64_MAX;
+    if (raw.f_blocks == 0 || __builtin_mul_overflow((int64_t)raw.f_blocks, (int64_t)raw.f_bsize, &space->total))
+        space->total = INT64_MAX;
     return 0;
 }
 

@@ -17,6 +17,8 @@ import TowlineSystem
 ///
 /// If the last reference to a downloader is released, the downloader closes in the background, as with ``close()``.
 public actor Downloader {
+    /// Bytes that downloads leave free on a disk: a list that runs unattended must not take the last block from everybody.
+    private static let keptFree: Int64 = 64 << 20
     nonisolated let center: DownloadCenter
     nonisolated let hub: SnapshotHub
     private nonisolated let monitor: any NetworkMonitor
@@ -32,7 +34,7 @@ public actor Downloader {
     ///   read nor rebuilt.
     public init(stateDirectory: URL, configuration: Configuration = Configuration()) async throws(TowlineError) {
         await TimerReserve.fill()
-        let files = LocalFiles(storage: FileStorage())
+        let files = LocalFiles(storage: FileStorage(keptFree: Self.keptFree))
         let registry = try await SQLiteRegistry.open(
             stateDirectory: stateDirectory.path,
             rebuild: { directories in directories.flatMap { files.orphans(in: $0) } })

@@ -23,6 +23,7 @@ package final class FileStorage: Storage {
     let syscall: any Syscall
     let boot: BootIdentity
     let queue: SyncQueue
+    private let space: Preallocation
     /// Downloads into one directory share its descriptor.
     private let folders = Mutex<[String: WeakFolder]>([:])
     /// Holds the directory that was opened last, between one download and the next, and finds it without looking for it.
@@ -35,10 +36,12 @@ package final class FileStorage: Storage {
     ///
     /// - Parameter forOneRun: the process ends with its downloads. Tasks that publish small files may wait for a disk, and the
     ///   directory that was opened last stays open.
+    /// - Parameter keptFree: bytes that long files leave free on their disk, or a twentieth of a small disk.
     package init(
         syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil, lookupLife: Duration = .milliseconds(20),
-        forOneRun: Bool = false
+        forOneRun: Bool = false, keptFree: Int64 = 0
     ) {
+        space = Preallocation(keptFree: keptFree)
         keepsLatest = forOneRun
         self.lookupLife = lookupLife
         self.syscall = syscall
@@ -177,7 +180,7 @@ package final class FileStorage: Storage {
     ) throws(TowlineError) -> OpenPart {
         let (folder, names) = try enter(place)
         if terms.reservesSpace, terms.journaled, let length = record.representation.completeLength {
-            try Preallocation.checkSpace(for: length, in: folder)
+            try space.checkSpace(for: length, in: folder)
         }
         if terms.isAtHand, terms.requiresFreeName, !terms.journaled,
             let part = try createUnnamed(folder, names, record, terms)
@@ -245,15 +248,16 @@ package final class FileStorage: Storage {
     ) throws(TowlineError) -> OpenPart {
         let journal =
             terms.journaled ? try makeJournal(folder, names, record, part: file.status().identity) : nil
+        var reservation: SpaceReservation?
         if terms.reservesSpace, let length = record.representation.completeLength {
-            try Preallocation.reserve(length, for: file, in: folder)
+            reservation = try space.reserve(length, for: file, in: folder)
         }
         if isNamed, journal == nil { FinishedMark.putUnfinished(on: file) }
         let index = index(of: folder)
         if journal != nil { index.add(record.source, names.final) }
         let part = PartFile(
             file: file, folder: folder, names: names, journal: journal, queue: queue, index: index,
-            source: record.source, boot: boot, isNamed: isNamed)
+            source: record.source, boot: boot, reservation: reservation, isNamed: isNamed)
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet())
     }
 
@@ -287,7 +291,7 @@ package final class FileStorage: Storage {
             guard try folder.status(of: names.final) == nil else { throw .occupied(folder.path(of: names.final)) }
         }
         if terms.reservesSpace, let length = record.representation.completeLength {
-            try Preallocation.checkSpace(for: length, reusable: oldPart.file.status().size, in: folder)
+            try space.checkSpace(for: length, reusable: oldPart.file.status().size, in: folder)
         }
         // A part file that was deleted leaves its name to the next; anything else under the name is not ours to remove.
         if try folder.status(of: names.part) != nil { try oldPart.checkIntact() }

@@ -35,6 +35,8 @@ package final class PartFile: PipeSink {
     /// The run of the machine.
     let boot: BootIdentity
     private let hasher: PrefixHasher
+    /// Takes the space of what is written; `nil` if that is taken, or not to be.
+    private let reservation: SpaceReservation?
     /// `false` until it gets its first name.
     private let isNamed: Atomic<Bool>
     /// Another process gave the same bytes the name.
@@ -44,7 +46,8 @@ package final class PartFile: PipeSink {
 
     init(
         file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue,
-        index: JournalIndex, source: String, boot: BootIdentity, isNamed: Bool = true
+        index: JournalIndex, source: String, boot: BootIdentity, reservation: SpaceReservation? = nil,
+        isNamed: Bool = true
     ) {
         self.file = file
         self.folder = folder
@@ -54,16 +57,19 @@ package final class PartFile: PipeSink {
         self.index = index
         self.source = source
         self.boot = boot
+        self.reservation = reservation
         hasher = PrefixHasher(file: file)
         self.isNamed = Atomic(isNamed)
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
+        try reservation?.cover(offset, bytes.count, of: file)
         try file.write(bytes, at: offset)
         note(bytes.count, at: offset)
     }
 
     package func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
+        try reservation?.cover(offset, count, of: file)
         try file.write(from: pipe, count: count, at: offset)
         note(count, at: offset)
     }

@@ -127,6 +127,8 @@ package struct FileIdentity: Hashable, Sendable {
 package struct FileSystemSpace: Sendable {
     /// Bytes that an ordinary user may still take.
     package var available = Int64.max
+    /// Bytes of the file system.
+    package var total = Int64.max
     /// The file system's magic number (`statfs(2)`).
     package var type: Int64 = 0
 

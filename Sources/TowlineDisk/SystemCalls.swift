@@ -86,6 +86,7 @@ package final class SystemCalls: Syscall {
         let code = towline_fstatfs(descriptor, &raw)
         guard code >= 0 else { return code }
         space.available = raw.available
+        space.total = raw.total
         space.type = raw.type
         return 0
     }

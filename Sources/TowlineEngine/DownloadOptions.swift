@@ -58,6 +58,8 @@ package struct DownloadOptions: Sendable {
     package var retryWait = Duration.seconds(1)
     /// No byte for so long means: replace the connection.
     package var stallTimeout = Duration.seconds(30)
+    /// The longest file that is accepted, in bytes; `nil`: any.
+    package var maximumSize: Int64?
     /// Redirects followed in a row.
     package var maxRedirects = 10
     /// May a redirect lead from https to http.

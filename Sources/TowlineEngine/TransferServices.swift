@@ -87,6 +87,7 @@ extension TransferTerms {
         isStream = options.target == .standardOutput
         retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
         stallTimeout = options.stallTimeout
+        maximumSize = options.maximumSize
         maxRedirects = options.maxRedirects
         allowsDowngrade = options.allowsDowngrade
         unsafeResume = options.unsafeResume

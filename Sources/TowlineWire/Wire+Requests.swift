@@ -35,13 +35,15 @@ extension Wire {
         package var stallTimeout: Double?
         /// Maximum number of consecutive attempts that receive no data.
         package var maximumTries: Int?
+        /// Maximum size of the file in bytes.
+        package var maximumSize: Int64?
         /// True to resume after comparing only the length and the last bytes before the resume point.
         package var unsafeResume: Bool?
 
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case url, mirrors, directory, name, headers, user, connections, rateLimit, checksum, priority, group,
                 metadata
-            case existing, startsPaused, unpack, stallTimeout, maximumTries, unsafeResume
+            case existing, startsPaused, unpack, stallTimeout, maximumTries, maximumSize, unsafeResume
         }
 
         /// Creates a request for a URL, with the defaults of the service.
@@ -67,6 +69,7 @@ extension Wire {
             unpack = try members.decodeIfPresent(Unpack.self, forKey: .unpack)
             stallTimeout = try members.decodeIfPresent(Double.self, forKey: .stallTimeout)
             maximumTries = try members.decodeIfPresent(Int.self, forKey: .maximumTries)
+            maximumSize = try members.decodeIfPresent(Int64.self, forKey: .maximumSize)
             unsafeResume = try members.decodeIfPresent(Bool.self, forKey: .unsafeResume)
         }
     }

@@ -71,7 +71,7 @@ struct DownloadSettingsTests {
         let made = try options([
             .ifExists: "rename", .ifChanged: "fail", .connections: "7", .limitRate: "1.5K", .maxTries: "0",
             .retryWait: "0.25", .stallTimeout: "90s", .connectTimeout: "5", .maxRedirects: "3", .header: "A: b",
-            .proxy: "socks5h://p:1080",
+            .maxSize: "2G", .proxy: "socks5h://p:1080",
         ])
         #expect(made.existing == .rename)
         #expect(!made.restartsChanged)
@@ -82,6 +82,7 @@ struct DownloadSettingsTests {
         #expect(made.stallTimeout == .seconds(90))
         #expect(made.connection.connectTimeout == .seconds(5))
         #expect(made.maxRedirects == 3)
+        #expect(made.maximumSize == 2 << 30)
         #expect(made.userFields.value(named: "a") == "b")
         #expect(made.connection.proxy == "socks5h://p:1080")
     }
@@ -93,7 +94,7 @@ struct DownloadSettingsTests {
             .checksum: "crc32c:00000000", .limitRate: "1", .header: "A: b", .user: "a:b", .userFile: "/proc/self/comm",
             .bearerFile: "/proc/self/comm", .netrcFile: "/dev/null", .cookies: "/dev/null", .proxy: "http://p",
             .cacert: "/dev/null", .connectTimeout: "1", .stallTimeout: "1", .maxTries: "1", .retryWait: "2",
-            .maxRedirects: "1", .mirror: "http://b.test/",
+            .maxRedirects: "1", .maxSize: "1", .mirror: "http://b.test/",
         ]
         for setting in Setting.allCases where setting != .userFile {
             var settings = DownloadSettings()

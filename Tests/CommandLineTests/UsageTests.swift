@@ -7,7 +7,7 @@ struct UsageTests {
     func versionIsOneLine(_ arguments: [String]) async throws {
         let result = try await CommandRun.run(arguments)
         #expect(result.status == 0)
-        #expect(result.text.wholeMatch(of: /tow \d+\.\d+\.\d+\n/) != nil)
+        #expect(result.text.wholeMatch(of: /tow \d+\.\d+\.\d+\nlibcurl\/[0-9.]+ .*OpenSSL\/.*\n/) != nil)
         #expect(result.stderr == "")
     }
 
@@ -23,7 +23,7 @@ struct UsageTests {
     @Test func helpOfGetHasEveryOptionInItsGroup() async throws {
         let groups: KeyValuePairs<String, [String]> = [
             "OUTPUT:": [
-                "-o, --output", "-d, --directory", "--if-exists", "--no-sync", "--no-preallocate",
+                "-o, --output", "-d, --directory", "--if-exists", "--no-sync", "--max-size", "--no-preallocate",
             ],
             "SEVERAL DOWNLOADS:": ["-i, --input-file", "-j, --concurrency"],
             "SPEED:": ["-x, --connections", "--limit-rate ", "--limit-rate-total", "--sequential"],

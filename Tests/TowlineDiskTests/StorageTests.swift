@@ -554,28 +554,6 @@ import TowlineEngine
         #expect(wrong < 20_000 / 10, "\(wrong)")
     }
 
-    @Test func aFileThatCannotFitIsRefusedBeforeTheFirstByte() throws {
-        let error = #expect(throws: TowlineError.self) { try storage.make(directory.place(), length: 1 << 60) }
-        #expect(error?.code == .diskFull)
-        #expect(error?.message.contains("1.0 EiB") == true)
-        #expect(directory.names.isEmpty)
-    }
-
-    @Test(arguments: [ENOSPC, EDQUOT])
-    func aFullDiskLeavesNothingBehind(_ number: Int32) throws {
-        let faulty = FileStorage(syscall: FaultySyscall { call, _ in call == .fallocate ? .error(number) : nil })
-        let error = #expect(throws: TowlineError.self) { try faulty.make(directory.place(), length: 4 << 20) }
-        #expect(error?.code == .diskFull)
-        #expect(directory.names.isEmpty)
-    }
-
-    @Test func withoutFallocateTheFileIsSparse() throws {
-        let faulty = FileStorage(syscall: FaultySyscall { call, _ in call == .fallocate ? .error(EOPNOTSUPP) : nil })
-        let part = try faulty.make(directory.place(), length: 4 << 20)
-        #expect(directory["file.tow"]?.count == 4 << 20)
-        part.sink.close()
-    }
-
     @Test(arguments: [(EROFS, TowlineError.Code.diskPermission), (EACCES, .diskPermission), (EIO, .diskFailure)])
     func refusedCreationSaysWhy(_ number: Int32, _ code: TowlineError.Code) throws {
         let faulty = FileStorage(

@@ -23,9 +23,10 @@ typedef struct {
     uint32_t device_minor;
 } towline_status;
 
-/// What fstatfs(2) tells of a file system, in bytes that an ordinary user may still take.
+/// What fstatfs(2) tells of a file system, in bytes: what an ordinary user may still take, and all.
 typedef struct {
     int64_t available;
+    int64_t total;
     int64_t type;
 } towline_space;
 

@@ -66,6 +66,7 @@ extension DownloadRequest {
             throw TowlineError(.unusableOption, "invalid number of connections \(connections): expected 1 to 128")
         }
         options.rateLimit = rateLimit
+        options.maximumSize = maximumSize
         guard mirrors.count <= DownloadOptions.mostMirrors else {
             throw TowlineError(
                 .unusableOption, "too many mirrors: got \(mirrors.count), the limit is \(DownloadOptions.mostMirrors)")

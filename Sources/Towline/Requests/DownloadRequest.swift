@@ -86,6 +86,8 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     /// Until the first byte arrives, attempts are counted separately for each URL. `nil` means no limit: the download
     /// waits for the network and resumes automatically.
     public var maximumTries: Int?
+    /// The maximum size of the file in bytes; `nil` means no limit. A longer file fails with `fileTooLarge`.
+    public var maximumSize: Int64?
     /// A Boolean value that indicates whether the download may resume without proof that the file on the server is
     /// unchanged.
     ///

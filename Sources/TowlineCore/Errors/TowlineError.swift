@@ -33,6 +33,7 @@ extension TowlineError {
             case unsupportedJournal
             case changedOnServer, checksumMismatch
             case refusedByServer, notFound, redirectRefused, untrustedServer, addressRefused, invalidResponse
+            case fileTooLarge
             case transient, lengthUnproven
             case archiveRefused, archiveDamaged, commandFailed, webhookFailed
             case cancelled
@@ -89,6 +90,8 @@ extension TowlineError {
         public static let addressRefused = Code(.addressRefused)
         /// The response is not valid HTTP or does not fit the request, and retrying does not help.
         public static let invalidResponse = Code(.invalidResponse)
+        /// The file is longer than the caller allows.
+        public static let fileTooLarge = Code(.fileTooLarge)
         /// The network or the server failed in all attempts. Starting the download again resumes it.
         public static let transient = Code(.transient)
         /// The response ended before its known length, or TLS ended without close_notify: the file may be incomplete.

@@ -19,7 +19,7 @@ package enum SmallFilePolicy {
 
     /// Whether nothing is asked for that takes a machine from the beginning: other sources, a stream, or fields that are refused.
     package static func suffices(for terms: TransferTerms) -> Bool {
-        terms.mirrors.isEmpty && !terms.isStream
+        terms.mirrors.isEmpty && !terms.isStream && terms.maximumSize == nil
             && !terms.userFields.lines.contains { RequestTerms.isReserved($0.name) }
     }
 

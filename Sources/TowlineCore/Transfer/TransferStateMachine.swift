@@ -15,6 +15,9 @@ package struct TransferStateMachine: Sendable {
         case verifying
         case publishing
         case ended
+
+        /// Whether the part file is being created.
+        var isPreparing: Bool { if case .preparing = self { true } else { false } }
     }
 
     /// What follows once all attempts are gone.
@@ -164,6 +167,7 @@ package struct TransferStateMachine: Sendable {
         lead?.isNew = false
         follow(context)
         var actions = act(on: event, context)
+        if [.running, .publishing].contains(phase) || phase.isPreparing, let error = tooLarge() { return fail(error) }
         // Planning may find that nothing can be joined and start over, after which it plans once more.
         for _ in 0..<2 where phase == .running { actions += plan(context) }
         return actions

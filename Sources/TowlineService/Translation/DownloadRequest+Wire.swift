@@ -50,6 +50,12 @@ extension DownloadRequest {
             }
             maximumTries = tries
         }
+        if let size = wire.maximumSize {
+            guard size >= 0 else {
+                throw TowlineError(.unusableOption, "maximumSize: invalid value, expected 0 or a positive number of bytes")
+            }
+            maximumSize = size
+        }
         allowsUnsafeResume = wire.unsafeResume ?? false
     }
 

@@ -27,11 +27,17 @@ struct DestinationOptions: SettingOptions {
     @Flag(help: "Do not wait until the data is saved to disk (fsync). A power failure may then damage the file.")
     var noSync = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Refuse files that are larger, for example 2G. K, M and G are powers of 1024. (default: no limit)",
+            valueName: "size"))
+    var maxSize: String?
+
     @Flag(help: "Do not check or reserve free disk space before the download.")
     var noPreallocate = false
 
     var given: [(Setting, String)] {
-        givenValues([.output: output, .directory: directory, .ifExists: ifExists])
+        givenValues([.output: output, .directory: directory, .ifExists: ifExists, .maxSize: maxSize])
             + givenFlags([.noSync: noSync, .noPreallocate: noPreallocate])
     }
 }

@@ -11,7 +11,7 @@ enum GetShortcut {
         switch setting {
         case .output, .directory, .ifExists, .ifChanged, .noSync, .noPreallocate, .unsafeResume, .checksum,
             .connections, .limitRate, .sequential, .proxy, .cacert, .insecure, .http1, .connectTimeout, .stallTimeout,
-            .maxTries, .retryWait, .maxRedirects, .allowDowngrade:
+            .maxTries, .maxSize, .retryWait, .maxRedirects, .allowDowngrade:
             true
         default: false
         }

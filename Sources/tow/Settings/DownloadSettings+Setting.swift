@@ -16,6 +16,7 @@ extension DownloadSettings {
         case .checksum: try add(checksum: Checksum(parsing: value))
         case .mirror: try add(mirror: HTTPURL(mirror: value))
         case .connections: connections = try OptionValue.integer(value, in: 1...128)
+        case .maxSize: maximumSize = try OptionValue.size(value)
         case .limitRate: rateLimit = try OptionValue.rate(value)
         case .stallTimeout: stallTimeout = try OptionValue.seconds(value)
         case .maxTries: maxTries = try OptionValue.integer(value, in: 0...1_000_000)

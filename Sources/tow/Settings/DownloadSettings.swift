@@ -17,6 +17,7 @@ struct DownloadSettings {
     var maxTries = 20
     var retryWait = Duration.seconds(1)
     var stallTimeout = Duration.seconds(30)
+    var maximumSize: Int64?
     var maxRedirects = 10
     var allowsDowngrade = false
     var existing = ExistingPolicy.fail
@@ -41,6 +42,7 @@ struct DownloadSettings {
         options.maxTries = maxTries
         options.retryWait = retryWait
         options.stallTimeout = stallTimeout
+        options.maximumSize = maximumSize
         options.maxRedirects = maxRedirects
         options.allowsDowngrade = allowsDowngrade
         options.existing = existing

@@ -49,6 +49,9 @@ enum OptionValue {
         return rate
     }
 
+    /// A size in bytes, such as `2G`.
+    static func size(_ value: String) throws(TowlineError) -> Int64 { try ByteCountText.parse(value) }
+
     /// A field from `Name: value`. The value may be a secret, so that no message shows it.
     static func field(_ value: String) throws(TowlineError) -> HTTPFields.Field {
         try FieldValidation.parseUserHeader(value)

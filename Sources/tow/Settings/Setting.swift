@@ -12,6 +12,7 @@ enum Setting: String, CaseIterable {
     case mirror
     case connections
     case limitRate = "limit-rate"
+    case maxSize = "max-size"
     case sequential
     case header
     case user

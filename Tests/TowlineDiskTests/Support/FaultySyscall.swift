@@ -23,6 +23,7 @@ final class FaultySyscall: Syscall {
         var calls: [Call] = []
         var plan: @Sendable (Call, Int) -> Fault?
         var type: Int64?
+        var available: Int64?
         var diskSequence: String?
     }
 
@@ -42,6 +43,9 @@ final class FaultySyscall: Syscall {
 
     /// From now on every file system has this number (statfs(2)).
     func setType(_ type: Int64) { state.withLock { $0.type = type } }
+
+    /// From now on so many bytes are free, on a disk that is not small.
+    func setAvailable(_ available: Int64) { state.withLock { $0.available = available } }
 
     /// From now on the number of the disk's plugging in is read from this file.
     func setDiskSequence(file path: String) { state.withLock { $0.diskSequence = path } }
@@ -116,6 +120,7 @@ final class FaultySyscall: Syscall {
     func space(_ descriptor: Int32, _ space: inout FileSystemSpace) -> Int32 {
         let code = run(.space) { base.space(descriptor, &space) }
         if let type = state.withLock({ $0.type }) { space.type = type }
+        if let available = state.withLock({ $0.available }) { (space.available, space.total) = (available, .max) }
         return code
     }
     func lock(_ descriptor: Int32) -> Int32 { run(.lock) { base.lock(descriptor) } }

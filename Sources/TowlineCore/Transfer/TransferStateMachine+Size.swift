@@ -1,0 +1,14 @@
+/// The longest file that the user accepts.
+extension TransferStateMachine {
+    /// The error if the file is longer, as the server says or as has come already.
+    func tooLarge() -> TowlineError? {
+        guard let most = terms.maximumSize else { return nil }
+        let length = max(ledger.completeLength ?? 0, representation?.completeLength ?? 0)
+        guard max(length, ledger.written.ranges.last?.upperBound ?? 0) > most else { return nil }
+        let size = length > most ? "is \(ByteCountText.format(length)) long" : "is longer"
+        return TowlineError(
+            .fileTooLarge,
+            "the file \(size) and the limit is \(ByteCountText.format(most)) (--max-size). Nothing more was downloaded. "
+                + "Raise the limit to download the file")
+    }
+}

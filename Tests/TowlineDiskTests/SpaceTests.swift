@@ -1,0 +1,82 @@
+import Glibc
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineDisk
+
+/// What downloads take of a disk, and leave.
+@Suite struct SpaceTests {
+    private let directory = ScratchDirectory()
+    private let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
+
+    @Test func aFileThatCannotFitIsRefusedBeforeTheFirstByte() throws {
+        let error = #expect(throws: TowlineError.self) { try storage.make(directory.place(), length: 1 << 60) }
+        #expect(error?.code == .diskFull)
+        #expect(error?.message.contains("1.0 EiB") == true)
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test(arguments: [ENOSPC, EDQUOT])
+    func aFullDiskLeavesNothingBehind(_ number: Int32) throws {
+        let faulty = FileStorage(syscall: FaultySyscall { call, _ in call == .fallocate ? .error(number) : nil })
+        let error = #expect(throws: TowlineError.self) { try faulty.make(directory.place(), length: 4 << 20) }
+        #expect(error?.code == .diskFull)
+        #expect(directory.names.isEmpty)
+    }
+
+    /// A response head may claim any length.
+    @Test func aLongFileTakesItsSpaceAsItComes() throws {
+        let step = Int(SpaceReservation.step)
+        let calls = FaultySyscall()
+        let storage = FileStorage(syscall: calls, boot: BootIdentity(high: 1, low: 1))
+        let part = try storage.make(directory.place(), length: 1 << 30)
+        func count() -> Int { calls.calls.count { $0 == .fallocate } }
+        func taken() -> Int {
+            var status = stat()
+            return stat(directory.path + "/file.tow", &status) == 0 ? Int(status.st_blocks) * 512 : -1
+        }
+        #expect(count() == 1 && taken() <= step + 65536)
+        try part.fill(0..<1000)
+        #expect(count() == 1)
+        // Across the border of two steps, then within both.
+        try part.fill(3 * step - 500..<3 * step + 500)
+        try part.fill(2 * step + 5..<2 * step + 10)
+        #expect(count() == 3 && taken() <= 3 * step + 65536)
+        part.sink.discard()
+    }
+
+    /// What is promised to one download is not promised to another.
+    @Test func theSpaceOfOtherDownloadsCountsAsTaken() throws {
+        let calls = FaultySyscall()
+        calls.setAvailable(1 << 30)
+        let storage = FileStorage(syscall: calls, boot: BootIdentity(high: 1, low: 1))
+        let part = try storage.make(directory.place(), length: 700 << 20)
+        let other = directory.place("other")
+        #expect(throws: TowlineError.self) { try storage.make(other, length: 500 << 20) }
+        part.sink.discard()
+        try storage.make(other, length: 500 << 20).sink.discard()
+    }
+
+    @Test func aServiceLeavesSomeSpaceFree() throws {
+        let calls = FaultySyscall()
+        calls.setAvailable(1 << 30)
+        let storage = FileStorage(syscall: calls, boot: BootIdentity(high: 1, low: 1), keptFree: 64 << 20)
+        #expect(throws: TowlineError.self) { try storage.make(directory.place(), length: 1000 << 20) }
+        let part = try storage.make(directory.place(), length: 500 << 20)
+        try part.fill(0..<1000)
+        calls.setAvailable(100 << 20)
+        let error = #expect(throws: TowlineError.self) { try part.fill(200 << 20..<(200 << 20) + 1000) }
+        #expect(error?.code == .diskFull)
+        calls.setAvailable(1 << 30)
+        try part.fill(200 << 20..<(200 << 20) + 1000)
+        part.sink.discard()
+    }
+
+    @Test func withoutFallocateTheFileIsSparse() throws {
+        let faulty = FileStorage(syscall: FaultySyscall { call, _ in call == .fallocate ? .error(EOPNOTSUPP) : nil })
+        let part = try faulty.make(directory.place(), length: 4 << 20)
+        #expect(directory["file.tow"]?.count == 4 << 20)
+        part.sink.close()
+    }
+}
