@@ -231,7 +231,7 @@ let package = Package(
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
-                "TowlineCore", "TowlineEngine", "TowlineCurl", "FaultServer", "ShapingProxy", "TestServers",
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "ShapingProxy", "TestServers",
                 "Fuzzing", "tow", "towd",
             ],
             swiftSettings: unmeasured

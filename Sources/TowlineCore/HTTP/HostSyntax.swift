@@ -5,6 +5,8 @@
 enum HostSyntax {
     /// The host in lower case; `nil` if it is not one.
     static func normalized(_ bytes: ArraySlice<UInt8>) -> String? {
+        // Longer names do not exist, and have overflowed a buffer in a proxy client (CVE-2023-38545).
+        guard bytes.count <= longest else { return nil }
         if bytes.first == 0x5B {
             guard bytes.last == 0x5D, isIPv6Address(bytes.dropFirst().dropLast()) else { return nil }
             return ASCII.lowercased(String(decoding: bytes, as: UTF8.self))
@@ -19,6 +21,9 @@ enum HostSyntax {
         else { return nil }
         return host
     }
+
+    /// 253 characters and the dot of the root (RFC 1035 §2.3.4).
+    static let longest = 254
 
     /// A name of ASCII letters, digits, `-`, `.` and `_`, as nearly all are; `nil` leaves the matter open.
     private static func plainName(_ bytes: ArraySlice<UInt8>) -> String? {
@@ -38,6 +43,7 @@ enum HostSyntax {
     /// What is wrong with what is no host.
     static func problem(_ bytes: ArraySlice<UInt8>) -> String {
         if bytes.isEmpty { return "the URL must have a host name after http:// or https://" }
+        if bytes.count > longest { return "the host name in the URL must have at most 253 characters" }
         guard bytes.first == 0x5B else {
             return "the host name in the URL must contain only letters, digits, '-', '_' and single dots"
         }

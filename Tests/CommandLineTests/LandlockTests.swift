@@ -1,0 +1,93 @@
+import Foundation
+import Testing
+import TowlineDisk
+
+/// What a server's bytes could do if they took over a process that downloads: a library loaded before all others plays their
+/// part, and tries it at the first socket. Without the limits it finds 0, for success, each time.
+@Suite(.enabled(if: Confinement.version != nil, "this kernel does not support Landlock"), .timeLimit(.minutes(2)))
+struct LandlockTests {
+    /// Writes "PLACE errno" to the file `REPORT` for creating a file in each of `PLACES`, and for starting a program.
+    private static let hostile = """
+        #define _GNU_SOURCE
+        #include <errno.h>
+        #include <fcntl.h>
+        #include <spawn.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        int socket(int domain, int type, int protocol) {
+            const char *report = getenv("REPORT");
+            if (report && access(report, F_OK) != 0) {
+                FILE *file = fopen(report, "w");
+                char *places = strdup(getenv("PLACES")), *state;
+                for (char *place = strtok_r(places, ":", &state); file && place; place = strtok_r(NULL, ":", &state)) {
+                    int made = open(place, O_WRONLY | O_CREAT, 0600);
+                    fprintf(file, "%s %d\\n", strrchr(place, '/') + 1, made < 0 ? errno : 0);
+                }
+                char *words[] = {"/bin/true", NULL};
+                pid_t child;
+                if (file) fprintf(file, "program %d\\n", posix_spawn(&child, words[0], NULL, NULL, words, NULL));
+                if (file) fclose(file);
+            }
+            return (int)syscall(SYS_socket, domain, type, protocol);
+        }
+        """
+
+    /// Compiles the library.
+    private func library(in place: TestDirectory) throws -> String {
+        try Data(Self.hostile.utf8).write(to: place.file("hostile.c"))
+        let compiler = Process()
+        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/cc")
+        compiler.arguments = ["-shared", "-fPIC", "-o", place.path("hostile.so"), place.path("hostile.c")]
+        try compiler.run()
+        compiler.waitUntilExit()
+        try #require(compiler.terminationStatus == 0)
+        return place.path("hostile.so")
+    }
+
+    private func findings(_ report: URL) throws -> [String: Int32] {
+        let lines = try String(contentsOf: report, encoding: .utf8).split(separator: "\n")
+        return Dictionary(uniqueKeysWithValues: lines.map { line in
+            let words = line.split(separator: " ")
+            return (String(words[0]), Int32(words[1]) ?? -1)
+        })
+    }
+
+    @Test(arguments: [false, true]) func getChangesItsDirectoriesAlone(_ isPlain: Bool) async throws {
+        let place = try TestDirectory()
+        for name in ["here", "there"] {
+            try FileManager.default.createDirectory(at: place.file(name), withIntermediateDirectories: true)
+        }
+        let places = [place.path("here/inside"), place.path("there/outside"), place.path("beside")]
+        let arguments = ["get", "--max-tries", "1", "http://127.0.0.1:9/x"]
+        // The second form takes the other way through the parser.
+        let target = isPlain ? ["-d", place.path("here")] : ["--output=" + place.path("here/x"), "--progress=none"]
+        _ = try await CommandRun.run(
+            arguments + target,
+            environment: [
+                "LD_PRELOAD": try library(in: place), "REPORT": place.path("here/report"),
+                "PLACES": places.joined(separator: ":"),
+            ])
+        let found = try findings(place.file("here/report"))
+        #expect(found == ["inside": 0, "outside": EACCES, "beside": EACCES, "program": EACCES])
+    }
+
+    @Test func theServiceChangesItsDirectoriesAlone() async throws {
+        let place = try TestDirectory()
+        try FileManager.default.createDirectory(at: place.file("state"), withIntermediateDirectories: true)
+        #expect(chmod(place.path("state"), 0o700) == 0)
+        let places = [place.path("state/inside"), place.path("downloads/inside-too"), place.path("outside")]
+        let service = try ServiceProcess(
+            place,
+            prefix: [
+                "/usr/bin/env", "LD_PRELOAD=" + (try library(in: place)), "REPORT=" + place.path("state/report"),
+                "PLACES=" + places.joined(separator: ":"),
+            ])
+        #expect(try await service.tow(["list"]).status == 0)
+        service.kill()
+        let found = try findings(place.file("state/report"))
+        #expect(found == ["inside": 0, "inside-too": 0, "outside": EACCES, "program": 0])
+    }
+}
