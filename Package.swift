@@ -231,7 +231,8 @@ let package = Package(
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
-                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "ShapingProxy", "TestServers",
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "ShapingProxy",
+                "TestServers",
                 "Fuzzing", "tow", "towd",
             ],
             swiftSettings: unmeasured

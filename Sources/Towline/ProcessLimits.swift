@@ -17,7 +17,7 @@ package enum ProcessLimits {
     /// - Returns: `true` if the limits are in place.
     @discardableResult
     package static func confine(to shared: [URL], private: [URL]) -> Bool {
-        // What cannot be created is reported by whoever needs it.
+        // Errors are reported later, when the directory is used.
         for directory in shared { try? create(directory, 0o777) }
         for directory in `private` { try? create(directory, 0o700) }
         let known = `private`.first.map { SQLiteRegistry.knownDirectories(inState: $0.path) } ?? []
@@ -32,10 +32,12 @@ package enum ProcessLimits {
         guard mkdir(directory.path, mode_t(mode)) == 0 || errno == EEXIST else { throw CocoaError(.fileWriteUnknown) }
     }
 
-    /// What limits a service, in words; for `towd --version -v`.
+    /// A description of the limits of a service, for `towd --version -v`.
     package static var summary: String {
         let landlock =
-            Confinement.version.map { "towd changes files only in its own directories and those of downloads (Landlock \($0))" }
+            Confinement.version.map {
+                "towd changes files only in its own directories and those of downloads (Landlock \($0))"
+            }
             ?? "this kernel does not support Landlock, so towd is not limited to its directories"
         return "\(landlock)\na process without files and network reads archives (seccomp)\nno core dumps"
     }

@@ -166,7 +166,7 @@ enum FailureTable {
             return explained(failure, detail)
         }
         if let failure = special(attempt, code) {
-            // What libcurl knows of addresses is not for everybody.
+            // The message of libcurl contains addresses, which are not for every client.
             return [.addressRefused, .hostNotPublic].contains(failure.kind) ? failure : explained(failure, detail)
         }
         guard let row = rows[code.rawValue] else { return unknown(code, detail) }
@@ -198,7 +198,8 @@ enum FailureTable {
             return TransportFailure(.hostNotPublic, notPublic)
         case CURLE_COULDNT_CONNECT where attempt.hasRefusedAddress:
             guard handle.hostIsAddress else { return TransportFailure(.hostNotPublic, notPublic) }
-            let reason = "this download may only use public addresses, but the address of the server is private or local"
+            let reason =
+                "this download may only use public addresses, but the address of the server is private or local"
             return TransportFailure(.addressRefused, reason)
         case CURLE_COULDNT_CONNECT:
             let exhausted = [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(Int32(handle.number(CURLINFO_OS_ERRNO)))
@@ -267,7 +268,7 @@ enum FailureTable {
 }
 
 extension EasyHandle {
-    /// Whether the URL names an address, in any form that getaddrinfo(3) takes, and no host: `[::1]`, `127.1`, `0x7f000001`.
+    /// Returns true if the URL has an address instead of a name, in any form that getaddrinfo(3) accepts: `[::1]`, `127.1`.
     fileprivate var hostIsAddress: Bool {
         var text: UnsafePointer<CChar>?
         guard ccurl_get_text(pointer, CURLINFO_EFFECTIVE_URL, &text) == CURLE_OK, let text,

@@ -3,12 +3,12 @@ internal import TowlineCore
 
 /// The permission bits of part files and of finished files.
 ///
-/// Nobody else may open a part file: whoever can open a file can lock it (flock(2)) and so stop the download, and can read
-/// what is not yet verified. A finished file has the bits that the umask allows, or those of the file that it replaces.
+/// Only the owner can open a part file: a user who can open a file can also lock it (flock(2)), which stops the download, and
+/// can read bytes that are not yet verified. A finished file has the bits of the umask, or those of the file that it replaces.
 enum FileMode {
-    /// What a new file asks for; the kernel takes away what the umask or the directory's default ACL forbids.
+    /// The bits of a new file, before the kernel applies the umask or the directory's default ACL.
     static let new: UInt32 = 0o666
-    /// What the owner alone may use.
+    /// The bits of a file for its owner only.
     static let own: UInt32 = 0o600
 
     /// Takes the rights of others away from a part file, as far as the file system can.

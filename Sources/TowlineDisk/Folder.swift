@@ -13,7 +13,7 @@ final class Folder: Sendable {
     /// The file system's number (statfs(2)), once it was asked for.
     private let type = Mutex<Int64?>(nil)
     private let lacksUnnamed = Atomic<Bool>(false)
-    /// Whether new files get the rights that the directory's default ACL names (acl(5)): no mode of ours may widen them.
+    /// True if the directory has a default ACL (acl(5)), which decides the rights of new files.
     let hasDefaultRights: Bool
 
     /// Opens a directory. Links on the way are followed: the user names the directory, only the files are ours.
@@ -40,7 +40,9 @@ final class Folder: Sendable {
         identity = status.identity
         owner = Self.trustedOwner(of: status, inNamespace: towline_is_in_user_namespace() != 0)
         let length = try descriptor.call {
-            Int32(syscall.getAttribute($0, "system.posix_acl_default", UnsafeMutableRawBufferPointer(start: nil, count: 0)))
+            Int32(
+                syscall.getAttribute(
+                    $0, "system.posix_acl_default", UnsafeMutableRawBufferPointer(start: nil, count: 0)))
         }
         hasDefaultRights = length > 0 || length == -ERANGE
     }

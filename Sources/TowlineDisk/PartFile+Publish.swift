@@ -71,7 +71,7 @@ extension PartFile {
                     + "Start the download again to fetch these bytes")
         }
         if length > terms.length { try file.truncate(to: terms.length) }
-        // What never had a name was created with the bits that it is to have.
+        // A file without a name was created with its final bits.
         if hasName {
             let replaced = terms.existing == .overwrite ? try folder.status(of: names.final) : nil
             FileMode.open(file, replacing: replaced, in: folder)

@@ -15,7 +15,7 @@ final class Preallocation: Sendable {
 
     /// So many bytes stay free, or a twentieth of a small disk: for those who share the disk with a service that nobody watches.
     private let keptFree: Int64
-    /// What downloads of this process are going to take.
+    /// The reservations of the downloads in progress.
     private let promises = Mutex<[WeakReservation]>([])
 
     init(keptFree: Int64) { self.keptFree = keptFree }

@@ -12,7 +12,7 @@ final class SpaceReservation: @unchecked Sendable {
     /// The file system that the file is on.
     let device: UInt64
     private let length: Int64
-    /// Whether the file system can take space ahead of the bytes.
+    /// True if the file system can reserve space.
     private let takes: Bool
     private let source: Preallocation
     /// A bit for each step that was taken, or written to.

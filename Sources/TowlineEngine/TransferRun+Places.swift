@@ -361,7 +361,8 @@ extension TransferRun {
     ) throws(TowlineError) {
         let fresh = DownloadRecord(
             source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
-            representation: plan.representation, checksums: plan.checksums, generation: 1, lacksRanges: plan.lacksRanges,
+            representation: plan.representation, checksums: plan.checksums, generation: 1,
+            lacksRanges: plan.lacksRanges,
             publicAddressesOnly: options.connection.publicAddressesOnly)
         // Taken before there is a file to lock: two transfers of this process may come here at once.
         guard services.places.take(place, by: identity) else { throw Self.askedForTwice(place) }

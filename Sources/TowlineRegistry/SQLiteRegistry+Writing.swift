@@ -146,14 +146,18 @@ enum DownloadTable {
         }
         if let length = change.completeLength { set("complete_length", length ?? -1) }
         if let held = change.heldBytes { set("held_bytes", max(0, held)) }
-        if !columns.isEmpty {
-            let assignments = columns.map { $0 + " = ?" }.joined(separator: ", ")
-            let statement = try database.cachedStatement(
-                sql: "UPDATE downloads SET \(assignments) WHERE number = ?")
-            statement.setUncheckedArguments(StatementArguments(values + [number]))
-            try statement.execute()
-        }
+        try update(number, columns, values, in: database)
         for entry in change.entries { try add(entry, to: number, in: database) }
+    }
+
+    private static func update(
+        _ number: Int64, _ columns: [String], _ values: [(any DatabaseValueConvertible)?], in database: Database
+    ) throws {
+        guard !columns.isEmpty else { return }
+        let assignments = columns.map { $0 + " = ?" }.joined(separator: ", ")
+        let statement = try database.cachedStatement(sql: "UPDATE downloads SET \(assignments) WHERE number = ?")
+        statement.setUncheckedArguments(StatementArguments(values + [number]))
+        try statement.execute()
     }
 
     static func add(_ entry: TimelineEntry, to number: Int64, in database: Database) throws {

@@ -35,7 +35,9 @@ package final class SQLiteRegistry: Registry {
 
     /// The version of SQLite, as NAME/VERSION.
     package static var libraryVersion: String {
-        let version = try? DatabaseQueue().read { database in try String.fetchOne(database, sql: "SELECT sqlite_version()") }
+        let version = try? DatabaseQueue().read { database in
+            try String.fetchOne(database, sql: "SELECT sqlite_version()")
+        }
         return "SQLite/\(version ?? "unknown")"
     }
 

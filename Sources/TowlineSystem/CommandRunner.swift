@@ -90,7 +90,8 @@ package struct CommandRunner: Sendable {
     /// The variables that a program gets, as far as they are set: who and where the user is, and how to reach the desktop.
     /// Ours may hold secrets of any kind.
     package static let inherited = [
-        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE",
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE",
+        "LC_COLLATE",
         "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY",
         "WAYLAND_DISPLAY", "XAUTHORITY",
     ]

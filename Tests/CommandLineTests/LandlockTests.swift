@@ -2,8 +2,8 @@ import Foundation
 import Testing
 import TowlineDisk
 
-/// What a server's bytes could do if they took over a process that downloads: a library loaded before all others plays their
-/// part, and tries it at the first socket. Without the limits it finds 0, for success, each time.
+/// Limits of a process whose libraries were exploited. A preloaded library stands for the exploit: at the first socket it
+/// tries to create files and to start a program. Without the limits each attempt returns 0.
 @Suite(.enabled(if: Confinement.version != nil, "this kernel does not support Landlock"), .timeLimit(.minutes(2)))
 struct LandlockTests {
     /// Writes "PLACE errno" to the file `REPORT` for creating a file in each of `PLACES`, and for starting a program.
@@ -49,10 +49,11 @@ struct LandlockTests {
 
     private func findings(_ report: URL) throws -> [String: Int32] {
         let lines = try String(contentsOf: report, encoding: .utf8).split(separator: "\n")
-        return Dictionary(uniqueKeysWithValues: lines.map { line in
-            let words = line.split(separator: " ")
-            return (String(words[0]), Int32(words[1]) ?? -1)
-        })
+        return Dictionary(
+            uniqueKeysWithValues: lines.map { line in
+                let words = line.split(separator: " ")
+                return (String(words[0]), Int32(words[1]) ?? -1)
+            })
     }
 
     @Test(arguments: [false, true]) func getChangesItsDirectoriesAlone(_ isPlain: Bool) async throws {

@@ -5,7 +5,7 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// What downloads take of a disk, and leave.
+/// Disk space of downloads.
 @Suite struct SpaceTests {
     private let directory = ScratchDirectory()
     private let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
@@ -46,7 +46,7 @@ import TowlineEngine
         part.sink.discard()
     }
 
-    /// What is promised to one download is not promised to another.
+    /// Space that one download still needs is not available to another.
     @Test func theSpaceOfOtherDownloadsCountsAsTaken() throws {
         let calls = FaultySyscall()
         calls.setAvailable(1 << 30)

@@ -6,11 +6,12 @@ import TowlineEngine
 
 @testable import Towline
 
-/// A list that is made anew of journals.
+/// A list that was rebuilt from journals.
 @Suite struct RebuiltListTests {
-    /// Who asked for a download may be a client on another machine, who must not reach services of this one.
+    /// The download may be that of a client on another machine, which must not reach services of this machine.
     @Test(arguments: [false, true]) func aRebuiltListKeepsToPublicAddresses(_ isRestricted: Bool) throws {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("towline-\(UUID().uuidString)").path
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("towline-\(UUID().uuidString)")
+            .path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let storage = FileStorage()

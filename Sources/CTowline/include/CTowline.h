@@ -23,7 +23,7 @@ typedef struct {
     uint32_t device_minor;
 } towline_status;
 
-/// What fstatfs(2) tells of a file system, in bytes: what an ordinary user may still take, and all.
+/// The sizes of a file system in bytes (fstatfs(2)): free for an ordinary user, and total.
 typedef struct {
     int64_t available;
     int64_t total;
@@ -82,9 +82,9 @@ int towline_has_address(void);
 
 /// The version of Landlock that the kernel supports (landlock(7)); 0 without it.
 int towline_landlock_version(void);
-/// From here on this thread, and threads and processes that it starts, can change files only below the `writable` paths, a
-/// list that ends with NULL; and, unless `runs_programs`, start no programs. Cannot be undone, and counts for no other thread
-/// that exists already. Answers the version of Landlock; 0 if the kernel has none, and nothing is confined.
+/// Limits this thread, and threads and processes that it starts: they can change files only below the `writable` paths (a list
+/// that ends with NULL), and cannot start programs unless `runs_programs`. The limits are permanent. Other existing threads are
+/// not limited. Returns the version of Landlock, or 0 if the kernel does not support it.
 int towline_confine(char *const *writable, int runs_programs);
 
 /// Keeps up to `kept` freed bytes of each of `arenas` arenas, and takes blocks of up to `largest` from them (mallopt(3)).

@@ -51,7 +51,8 @@ extension DownloadRequest {
     }
 
     private static func withoutSecrets(_ url: URL) -> URL {
-        guard let known = try? HTTPURL(parsing: url.absoluteString), known.userInfo != nil || known.withoutSecrets != known.requestText
+        guard let known = try? HTTPURL(parsing: url.absoluteString),
+            known.userInfo != nil || known.withoutSecrets != known.requestText
         else { return url }
         return URL(string: known.withoutSecrets) ?? url
     }

@@ -42,7 +42,7 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return kin
     }()
 
-    /// Those that are secrets without their kin, too; `policy` and `key-pair-id` are not.
+    /// Words of `kin` that are secrets in every URL; `policy` and `key-pair-id` are not.
     private static let loneSecrets: Set<String> = [
         "awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "signature", "security-token", "sig", "hmac",
     ]
@@ -82,7 +82,8 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
     private static func redactedPair(_ pair: Substring, _ names: Set<String>) -> String {
         var kept: [Substring] = []
         for part in pair.split(separator: ";", omittingEmptySubsequences: false) {
-            guard let equals = part.firstIndex(of: "="), kind(of: parameterName(part[..<equals]), beside: names) != .plain
+            guard let equals = part.firstIndex(of: "="),
+                kind(of: parameterName(part[..<equals]), beside: names) != .plain
             else {
                 kept.append(part)
                 continue

@@ -48,8 +48,8 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case certificateRefused
         /// The address in the URL is not public, and no other may be connected to.
         case addressRefused
-        /// The host name has no public address, or does not exist. The two are not told apart: whoever may use public
-        /// addresses only must not learn which names this network has.
+        /// The host name has no public address, or does not exist. Both are the same failure: a client that may
+        /// use public addresses only must not learn which names this network has.
         case hostNotPublic
         /// TLS failed otherwise before the response.
         case tlsFailed

@@ -16,7 +16,7 @@ package struct TransferStateMachine: Sendable {
         case publishing
         case ended
 
-        /// Whether the part file is being created.
+        /// Returns true while the part file is created.
         var isPreparing: Bool { if case .preparing = self { true } else { false } }
     }
 

@@ -175,7 +175,7 @@ package struct RegistryChange: Hashable, Sendable {
     package var source: String?
     /// Its origin.
     package var host: String?
-    /// What tells that it is asked for again, once it no longer holds secrets.
+    /// The identity, after secrets were removed from it.
     package var identity: String?
     /// Options.
     package var options: [UInt8]?

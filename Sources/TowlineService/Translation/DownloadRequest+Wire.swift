@@ -52,7 +52,8 @@ extension DownloadRequest {
         }
         if let size = wire.maximumSize {
             guard size >= 0 else {
-                throw TowlineError(.unusableOption, "maximumSize: invalid value, expected 0 or a positive number of bytes")
+                throw TowlineError(
+                    .unusableOption, "maximumSize: invalid value, expected 0 or a positive number of bytes")
             }
             maximumSize = size
         }

@@ -13,12 +13,12 @@ extension GetPlan {
         for url in urls {
             if case .file(let directory, _)? = try? settings.options(for: url).target { directories.append(directory) }
         }
-        // Where OpenSSL's secrets go for debugging (SSL_CTX_set_keylog_callback(3)), if the user asks for that.
+        // The file for TLS keys, if the user asks for one to debug connections (SSL_CTX_set_keylog_callback(3)).
         directories += Environment.variables(["SSLKEYLOGFILE"]).values
         Confinement.limitChanges(to: directories, runsPrograms: false)
     }
 
-    /// What limits `tow get`, in words; for `tow --version -v`.
+    /// A description of the limits of `tow get`, for `tow --version -v`.
     static var limits: String {
         Confinement.version.map {
             "tow get changes files only in the directories of the downloads, and starts no programs (Landlock \($0))"

@@ -4,11 +4,8 @@ import TowlineCore
 /// `--max-size`.
 @Suite("The longest file that is accepted")
 struct TransferSizeTests {
-    private func script(_ change: (inout TransferTerms) -> Void = { _ in }) throws -> TransferScript {
-        var script = try TransferScript {
-            $0.maximumSize = 1_000_000
-            change(&$0)
-        }
+    private func script() throws -> TransferScript {
+        var script = try TransferScript { $0.maximumSize = 1_000_000 }
         script.feed(.begin(nil))
         return script
     }
