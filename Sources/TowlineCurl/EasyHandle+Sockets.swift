@@ -36,8 +36,8 @@ extension EasyHandle {
                 guard let place, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return -1 }
                 let address = UnsafeRawBufferPointer(
                     start: UnsafeRawPointer(place) + offset, count: Int(place.pointee.addrlen))
-                let isPublic = PublicAddress.isPublic(
-                    bytes(of: address, place.pointee.family), beside: LocalAddresses.current())
+                let number = bytes(of: address, place.pointee.family)
+                let isPublic = LocalAddresses.current().map { PublicAddress.isPublic(number, beside: $0) } ?? false
                 guard isPublic, !LocalAddresses.isLocal(address, place.pointee.family) else {
                     if let context { Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue().refuseAddress() }
                     return -1

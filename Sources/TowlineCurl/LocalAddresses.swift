@@ -6,10 +6,10 @@ internal import TowlineCore
 enum LocalAddresses {
     /// Returns the addresses as they are now: interfaces come and go, and each call costs some microseconds.
     ///
-    /// If the kernel cannot list them (getifaddrs(3)), the result is empty.
-    static func current() -> [PublicAddress.Local] {
+    /// `nil` if the kernel cannot list them (getifaddrs(3)): then no address is known to be elsewhere.
+    static func current() -> [PublicAddress.Local]? {
         var list: UnsafeMutablePointer<ifaddrs>?
-        guard getifaddrs(&list) == 0 else { return [] }
+        guard getifaddrs(&list) == 0 else { return nil }
         defer { freeifaddrs(list) }
         var addresses: [PublicAddress.Local] = []
         var next = list
@@ -37,7 +37,8 @@ enum LocalAddresses {
             bytes.storeBytes(of: 0, toByteOffset: 2, as: UInt16.self)
             guard let start = bytes.baseAddress else { return true }
             // Only an address of this machine can be bound (bind(2), EADDRNOTAVAIL).
-            return bind(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(address.count)) == 0
+            let code = bind(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(address.count))
+            return code == 0 || errno != EADDRNOTAVAIL
         }
     }
 

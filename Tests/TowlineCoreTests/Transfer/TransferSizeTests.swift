@@ -4,7 +4,7 @@ import TowlineCore
 /// `--max-size`.
 @Suite("The longest file that is accepted")
 struct TransferSizeTests {
-    private func script() throws -> TransferScript {
+    private func limited() throws -> TransferScript {
         var script = try TransferScript { $0.maximumSize = 1_000_000 }
         script.feed(.begin(nil))
         return script
@@ -21,7 +21,7 @@ struct TransferSizeTests {
 
     @Test("a longer one is refused before there is a part file", arguments: [200, 206])
     func lengthInTheHead(_ status: Int) throws {
-        var script = try script()
+        var script = try limited()
         let fields = status == 206 ? [("Content-Range", "bytes 0-1000000/1000001")] : [("Content-Length", "1000001")]
         script.answer(status, fields)
         script.end(script.last, .cancelled)
@@ -30,14 +30,14 @@ struct TransferSizeTests {
 
     @Test("one of exactly that length is not")
     func exactly() throws {
-        var script = try script()
+        var script = try limited()
         script.answer(206, [("Content-Range", "bytes 0-999999/1000000")])
         #expect(isPrepared(script) && error(script) == nil)
     }
 
     @Test("without a length the download ends where it is exceeded")
     func withoutLength() throws {
-        var script = try script()
+        var script = try limited()
         script.answer(200, [("Transfer-Encoding", "chunked")])
         script.feed(.prepared)
         script.write(to: 1_000_000)
