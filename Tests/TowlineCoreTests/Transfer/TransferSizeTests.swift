@@ -10,11 +10,6 @@ struct TransferSizeTests {
         return script
     }
 
-    private func error(_ script: TransferScript) -> TowlineError.Code? {
-        for case .end(.failed(let error)) in script.actions { return error.code }
-        return nil
-    }
-
     private func isPrepared(_ script: TransferScript) -> Bool {
         script.actions.contains { if case .prepare = $0 { true } else { false } }
     }
@@ -25,14 +20,14 @@ struct TransferSizeTests {
         let fields = status == 206 ? [("Content-Range", "bytes 0-1000000/1000001")] : [("Content-Length", "1000001")]
         script.answer(status, fields)
         script.end(script.last, .cancelled)
-        #expect(error(script) == .fileTooLarge && !isPrepared(script), "\(script.actions)")
+        #expect(script.failure?.code == .fileTooLarge && !isPrepared(script), "\(script.actions)")
     }
 
     @Test("one of exactly that length is not")
     func exactly() throws {
         var script = try limited()
         script.answer(206, [("Content-Range", "bytes 0-999999/1000000")])
-        #expect(isPrepared(script) && error(script) == nil)
+        #expect(isPrepared(script) && script.failure?.code == nil)
     }
 
     @Test("without a length the download ends where it is exceeded")
@@ -42,11 +37,11 @@ struct TransferSizeTests {
         script.feed(.prepared)
         script.write(to: 1_000_000)
         script.feed(.tick)
-        #expect(error(script) == nil)
+        #expect(script.failure?.code == nil)
         script.write(to: 1_000_001)
         script.feed(.tick)
         script.end(script.last, .cancelled)
-        #expect(error(script) == .fileTooLarge)
+        #expect(script.failure?.code == .fileTooLarge)
     }
 
     @Test("a small file goes by the machine, which knows the limit")
