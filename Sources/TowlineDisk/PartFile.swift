@@ -197,6 +197,7 @@ package final class PartFile: PipeSink {
 
     package func close() {
         hasher.cancel()
+        reservation?.end()
         // The journal first: a sync that finds the part file closed is no failed one, and must not unmark anything. Until
         // the part file's lock is gone nobody else comes.
         journal?.file.close()

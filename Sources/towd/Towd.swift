@@ -21,7 +21,7 @@ struct Towd: ParsableCommand {
             Exit status: 0 stopped normally; 2 usage error; 6 a directory or address cannot be used; 9 another towd \
             uses the state directory.
             """,
-        version: "towd \(TowlineVersion.text)\n\(ProcessLimits.libraries)")
+        version: "towd " + TowlineVersion.text)
 
     @Option(
         help: ArgumentHelp(
@@ -86,8 +86,11 @@ struct Towd: ParsableCommand {
     static func main() {
         // The memory holds the access token and the credentials of downloads.
         towline_protect_memory()
-        if Set(CommandLine.arguments.dropFirst()) == ["--version", "-v"] {
-            print(configuration.version + "\n" + ProcessLimits.summary)
+        let words = CommandLine.arguments.dropFirst()
+        // Not for every start: to ask SQLite starts threads, which Landlock would not limit.
+        if words.first == "--version" {
+            print(configuration.version + "\n" + ProcessLimits.libraries)
+            if words.contains("-v") { print(ProcessLimits.summary) }
             Foundation.exit(0)
         }
         do {

@@ -35,6 +35,7 @@ import Towline
         let later = try await site.downloader()
         let snapshot = try #require(try await later.downloads().downloads.first)
         #expect(snapshot.state == .finished && snapshot.source.hasSuffix("/file?token=&x=1"), "\(snapshot)")
+        request.startsPaused = false
         let again = try await later.add(request)
         _ = try await again.file
         #expect(site.names == ["file"] && site.holds("file", Self.version))
