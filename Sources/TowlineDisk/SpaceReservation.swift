@@ -41,7 +41,7 @@ final class SpaceReservation: @unchecked Sendable {
     /// So many bytes are not taken yet; where nothing is taken ahead, of the steps that were begun.
     var rest: Int64 { length - taken.load(ordering: .relaxed) }
 
-    /// Nothing more is going to be taken: the file is closed.
+    /// The file is closed: the rest of the space is available to other downloads.
     func end() { taken.store(length, ordering: .relaxed) }
 
     /// Takes the steps that a write of `count` bytes touches, unless they are taken. A write touches two at most.
