@@ -131,12 +131,5 @@ private final class HeadReceiver: AttemptReceiver {
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition { .stop }
 
-    func ended(_ end: AttemptEnd) {
-        switch end {
-        case .failed(let failure): finished(.failed(failure))
-        case .complete(let framing): finished(.complete(framing))
-        case .stopped: finished(.stopped)
-        case .cancelled: finished(.cancelled)
-        }
-    }
+    func ended(_ end: AttemptEnd) { finished(AttemptResult(end)) }
 }

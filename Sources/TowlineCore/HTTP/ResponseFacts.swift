@@ -56,6 +56,18 @@ package struct ResponseFacts: Hashable, Sendable {
         }
     }
 
+    /// The same response as the part that a 200 with Content-Range names; `nil` unless Content-Length agrees, or is missing, and
+    /// no coding lies between the range and the body.
+    package var asPart: ResponseFacts? {
+        guard status == 200, contentCoding == nil, case .satisfied(let range, let complete) = contentRange else {
+            return nil
+        }
+        if case .length(let length) = contentLength, length != range.count { return nil }
+        var part = self
+        part.representation.completeLength = complete
+        return part
+    }
+
     private static func acceptsRanges(_ fields: HTTPFields) -> Bool? {
         let values = fields.values(named: "Accept-Ranges")
         guard !values.isEmpty else { return nil }

@@ -74,6 +74,7 @@ extension TransferStateMachine {
 
     /// The first answer of a generation: it says what the file is.
     private mutating func adoptFirst(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction] {
+        if let actions = confirm(id, facts) { return actions }
         adopt(id, facts)
         if facts.contentCoding != nil {
             ranges = .broken
@@ -84,6 +85,8 @@ extension TransferStateMachine {
 
     /// An answer that carries the whole, from its first byte.
     mutating func adoptWhole(_ id: AttemptID, _ facts: ResponseFacts, hasBody: Bool = true) -> [TransferAction] {
+        if let actions = confirm(id, facts) { return actions }
+        tally.isConfirming = false
         attempts.change(id) { $0.isAccepted = true }
         var facts = facts
         if facts.representation.completeLength == nil {

@@ -303,6 +303,7 @@ extension TransferStateMachine {
                 || representation?.mediaType == "application/xhtml+xml",
             source: self[source].url, nameOfURL: self[source].nameOfURL)
         question.asksMirror = source != .primary
+        question.replacesBytes = held != .nothing
         question.sendsUser = terms.hasUser && isOurs
         return question
     }

@@ -70,6 +70,8 @@ package struct TransferStateMachine: Sendable {
     var hasStorage = false
     /// The next answer's bytes go into a new part file.
     var replacesPart = false
+    /// The bytes in the part file that the next answer replaces.
+    var replaced = Held.nothing
     /// This transfer has seen an answer that fits the bytes held.
     var isConfirmed = false
     /// Bytes were joined on less than a strong validator.
@@ -289,7 +291,7 @@ package struct TransferStateMachine: Sendable {
 
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {
         hasStorage = true
-        replacesPart = false
+        (replacesPart, replaced) = (false, .nothing)
         guard case .preparing(let id) = phase else { return [] }
         phase = .running
         // That took its time, which is not the server's.
@@ -350,47 +352,5 @@ package struct TransferStateMachine: Sendable {
         phase = .ended
         self.ending = ending
         return [.finish(ending)]
-    }
-
-    private mutating func finish() -> [TransferAction] {
-        let length = ledger.completeLength ?? 0
-        guard !checksums.isEmpty else { return publish() }
-        phase = .verifying
-        return [.verify(checksums, length: length)]
-    }
-
-    private mutating func publish() -> [TransferAction] {
-        phase = .publishing
-        return [.publish(length: ledger.completeLength ?? 0, modified: representation?.lastModified)]
-    }
-
-    private mutating func verified(_ mismatches: [ChecksumMismatch]) -> [TransferAction] {
-        guard phase == .verifying else { return [] }
-        if mismatches.isEmpty {
-            return [.notice(.verified(checksums))] + publish()
-        }
-        if let actions = doubtMirrors() { return actions }
-        if joinedWeakly, !terms.isStream, tally.restarts < 2 {
-            // The bytes were joined on the strength of this checksum alone: it says no, so join nothing.
-            isSingle = true
-            ranges = .broken
-            let reason = "the downloaded file does not match its checksum; its parts may be from different versions"
-            return startOver(because: reason, isChange: false)
-        }
-        let mine = mismatches.contains { $0.expected == terms.checksum }
-        let wrong =
-            mine
-            ? "the downloaded file does not match the expected checksum"
-            : "the downloaded file does not match the checksum that the server sent"
-        let values = mismatches.map(\.description).joined(separator: "; ")
-        let error = TowlineError(
-            .checksumMismatch,
-            "\(primary.url): \(wrong): \(values). "
-                + (terms.isStream
-                    ? "The wrong bytes were already written to standard output. Discard the output"
-                    : "The file was not saved under its final name. Check the checksum, or download again"))
-        if mine, let actions = replacePrimary(refutedBy: error) { return actions }
-        phase = .draining(.end(.failed(error)))
-        return (terms.isStream ? [] : [.setAside]) + drained()
     }
 }
