@@ -153,7 +153,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case .partial(let range, let facts):
             limit.min(range.upperBound, ordering: .relaxed)
             responseEnd = range.upperBound
-            digest = facts.contentDigests.first.map(makeHasher)
+            digest = facts.contentDigests.first.map { makeHasher($0.checksum) }
             if plan.joinsDirectly {
                 isWanted = true
                 position.store(start, ordering: .releasing)
@@ -161,7 +161,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             }
         case .whole(let facts), .changed(_, .some(let facts)), .rangeIgnored(let facts):
             responseEnd = facts.representation.completeLength ?? .max
-            digest = facts.contentDigests.first.map(makeHasher)
+            digest = facts.contentDigests.first.map { makeHasher($0.checksum) }
         default:
             drainable = DrainPolicy.limit(head)
             disposition = drainable == nil ? .stop : .proceed

@@ -5,7 +5,8 @@
 package enum ResponseEvaluator {
     /// The verdict on a response.
     package static func verdict(on head: ResponseHead, to question: ResponseQuestion) -> ResponseVerdict {
-        let facts = ResponseFacts(head, nameOfURL: question.nameOfURL)
+        var facts = ResponseFacts(head, nameOfURL: question.nameOfURL)
+        facts.adjustDigests(to: question)
         if let broken = brokenFraming(facts, question) { return .permanent(broken) }
         switch facts.status {
         case 200 where facts.hasContentRange: return judgeLabelled(facts, question)
@@ -80,7 +81,7 @@ package enum ResponseEvaluator {
     /// Judges a 200 with Content-Range. Some servers honour Range and send 200: the body is the part that the field names,
     /// and never the whole file by assumption.
     private static func judgeLabelled(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
-        guard let part = facts.asPart, case .satisfied(let range, let complete) = part.contentRange else {
+        guard var part = facts.asPart, case .satisfied(let range, let complete) = part.contentRange else {
             // RFC 9110 §14.4 defines the field for a 206 and a 416 only.
             if question.asked == .whole { return judgeWhole(facts, question) }
             let reason =
@@ -90,6 +91,7 @@ package enum ResponseEvaluator {
         }
         let isWhole = range.lowerBound == 0 && range.upperBound == complete
         if isWhole, !question.asked.mayReach(range) { return judgeWhole(facts, question) }
+        part.adjustDigests(to: question)
         return judgePartial(part, question)
     }
 
@@ -256,6 +258,6 @@ package enum ResponseEvaluator {
                         + " the target URL (Location header) is missing. Check the URL",
                     status: facts.status))
         }
-        return .redirect(location: location)
+        return .redirect(location: location, facts.linked)
     }
 }

@@ -60,6 +60,10 @@ package struct ResponseQuestion: Hashable, Sendable {
     package var asksMirror = false
     /// Whether the caller's user and password, or a token, went along.
     package var sendsUser = false
+    /// The checksums in responses are not used.
+    package var ignoresServerChecksums = false
+    /// The checksum of the file that the last redirect gave.
+    package var linked: LinkedChecksum?
     /// A whole new file would replace held bytes.
     package var replacesBytes = false
     /// The download's first URL.
@@ -102,8 +106,8 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     case rangeIgnored(ResponseFacts)
     /// A response that does not answer the range; its body is not used.
     case rangeRefused(reason: String)
-    /// 3xx with a target.
-    case redirect(location: String)
+    /// 3xx with a target, and the checksum of the file there if the response gives one.
+    case redirect(location: String, LinkedChecksum? = nil)
     /// 401, 403, 404 or 410 after it worked before.
     case linkExpired(status: Int, TowlineError)
     /// Worth another attempt. `overloaded`: the host asks for less (429, 503).

@@ -45,6 +45,12 @@ package struct TransferStateMachine: Sendable {
     /// What the held bytes are of; `nil` before the first answer.
     var representation: Representation?
     var checksums: [Checksum] = []
+    /// The fields that checksums of the whole came in.
+    var digestFields: [Checksum: ServerChecksum] = [:]
+    /// The checksum that a redirect gave for the file it leads to.
+    var linked: LinkedChecksum?
+    /// Bytes that were requested a second time because a checksum of their response did not match.
+    var repeated = ByteRangeSet()
     var ranges = RangeSupport.unknown
     /// The server dislikes `If-Range`: rung 2 of the ladder instead of rung 1.
     var dislikesIfRange = false
@@ -139,7 +145,6 @@ package struct TransferStateMachine: Sendable {
         var isConfirming = false
         /// Changes that turned out not to be.
         var flips = 0
-        var digestFailures = 0
         var syncFailures = 0
     }
 
@@ -241,7 +246,7 @@ package struct TransferStateMachine: Sendable {
         guard isBelievable(held) else { return actions + distrust(held) }
         representation = held.representation
         // The checksums of a foreign journal come from the same hand as the bytes.
-        let known = held.isUntrusted ? [] : held.checksums
+        let known = held.isUntrusted || terms.ignoresServerChecksums ? [] : held.checksums
         for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
             checksums.append(checksum)
         }
@@ -263,6 +268,7 @@ package struct TransferStateMachine: Sendable {
         _ plan: AttemptPlan, _ startedAt: Duration, _ context: TransferContext
     ) -> [TransferAction] {
         let actions = begin(nil, context)
+        linked = plan.question.linked
         attempts.append(
             Attempt(plan: plan, startedAt: startedAt, position: plan.lease.lowerBound, lastProgressAt: context.now))
         ledger.lease(plan.lease, to: plan.id, isRace: false)

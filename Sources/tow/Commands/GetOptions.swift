@@ -124,6 +124,9 @@ struct ProofOptions: SettingOptions {
             valueName: "algorithm:hex"))
     var checksums: [String] = []
 
+    @Flag(help: "Do not verify the checksums that the server sends. --checksum is still verified.")
+    var ignoreServerChecksums = false
+
     @Option(
         help: ArgumentHelp(
             """
@@ -142,7 +145,7 @@ struct ProofOptions: SettingOptions {
 
     var given: [(Setting, String)] {
         checksums.map { (.checksum, $0) } + givenValues([.ifChanged: ifChanged])
-            + givenFlags([.unsafeResume: unsafeResume])
+            + givenFlags([.unsafeResume: unsafeResume, .ignoreServerChecksums: ignoreServerChecksums])
     }
 }
 

@@ -37,6 +37,7 @@ struct TransferConfirmationTests {
         script.feed(.prepared)
         #expect(script.prepares.count == 2)
         #expect(script.machine.ledger.completeLength == 1_000_000)
+        script.write(to: 1000)
         script.end(cut())
         #expect(!script.last.isConfirmation)
     }
