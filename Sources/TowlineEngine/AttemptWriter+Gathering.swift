@@ -15,7 +15,7 @@ extension AttemptWriter {
             length = facts.representation.completeLength ?? (mayBeSmall ? Self.usualLength : nil)
         default: length = nil
         }
-        guard mayGather, let length, length <= SmallFilePolicy.mostHeld(of: plan) else { return nil }
+        guard mayGather, !awaitsFirstByte, let length, length <= SmallFilePolicy.mostHeld(of: plan) else { return nil }
         return length
     }
 

@@ -80,6 +80,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     let buffers: BufferPool
     /// What the answer is, while nobody was told.
     private var untold: ResponseVerdict?
+    /// The answer is reported with its first byte, or with its end as an empty file: such a file needs a confirmation.
+    private(set) var awaitsFirstByte = false
     /// The answer was told of, and not paused: what comes before it has a place must wait.
     private var isAwaited = false
     /// Whether the answer is a stream of HTTP/2. Asked, as the next one is, by whom something of it was reported to.
@@ -151,7 +153,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case .partial(let range, let facts):
             limit.min(range.upperBound, ordering: .relaxed)
             responseEnd = range.upperBound
-            digest = facts.contentDigests.first.map(makeHasher)
+            digest = facts.contentDigests.first.map { makeHasher($0.checksum) }
             if plan.joinsDirectly {
                 isWanted = true
                 position.store(start, ordering: .releasing)
@@ -159,11 +161,12 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             }
         case .whole(let facts), .changed(_, .some(let facts)), .rangeIgnored(let facts):
             responseEnd = facts.representation.completeLength ?? .max
-            digest = facts.contentDigests.first.map(makeHasher)
+            digest = facts.contentDigests.first.map { makeHasher($0.checksum) }
         default:
             drainable = DrainPolicy.limit(head)
             disposition = drainable == nil ? .stop : .proceed
         }
+        awaitsFirstByte = plan.question.replacesBytes && verdict.whole != nil && responseEnd == .max
         let length = isDrainedRedirect(verdict) ? 0 : gatherable(verdict, head)
         if length != nil || disposition == .pause { promise = SharingPolicy.Answer(promisedLength: length) }
         if let length, buffers.take(Int(length), into: &gathered) {
@@ -173,6 +176,10 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         if plan.sharesConnection, disposition == .pause {
             result = .needsOwnConnection
             return .stop
+        }
+        if awaitsFirstByte {
+            untold = verdict
+            return .proceed
         }
         report(.answered(plan.id, verdict))
         return disposition
@@ -200,6 +207,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             drainable = rest - Int64(bytes.count)
             return rest < bytes.count ? .stop : .consumed
         }
+        if awaitsFirstByte { tell() }
         if untold != nil, let refusal = makeRoom(for: bytes.count) { return refusal }
         guard untold != nil || isWanted || adopt() else {
             // It was let through, and has no place yet: `Transport.proceed` follows.
@@ -355,7 +363,10 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         if let verdict = untold {
             untold = nil
             deliveredEnd = end
-            return report(.delivered(plan.id, verdict))
+            guard awaitsFirstByte else { return report(.delivered(plan.id, verdict)) }
+            // One that broke off before its first byte was no answer.
+            guard case .complete = end else { return report(.ended(plan.id, AttemptResult(end))) }
+            return report(.delivered(plan.id, verdict.ending(at: 0)))
         }
         if isAwaited, !isWanted {
             deliveredEnd = end
@@ -374,7 +385,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     private func conclude(_ end: AttemptEnd) -> AttemptResult {
         if isWanted || adopt() { _ = takeGathered() }
-        var result = self.result ?? Self.result(of: end)
+        var result = self.result ?? AttemptResult(end)
         if !bodyRests(), let failure = self.result { result = failure }
         do throws(TowlineError) {
             try mark(always: true)
@@ -383,14 +394,5 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
         if case .complete = result, let digest, !digest.matches() { result = .digestDiffers(from: start) }
         return result
-    }
-
-    private static func result(of end: AttemptEnd) -> AttemptResult {
-        switch end {
-        case .complete(let framing): .complete(framing)
-        case .stopped: .stopped
-        case .cancelled: .cancelled
-        case .failed(let failure): .failed(failure)
-        }
     }
 }

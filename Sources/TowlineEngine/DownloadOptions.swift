@@ -47,6 +47,8 @@ package struct DownloadOptions: Sendable {
     package var rateLimit: Int64?
     /// What the whole must hash to.
     package var checksum: Checksum?
+    /// Checksums that servers send are not used.
+    package var ignoresServerChecksums = false
     /// The user's own header fields; they go to the first origin only.
     package var userFields = HTTPFields()
     /// How to connect, and who the user is; credentials go to the first origin only.

@@ -102,9 +102,10 @@ package enum Probe {
         guard let (plan, verdict, head) = last else { return nil }
         var givesRanges = false
         if case .partial = verdict { givesRanges = true }
+        var facts = ResponseFacts(head, nameOfURL: SafeFileName.ofURL(options.url))
+        facts.adjustDigests(to: plan.question)
         return ProbeReport(
-            finalURL: plan.url, redirects: plan.chain, head: head,
-            facts: ResponseFacts(head, nameOfURL: SafeFileName.ofURL(options.url)),
+            finalURL: plan.url, redirects: plan.chain, head: head, facts: facts,
             givesRanges: givesRanges)
     }
 }
@@ -131,12 +132,5 @@ private final class HeadReceiver: AttemptReceiver {
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition { .stop }
 
-    func ended(_ end: AttemptEnd) {
-        switch end {
-        case .failed(let failure): finished(.failed(failure))
-        case .complete(let framing): finished(.complete(framing))
-        case .stopped: finished(.stopped)
-        case .cancelled: finished(.cancelled)
-        }
-    }
+    func ended(_ end: AttemptEnd) { finished(AttemptResult(end)) }
 }

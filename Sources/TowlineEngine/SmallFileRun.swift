@@ -130,7 +130,7 @@ struct SmallFileRun {
 
     /// Sends the request that a redirect leads to, which takes the place of the last one; `nil` where there is more to decide.
     private func follow(_ last: Request, _ events: [TransferMailbox.Event]) -> Request? {
-        guard let verdict = last.delivered(in: events), case .redirect = verdict else { return nil }
+        guard let verdict = last.delivered(in: events), case .redirect(_, let linked) = verdict else { return nil }
         let terms = TransferTerms(item.options)
         guard let target = target(of: verdict, after: last.writer.plan, terms) else { return nil }
         let host = services.board.standing(target.origin)
@@ -144,7 +144,7 @@ struct SmallFileRun {
         if let notice = RedirectPolicy.notice(from: url, to: target) { observer.noticed(notice) }
         let plan = SmallFilePolicy.plan(
             terms, at: target, after: last.writer.plan, id: TransferRun.firstID(), sharing: sharing,
-            wantsDigest: host.wantsDigest)
+            wantsDigest: host.wantsDigest, linked: linked)
         request.startedAt = MonotonicClock.now
         request.writer = send(plan, hostCeiling: host.ceiling)
         return request

@@ -91,6 +91,7 @@ extension TransferTerms {
         maxRedirects = options.maxRedirects
         allowsDowngrade = options.allowsDowngrade
         unsafeResume = options.unsafeResume
+        ignoresServerChecksums = options.ignoresServerChecksums
         mirrors = options.mirrors
         restartsChanged = options.restartsChanged
         checksum = options.checksum

@@ -60,6 +60,7 @@ struct DownloadSettingsTests {
         #expect(try options([.noSync: ""]).durable == false)
         #expect(try options([.noPreallocate: ""]).reservesSpace == false)
         #expect(try options([.unsafeResume: ""]).unsafeResume)
+        #expect(try options([.ignoreServerChecksums: ""]).ignoresServerChecksums)
         #expect(try options([.sequential: ""]).sequential)
         #expect(try options([.netrc: ""]).connection.netrc == .userFile)
         #expect(try options([.insecure: ""]).connection.allowsInsecure)

@@ -147,7 +147,9 @@ import TowlineEngine
             return "overwriting"
         }
         if options.allowsDowngrade || options.maxRedirects != plain.maxRedirects { return "redirects" }
-        if options.unsafeResume || !options.durable || !options.reservesSpace { return "safety" }
+        if options.unsafeResume || options.ignoresServerChecksums || !options.durable || !options.reservesSpace {
+            return "safety"
+        }
         if options.maxTries != plain.maxTries || options.retryWait != plain.retryWait { return "tries" }
         if options.connections != nil || options.sequential || options.stallTimeout != plain.stallTimeout {
             return "speed"

@@ -9,6 +9,8 @@ struct RangeFaultTests {
     static let starting: [Scenario] = [
         Scenario(12, .ignoresRange, .always, .file, bound: 1.2),
         Scenario(12, .ignoresRange, .always, .file, connections: 4, bound: 1.2),
+        Scenario(12, .partWith200, .always, .file, bound: 1.2),
+        Scenario(12, .partWith200, .always, .file, connections: 4, bound: 1.2),
         Scenario(14, .startsLater(), .always, .fileOr([.invalidResponse])),
         Scenario(14, .startsLater(), .first(1), .file),
         Scenario(15, .endsLater(), .always, .fileOr([.invalidResponse]), connections: 4),
@@ -39,6 +41,9 @@ struct RangeFaultTests {
         Scenario(12, .ignoresRange, .resume, .restartedFile, bound: 2.2),
         Scenario(12, .ignoresRange, .resume, .restartedFile, connections: 4, bound: 2.2),
         Scenario(12, .ignoresRange, .firstOfResume(1), .resumedFile, bound: 1.6),
+        Scenario(12, .partWith200, .resume, .resumedFile, bound: 0.7),
+        Scenario(12, .partWith200, .resume, .resumedFile, connections: 4, bound: 0.7),
+        Scenario(12, .unlabelledPartWith200, .resume, .restartedFile),
         Scenario(13, .ignoresRangeOfOtherContent(), .firstOfResume(1), .resumedFile),
         Scenario(14, .startsLater(), .firstOfResume(1), .resumedFile),
         Scenario(14, .startsLater(), .resume, .fileOr([.invalidResponse])),

@@ -55,6 +55,44 @@ struct AttemptAnswerTests {
         #expect(bench.log.entries.isEmpty)
     }
 
+    /// An answer without a length, of an attempt whose answer replaces held bytes.
+    private func replacing() throws -> WriterBench {
+        let bench = try WriterBench(ByteRange(0, .max), joinsDirectly: false, mayGather: true, replacesBytes: true)
+        let head = ResponseHead(status: 200, fields: HTTPFields([("Transfer-Encoding", "chunked")]))
+        #expect(bench.writer.receivedHead(head) == .proceed)
+        #expect(bench.reports.isEmpty)
+        return bench
+    }
+
+    @Test("an answer without a length that replaces bytes is reported with its first byte")
+    func firstByte() throws {
+        let bench = try replacing()
+        #expect(bench.body(ByteRange(0, 1)) == "pause")
+        guard case .answered(_, .whole(let facts))? = bench.reports.first else {
+            Issue.record("\(bench.reports)")
+            return
+        }
+        #expect(facts.representation.completeLength == nil)
+    }
+
+    @Test("without a first byte it is reported as an empty file with its end")
+    func noByte() throws {
+        let bench = try replacing()
+        bench.writer.ended(.complete(.delimited))
+        guard case .delivered(_, .whole(let facts))? = bench.reports.first, bench.reports.count == 1 else {
+            Issue.record("\(bench.reports)")
+            return
+        }
+        #expect(facts.representation.completeLength == 0)
+    }
+
+    @Test("one that breaks off before its first byte is no answer")
+    func brokenBeforeTheFirstByte() throws {
+        let bench = try replacing()
+        bench.writer.ended(.failed(TransportFailure(.bodyCut, "reset")))
+        #expect(bench.reports.count == 1 && bench.ending == "failed: bodyCut")
+    }
+
     // MARK: Digests
 
     /// A field whose value `AddingHasher` takes for these bytes.

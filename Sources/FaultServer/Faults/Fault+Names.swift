@@ -19,7 +19,9 @@ extension Fault {
     ]
 
     private static let rangeFaults: [Fault] = [
-        ignoresRange, claimsRanges, deniesRanges, startsLater(), startsAtZero, shiftedBytes(), endsLater(),
+        ignoresRange, partWith200, unlabelledPartWith200, claimsRanges, deniesRanges, startsLater(), startsAtZero,
+        shiftedBytes(),
+        endsLater(),
         endsBeyondTotal, shorterRange(), noContentRange, garbageContentRange, otherUnit, negativeContentRange,
         backwardContentRange, overflowingContentRange, otherTotal(), unknownTotal, chunkedStartsLater(), multipart,
         unaskedPart, unsatisfiablePage,

@@ -5,6 +5,18 @@ extension Fault {
         context.whole.head { $0.remove("Accept-Ranges") }
     }
 
+    /// Row 12: the part that was asked for, with its Content-Range, under status 200.
+    package static let partWith200 = Fault.head("partWith200") { head, _ in
+        if head.status == 206 { head.status = 200 }
+    }
+
+    /// Row 12: the same without Content-Range: a part that looks like a whole file.
+    package static let unlabelledPartWith200 = Fault.head("unlabelledPartWith200") { head, _ in
+        guard head.status == 206 else { return }
+        head.status = 200
+        head.remove("Content-Range")
+    }
+
     /// Row 53: as ``ignoresRange``, but says `Accept-Ranges: bytes`.
     package static let claimsRanges = Fault("claimsRanges") { $0.whole }
 

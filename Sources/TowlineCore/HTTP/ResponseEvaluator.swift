@@ -5,9 +5,11 @@
 package enum ResponseEvaluator {
     /// The verdict on a response.
     package static func verdict(on head: ResponseHead, to question: ResponseQuestion) -> ResponseVerdict {
-        let facts = ResponseFacts(head, nameOfURL: question.nameOfURL)
+        var facts = ResponseFacts(head, nameOfURL: question.nameOfURL)
+        facts.adjustDigests(to: question)
         if let broken = brokenFraming(facts, question) { return .permanent(broken) }
         switch facts.status {
+        case 200 where facts.hasContentRange: return judgeLabelled(facts, question)
         case 200: return judgeWhole(facts, question)
         case 206: return judgePartial(facts, question)
         case 416: return judgeUnsatisfiable(facts, question)
@@ -47,7 +49,10 @@ package enum ResponseEvaluator {
             return .webPage(reason: reason)
         }
         if let reason = known.contradiction(with: facts.representation) {
-            return .changed(reason: reason, whole: facts)
+            guard isUnlabelledPart(facts, question, known) else { return .changed(reason: reason, whole: facts) }
+            let what =
+                "the server sent as many bytes as were requested with status 200, which stands for the whole file"
+            return .rangeRefused(reason: what)
         }
         // A whole answer to a range never goes to the range's offset (RFC 9110 §14.2: a server may ignore Range).
         if known.repeatsValidator(of: facts.representation, weakly: false) { return .rangeIgnored(facts) }
@@ -60,12 +65,42 @@ package enum ResponseEvaluator {
         return .rangeIgnored(facts)
     }
 
+    /// Returns whether a 200 is as long as the range that was asked for, and not as the file: probably that range, whose bytes
+    /// must not become the file.
+    private static func isUnlabelledPart(
+        _ facts: ResponseFacts, _ question: ResponseQuestion, _ known: Representation
+    ) -> Bool {
+        guard let length = facts.representation.completeLength, length != known.completeLength else { return false }
+        switch question.asked {
+        case .whole: return false
+        case .from(let lower): return known.completeLength.map { $0 - lower } == length
+        case .range(let range): return range.count == length
+        }
+    }
+
+    /// Judges a 200 with Content-Range. Some servers honour Range and send 200: the body is the part that the field names,
+    /// and never the whole file by assumption.
+    private static func judgeLabelled(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
+        guard var part = facts.asPart, case .satisfied(let range, let complete) = part.contentRange else {
+            // RFC 9110 §14.4 defines the field for a 206 and a 416 only.
+            if question.asked == .whole { return judgeWhole(facts, question) }
+            let reason =
+                "the server sent status 200 with an unusable Content-Range,"
+                + " so it is unclear which part of the file it sent"
+            return question.known == nil ? .askWithoutRange(reason: reason) : .rangeRefused(reason: reason)
+        }
+        let isWhole = range.lowerBound == 0 && range.upperBound == complete
+        if isWhole, !question.asked.mayReach(range) { return judgeWhole(facts, question) }
+        part.adjustDigests(to: question)
+        return judgePartial(part, question)
+    }
+
     // MARK: 206
 
     private static func judgePartial(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         if case .whole = question.asked {
             let what =
-                "the server sent only a part of the file (status 206) although the whole file was requested"
+                "the server sent only a part of the file (status \(facts.status)) although the whole file was requested"
             return .permanent(invalid(what, facts, question))
         }
         guard facts.hasContentRange else {
@@ -108,7 +143,7 @@ package enum ResponseEvaluator {
         let given = facts.representation
         switch rung {
         case .nothingToJoin:
-            return "the server sent a part of the file (206), but nothing proves that the file is unchanged"
+            return "the server sent a part of the file, but nothing proves that the file is unchanged"
         case .checksum: return nil
         case .ifRange:
             // RFC 9110 §15.3.7: a 206 repeats the ETag of the 200; Last-Modified may be left out after If-Range.
@@ -129,16 +164,16 @@ package enum ResponseEvaluator {
     }
 
     private static let newTag =
-        "the server sent a part of the file (206) with an ETag, but the first response had no ETag,"
+        "the server sent a part of the file with an ETag, but the first response had no ETag,"
         + " so the file may have changed"
     private static let noTag =
-        "the server sent a part of the file (206) without the ETag of the file,"
+        "the server sent a part of the file without the ETag of the file,"
         + " so it is not certain that the file is unchanged"
     private static let noLength =
-        "the server sent a part of the file (206) without the length of the whole file,"
+        "the server sent a part of the file without the length of the whole file,"
         + " so the file may be a different one"
     private static let noProof =
-        "the server sent a part of the file (206) without proof (length, and ETag or date) that the file is unchanged"
+        "the server sent a part of the file without proof (length, and ETag or date) that the file is unchanged"
 
     private static func hasSameLength(_ known: Representation, _ given: Representation) -> Bool {
         known.completeLength != nil && known.completeLength == given.completeLength
@@ -150,18 +185,21 @@ package enum ResponseEvaluator {
     ) -> String? {
         let lower = question.asked.lowerBound
         guard range.lowerBound == lower else {
-            return "the server sent the wrong part of the file (206): from byte \(range.lowerBound), not from \(lower)"
+            return "the server sent the wrong part of the file (\(facts.status)):"
+                + " from byte \(range.lowerBound), not from \(lower)"
         }
         let last = range.upperBound - 1
         if case .range(let asked) = question.asked, range.upperBound > asked.upperBound {
             let end = asked.upperBound - 1
-            return "the server sent more of the file than requested (206): up to byte \(last), not up to \(end)"
+            return "the server sent more of the file than requested (\(facts.status)):"
+                + " up to byte \(last), not up to \(end)"
         }
         if let known = question.known?.completeLength, range.upperBound > known {
-            return "the server sent an impossible part of the file (206): up to byte \(last) of \(known) bytes"
+            return "the server sent an impossible part of the file (\(facts.status)):"
+                + " up to byte \(last) of \(known) bytes"
         }
         if case .length(let length) = facts.contentLength, length != range.count {
-            return "the server sent two different lengths for a part of the file (206):"
+            return "the server sent two different lengths for a part of the file (\(facts.status)):"
                 + " \(length) bytes in Content-Length, \(range.count) bytes in Content-Range"
         }
         return nil
@@ -220,6 +258,6 @@ package enum ResponseEvaluator {
                         + " the target URL (Location header) is missing. Check the URL",
                     status: facts.status))
         }
-        return .redirect(location: location)
+        return .redirect(location: location, facts.linked)
     }
 }

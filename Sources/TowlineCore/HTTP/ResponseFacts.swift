@@ -17,9 +17,11 @@ package struct ResponseFacts: Hashable, Sendable {
     /// `Transfer-Encoding` is there: the body is chunked.
     package let isChunked: Bool
     /// Checksums of the whole representation that the server vouches for, strongest first.
-    package let wholeDigests: [Checksum]
+    package private(set) var wholeDigests: [ServerChecksum]
     /// Checksums of this response's content.
-    package let contentDigests: [Checksum]
+    package private(set) var contentDigests: [ServerChecksum]
+    /// The checksum of the file that a redirect leads to.
+    package let linked: LinkedChecksum?
     /// The name the file should have, safe to use.
     package let fileName: String
     /// `Location`.
@@ -41,6 +43,7 @@ package struct ResponseFacts: Hashable, Sendable {
         isChunked = fields.has("Transfer-Encoding")
         wholeDigests = DigestFields.wholeFile(head)
         contentDigests = DigestFields.content(head)
+        linked = DigestFields.linked(head)
         fileName = SafeFileName.suggested(by: fields) ?? nameOfURL
         location = fields.value(named: "Location")
         retryAfter = RetryAfter.delay(fields)
@@ -54,6 +57,30 @@ package struct ResponseFacts: Hashable, Sendable {
         } else if case .satisfied(_, let complete) = contentRange, status == 206 {
             representation.completeLength = complete
         }
+    }
+
+    /// Adds the checksum that a redirect gave for the file, if this is a file of that length, or removes all checksums, as
+    /// the question says.
+    package mutating func adjustDigests(to question: ResponseQuestion) {
+        if question.ignoresServerChecksums {
+            (wholeDigests, contentDigests) = ([], [])
+        } else if let linked = question.linked ?? linked, linked.length == representation.completeLength,
+            contentCoding == nil, !wholeDigests.contains(where: { $0.checksum.algorithm == .sha256 })
+        {
+            wholeDigests.insert(linked.checksum, at: 0)
+        }
+    }
+
+    /// The same response as the part that a 200 with Content-Range names; `nil` unless Content-Length agrees, or is missing, and
+    /// no coding lies between the range and the body.
+    package var asPart: ResponseFacts? {
+        guard status == 200, contentCoding == nil, case .satisfied(let range, let complete) = contentRange else {
+            return nil
+        }
+        if case .length(let length) = contentLength, length != range.count { return nil }
+        var part = self
+        part.representation.completeLength = complete
+        return part
     }
 
     private static func acceptsRanges(_ fields: HTTPFields) -> Bool? {

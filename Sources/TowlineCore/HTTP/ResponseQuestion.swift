@@ -17,6 +17,15 @@ package struct ResponseQuestion: Hashable, Sendable {
             case .range(let range): range.lowerBound
             }
         }
+
+        /// Returns whether a part may be the answer: it begins at the first byte asked for, and ends no later.
+        func mayReach(_ part: ByteRange) -> Bool {
+            switch self {
+            case .whole: false
+            case .from(let lower): part.lowerBound == lower
+            case .range(let range): part.lowerBound == range.lowerBound && part.upperBound <= range.upperBound
+            }
+        }
     }
 
     /// By which rung of the proof ladder this attempt joins its bytes to those held (DESIGN.md §4).
@@ -51,6 +60,12 @@ package struct ResponseQuestion: Hashable, Sendable {
     package var asksMirror = false
     /// Whether the caller's user and password, or a token, went along.
     package var sendsUser = false
+    /// The checksums in responses are not used.
+    package var ignoresServerChecksums = false
+    /// The checksum of the file that the last redirect gave.
+    package var linked: LinkedChecksum?
+    /// A whole new file would replace held bytes.
+    package var replacesBytes = false
     /// The download's first URL.
     package var source: HTTPURL
     /// The name that it gives, for where the server gives none.
@@ -75,7 +90,7 @@ package struct ResponseQuestion: Hashable, Sendable {
 
 /// What to do with a response.
 package indirect enum ResponseVerdict: Hashable, Sendable {
-    /// A 206 whose bytes belong at `range`; the end is open if the server gave no end that can be trusted.
+    /// A 206, or a 200 that names a part, whose bytes belong at `range`; the end is open if the server gave no end that can be trusted.
     case partial(ByteRange, ResponseFacts)
     /// A 200: its body is the whole, from offset 0, and joins nothing.
     case whole(ResponseFacts)
@@ -91,8 +106,8 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     case rangeIgnored(ResponseFacts)
     /// A response that does not answer the range; its body is not used.
     case rangeRefused(reason: String)
-    /// 3xx with a target.
-    case redirect(location: String)
+    /// 3xx with a target, and the checksum of the file there if the response gives one.
+    case redirect(location: String, LinkedChecksum? = nil)
     /// 401, 403, 404 or 410 after it worked before.
     case linkExpired(status: Int, TowlineError)
     /// Worth another attempt. `overloaded`: the host asks for less (429, 503).
@@ -102,10 +117,22 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     /// No attempt will mend it.
     case permanent(TowlineError)
 
+    /// The head of a response whose body is the whole file.
+    package var whole: ResponseFacts? {
+        switch self {
+        case .whole(let facts), .changed(_, .some(let facts)), .rangeIgnored(let facts): facts
+        default: nil
+        }
+    }
+
     /// The same of a whole whose length its head did not give, once its framing has told that it is over (RFC 9112 §7.1).
     package func ending(at length: Int64) -> ResponseVerdict {
-        guard case .whole(var facts) = self, facts.representation.completeLength == nil else { return self }
+        guard var facts = whole, facts.representation.completeLength == nil else { return self }
         facts.representation.completeLength = length
-        return .whole(facts)
+        switch self {
+        case .changed(let reason, _): return .changed(reason: reason, whole: facts)
+        case .rangeIgnored: return .rangeIgnored(facts)
+        default: return .whole(facts)
+        }
     }
 }

@@ -32,6 +32,7 @@ package enum SmallFilePolicy {
             asked: sharing == .none ? .from(0) : .range(RequestTerms.smallFile), rung: .nothingToJoin, known: nil,
             holdsAllBeforeAsked: true, source: terms.source, nameOfURL: terms.nameOfURL)
         question.sendsUser = terms.hasUser
+        question.ignoresServerChecksums = terms.ignoresServerChecksums
         return AttemptPlan(
             id: id, url: terms.source,
             fields: RequestTerms.fields(question.asked, own: terms.userFields, wantsDigest: wantsDigest),
@@ -43,21 +44,22 @@ package enum SmallFilePolicy {
     package static func target(
         of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms, known: HTTPURL? = nil
     ) -> HTTPURL? {
-        guard case .redirect(let location) = verdict else { return nil }
+        guard case .redirect(let location, _) = verdict else { return nil }
         return try? RedirectPolicy.target(
             of: location, from: plan.url, chain: plan.chain, source: terms.source, terms, after: known)
     }
 
-    /// The request that follows a redirect, as the machine would send it.
+    /// The request that follows a redirect, as the machine would send it. `linked`: the checksum that the redirect gave.
     package static func plan(
         _ terms: TransferTerms, at target: HTTPURL, after last: AttemptPlan, id: AttemptID, sharing: ConnectionSharing,
-        wantsDigest: Bool = true
+        wantsDigest: Bool = true, linked: LinkedChecksum? = nil
     ) -> AttemptPlan {
         // What is for the first origin goes nowhere else.
         let isOurs = target.origin == terms.source.origin
         var plan = plan(terms, id: id, sharing: sharing, wantsDigest: wantsDigest)
         plan.url = target
         plan.chain = last.chain + [last.url]
+        plan.question.linked = linked ?? last.question.linked
         guard !isOurs else { return plan }
         plan.sendsCredentials = false
         plan.question.sendsUser = false
@@ -83,7 +85,9 @@ package enum SmallFilePolicy {
     /// What a file must hash to before it is published: what is known, the user's own first, and what the server vouches for,
     /// of which one is enough, the strongest.
     package static func checksums(besides known: [Checksum], _ facts: ResponseFacts) -> [Checksum] {
-        guard let theirs = facts.wholeDigests.first, !known.contains(where: { $0.algorithm == theirs.algorithm }) else {
+        guard let theirs = facts.wholeDigests.first?.checksum,
+            !known.contains(where: { $0.algorithm == theirs.algorithm })
+        else {
             return known
         }
         return known + [theirs]

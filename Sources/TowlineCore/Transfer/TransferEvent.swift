@@ -52,6 +52,17 @@ package enum AttemptResult: Sendable {
     case digestDiffers(from: Int64)
     /// It shared a connection, and what it was about to bring is not small: given up before a byte of it was taken.
     case needsOwnConnection
+
+    /// Makes the result of an attempt from the end of its response.
+    package init(_ end: AttemptEnd) {
+        self =
+            switch end {
+            case .complete(let framing): .complete(framing)
+            case .stopped: .stopped
+            case .cancelled: .cancelled
+            case .failed(let failure): .failed(failure)
+            }
+    }
 }
 
 /// How far an attempt is.

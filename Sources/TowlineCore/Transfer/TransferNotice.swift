@@ -54,6 +54,15 @@ package struct TransferNotice: Hashable, Sendable {
         return TransferNotice(.info, .verified, "the file matches its checksum (\(names))")
     }
 
+    /// The server's checksum does not match, and the user's own does.
+    static func outranked(_ wrong: ServerChecksum?) -> TransferNotice {
+        let name = wrong.map { " (\($0.field))" } ?? ""
+        return TransferNotice(
+            .warning, .verified,
+            "the file matches the expected checksum. The checksum that the server sent\(name) does not match and is"
+                + " ignored")
+    }
+
     /// The length is what came, and nobody vouches for that; `nil` where the framing does.
     package static func withoutLength(_ count: Int64, _ framing: AttemptEnd.Framing) -> TransferNotice? {
         let end: String

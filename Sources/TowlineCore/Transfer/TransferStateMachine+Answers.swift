@@ -28,7 +28,7 @@ extension TransferStateMachine {
         case .changed(let reason, let facts): return claimedChange(id, reason, facts, context)
         case .rangeIgnored(let facts): return rangesIgnored(id, facts, context)
         case .rangeRefused(let reason): return rangeRefused(id, reason, context)
-        case .redirect(let location): return redirected(id, location, context)
+        case .redirect(let location, let linked): return redirected(id, location, linked, context)
         case .linkExpired(let status, let error): return linkExpired(id, status, error, context)
         case .transient(let reason, let retryAfter, let overloaded, _):
             return busy(id, reason, retryAfter, overloaded, context)
@@ -40,13 +40,22 @@ extension TransferStateMachine {
         }
     }
 
+    /// An answer is used: notes its checksum fields, which a message has to name.
+    mutating func accept(_ id: AttemptID, _ facts: ResponseFacts) {
+        attempts.change(id) {
+            $0.isAccepted = true
+            $0.digestField = facts.contentDigests.first?.field
+        }
+        carriesDigests = carriesDigests || !facts.contentDigests.isEmpty
+        for digest in facts.wholeDigests { digestFields[digest.checksum] = digest }
+    }
+
     private mutating func acceptPartial(
         _ id: AttemptID, _ range: ByteRange, _ facts: ResponseFacts, _ context: TransferContext
     ) -> [TransferAction] {
         guard let attempt = attempts[id] else { return [] }
         let plan = attempt.plan
-        attempts.change(id) { $0.isAccepted = true }
-        carriesDigests = carriesDigests || !facts.contentDigests.isEmpty
+        accept(id, facts)
         ranges = .works
         tally.refusals = 0
         if plan.isConfirmation {
@@ -74,6 +83,7 @@ extension TransferStateMachine {
 
     /// The first answer of a generation: it says what the file is.
     private mutating func adoptFirst(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction] {
+        if let actions = confirm(id, facts) { return actions }
         adopt(id, facts)
         if facts.contentCoding != nil {
             ranges = .broken
@@ -84,7 +94,9 @@ extension TransferStateMachine {
 
     /// An answer that carries the whole, from its first byte.
     mutating func adoptWhole(_ id: AttemptID, _ facts: ResponseFacts, hasBody: Bool = true) -> [TransferAction] {
-        attempts.change(id) { $0.isAccepted = true }
+        if let actions = confirm(id, facts) { return actions }
+        tally.isConfirming = false
+        accept(id, facts)
         var facts = facts
         if facts.representation.completeLength == nil {
             facts.representation.completeLength = lengthGivenUp(facts, weakly: false)
@@ -136,7 +148,6 @@ extension TransferStateMachine {
         representation = facts.representation
         primary.failures = 0
         contentCoding = facts.contentCoding
-        carriesDigests = carriesDigests || !facts.contentDigests.isEmpty
         fileName = facts.fileName
         isConfirmed = true
         if let url = attempts[id]?.plan.url { resolved = url }

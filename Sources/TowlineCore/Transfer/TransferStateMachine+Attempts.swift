@@ -6,6 +6,8 @@ extension TransferStateMachine {
         var id: AttemptID { plan.id }
         let startedAt: Duration
         var isAccepted = false
+        /// The field that has the checksum of its content.
+        var digestField: String?
         /// Cancelled by us, or its answer refused: what it still brings does not count as failure.
         var isDismissed = false
         /// How far it was then: it may go on writing until it hears of that.

@@ -18,6 +18,7 @@ extension TransferStateMachine {
     mutating func distrust(_ held: HeldDownload) -> [TransferAction] {
         hasStorage = true
         replacesPart = true
+        replaced = held.written.isEmpty ? .nothing : .identity
         guard !held.written.isEmpty else { return [] }
         let size = ByteCountText.format(held.written.count)
         let text =

@@ -179,44 +179,6 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    private mutating func wrongContent(_ attempt: Attempt, from start: Int64) -> [TransferAction] {
-        if terms.isStream {
-            return fail(
-                TowlineError(
-                    .checksumMismatch,
-                    "\(terms.source): the received bytes do not match the checksum that the server sent (Content-Digest)."
-                        + " The bytes were already written to standard output. Discard the output and download again"))
-        }
-        var actions: [TransferAction] = []
-        if case .mirror(let index) = attempt.plan.source {
-            actions = leaveOut(
-                index,
-                "the bytes received from this mirror do not match the checksum that it sent (Content-Digest),"
-                    + " so this mirror is not used any more")
-        } else {
-            tally.digestFailures += 1
-        }
-        let wrong = ByteRange(start, max(start, attempt.position))
-        // It brought nothing that there was to take back.
-        if attempt.plan.isComparison { return actions }
-        if !ledger.written.intersection(wrong).isEmpty { contentGeneration += 1 }
-        giveUp(wrong)
-        guard tally.digestFailures <= 3 else {
-            return actions + [.withdraw(wrong)]
-                + fail(
-                    TowlineError(
-                        .checksumMismatch,
-                        "\(terms.source): the received bytes do not match the checksum that the server sent"
-                            + " (Content-Digest). Giving up after \(tally.digestFailures) attempts."
-                            + " Try again later or from another URL"))
-        }
-        let size = ByteCountText.format(wrong.count)
-        let text =
-            "\(size) of received data do not match the checksum that the server sent (Content-Digest)"
-            + " and are downloaded again"
-        return actions + [.withdraw(wrong), .notice(TransferNotice(.warning, .retrying, text))]
-    }
-
     /// Linux may drop pages whose write-back failed: what was not durable is missing again.
     mutating func lostBytes(_ durable: ByteRangeSet, _ error: TowlineError) -> [TransferAction] {
         tally.syncFailures += 1

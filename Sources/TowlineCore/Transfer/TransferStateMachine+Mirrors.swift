@@ -203,15 +203,18 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         let (id, plan) = (attempt.id, attempt.plan)
         switch verdict {
-        case .partial(let range, _):
-            attempts.change(id) { $0.isAccepted = true }
+        case .partial(let range, let facts):
+            attempts.change(id) {
+                $0.isAccepted = true
+                $0.digestField = facts.contentDigests.first?.field
+            }
             if range.upperBound < plan.lease.upperBound { ledger.shrink(id, to: range.upperBound) }
             mirrors[index].resolved = plan.url
             mirrors[index].hasWorked = true
             isConfirmed = true
             if ranges == .unknown { ranges = .works }
             return []
-        case .redirect(let location): return mirrorRung == nil ? dismiss(id) : redirected(id, location, context)
+        case .redirect(let location, _): return mirrorRung == nil ? dismiss(id) : redirected(id, location, nil, context)
         case .transient(let reason, let retryAfter, let overloaded, _):
             let others = attempts.count { !$0.isDismissed && $0.isAccepted && $0.plan.source == plan.source }
             var actions = dismiss(id)

@@ -303,6 +303,9 @@ extension TransferStateMachine {
                 || representation?.mediaType == "application/xhtml+xml",
             source: self[source].url, nameOfURL: self[source].nameOfURL)
         question.asksMirror = source != .primary
+        question.replacesBytes = held != .nothing
+        question.ignoresServerChecksums = terms.ignoresServerChecksums
+        if source == .primary { question.linked = linked }
         question.sendsUser = terms.hasUser && isOurs
         return question
     }

@@ -19,7 +19,7 @@ extension TransferStateMachine {
     package var nextOrigin: HTTPURL.Origin { lead?.url.origin ?? resolved.origin }
 
     mutating func redirected(
-        _ id: AttemptID, _ location: String, _ context: TransferContext
+        _ id: AttemptID, _ location: String, _ linked: LinkedChecksum?, _ context: TransferContext
     ) -> [TransferAction] {
         guard let plan = attempts[id]?.plan else { return [] }
         let target: HTTPURL
@@ -29,6 +29,7 @@ extension TransferStateMachine {
             return dismiss(id) + refused(plan, error)
         }
         let isFirst = isLedAtFirst(plan)
+        if plan.source == .primary, linked != nil || plan.chain.isEmpty { self.linked = linked }
         // It may have been cut since it was asked for.
         let lease = ledger.lease(of: id) ?? plan.lease
         var actions = dismiss(id)
@@ -57,7 +58,7 @@ extension TransferStateMachine {
     /// The host that an answer leads to, if it is followed, and decides where the file is asked for at all: what is known of that
     /// host is then to be said with it (`TransferContext.elsewhere`).
     package func leads(_ id: AttemptID, _ verdict: ResponseVerdict) -> HTTPURL.Origin? {
-        guard case .redirect(let location) = verdict, let plan = attempts[id]?.plan, isLedAtFirst(plan) else {
+        guard case .redirect(let location, _) = verdict, let plan = attempts[id]?.plan, isLedAtFirst(plan) else {
             return nil
         }
         return try? target(of: location, after: plan).origin

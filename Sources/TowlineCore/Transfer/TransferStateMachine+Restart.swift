@@ -48,6 +48,7 @@ extension TransferStateMachine {
     /// All attempts but the keeper are gone: forget the old representation.
     mutating func restart(_ keeper: AttemptID?) -> [TransferAction] {
         giveUpContent()
+        replaced = held
         ledger = RangeLedger()
         forgetRepresentation()
         for index in mirrors.indices { mirrors[index].brought = ByteRangeSet() }
@@ -68,6 +69,34 @@ extension TransferStateMachine {
         }
         ledger.lease(ByteRange(0, .max), to: keeper)
         return adoptWhole(keeper, facts)
+    }
+
+    /// The kind of bytes that a whole new file would replace.
+    enum Held: Hashable, Sendable {
+        case nothing
+        /// Bytes as they are stored.
+        case identity
+        /// Bytes in a content coding.
+        case coded
+    }
+
+    /// The bytes in the part file, also those that a restart has discarded and that are still on disk.
+    var held: Held {
+        if ledger.written.isEmpty { return replaced }
+        return contentCoding == nil ? .identity : .coded
+    }
+
+    /// Asks once more before an empty answer, or a coded one where identity bytes are held, replaces bytes: a server that is
+    /// half updated, or a proxy, gives such an answer for a while.
+    ///
+    /// - Returns: `nil` if the answer may be used.
+    mutating func confirm(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction]? {
+        guard held != .nothing, attempts[id]?.plan.isConfirmation == false else { return nil }
+        guard facts.representation.completeLength == 0 || facts.contentCoding != nil && held == .identity else {
+            return nil
+        }
+        tally.isConfirming = true
+        return dismiss(id)
     }
 
     /// What was written is given up.
@@ -142,6 +171,7 @@ extension TransferStateMachine {
             return dismiss(id) + goOnWith(others, context)
         }
         if mirrorsGoOn { return dismiss(id) + primaryFailed(unusable(Self.noRanges)) }
+        if let actions = confirm(id, facts) { return actions }
         ranges = .broken
         isSingle = true
         keptAnswer = facts

@@ -48,6 +48,12 @@ package struct TransferStateMachine: Sendable {
     /// What the held bytes are of; `nil` before the first answer.
     var representation: Representation?
     var checksums: [Checksum] = []
+    /// The fields that checksums of the whole came in.
+    var digestFields: [Checksum: ServerChecksum] = [:]
+    /// The checksum that a redirect gave for the file it leads to.
+    var linked: LinkedChecksum?
+    /// Bytes that were requested a second time because a checksum of their response did not match.
+    var repeated = ByteRangeSet()
     var ranges = RangeSupport.unknown
     /// The server dislikes `If-Range`: rung 2 of the ladder instead of rung 1.
     var dislikesIfRange = false
@@ -73,6 +79,8 @@ package struct TransferStateMachine: Sendable {
     var hasStorage = false
     /// The next answer's bytes go into a new part file.
     var replacesPart = false
+    /// The bytes in the part file that the next answer replaces.
+    var replaced = Held.nothing
     /// This transfer has seen an answer that fits the bytes held.
     var isConfirmed = false
     /// Bytes were joined on less than a strong validator.
@@ -140,7 +148,6 @@ package struct TransferStateMachine: Sendable {
         var isConfirming = false
         /// Changes that turned out not to be.
         var flips = 0
-        var digestFailures = 0
         var syncFailures = 0
     }
 
@@ -243,7 +250,7 @@ package struct TransferStateMachine: Sendable {
         guard isBelievable(held) else { return actions + distrust(held) }
         representation = held.representation
         // The checksums of a foreign journal come from the same hand as the bytes.
-        let known = held.isUntrusted ? [] : held.checksums
+        let known = held.isUntrusted || terms.ignoresServerChecksums ? [] : held.checksums
         for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
             checksums.append(checksum)
         }
@@ -265,6 +272,7 @@ package struct TransferStateMachine: Sendable {
         _ plan: AttemptPlan, _ startedAt: Duration, _ context: TransferContext
     ) -> [TransferAction] {
         let actions = begin(nil, context)
+        linked = plan.question.linked
         attempts.append(
             Attempt(plan: plan, startedAt: startedAt, position: plan.lease.lowerBound, lastProgressAt: context.now))
         ledger.lease(plan.lease, to: plan.id, isRace: false)
@@ -293,7 +301,7 @@ package struct TransferStateMachine: Sendable {
 
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {
         hasStorage = true
-        replacesPart = false
+        (replacesPart, replaced) = (false, .nothing)
         guard case .preparing(let id) = phase else { return [] }
         phase = .running
         // That took its time, which is not the server's.
@@ -354,47 +362,5 @@ package struct TransferStateMachine: Sendable {
         phase = .ended
         self.ending = ending
         return [.finish(ending)]
-    }
-
-    private mutating func finish() -> [TransferAction] {
-        let length = ledger.completeLength ?? 0
-        guard !checksums.isEmpty else { return publish() }
-        phase = .verifying
-        return [.verify(checksums, length: length)]
-    }
-
-    private mutating func publish() -> [TransferAction] {
-        phase = .publishing
-        return [.publish(length: ledger.completeLength ?? 0, modified: representation?.lastModified)]
-    }
-
-    private mutating func verified(_ mismatches: [ChecksumMismatch]) -> [TransferAction] {
-        guard phase == .verifying else { return [] }
-        if mismatches.isEmpty {
-            return [.notice(.verified(checksums))] + publish()
-        }
-        if let actions = doubtMirrors() { return actions }
-        if joinedWeakly, !terms.isStream, tally.restarts < 2 {
-            // The bytes were joined on the strength of this checksum alone: it says no, so join nothing.
-            isSingle = true
-            ranges = .broken
-            let reason = "the downloaded file does not match its checksum; its parts may be from different versions"
-            return startOver(because: reason, isChange: false)
-        }
-        let mine = mismatches.contains { $0.expected == terms.checksum }
-        let wrong =
-            mine
-            ? "the downloaded file does not match the expected checksum"
-            : "the downloaded file does not match the checksum that the server sent"
-        let values = mismatches.map(\.description).joined(separator: "; ")
-        let error = TowlineError(
-            .checksumMismatch,
-            "\(primary.url): \(wrong): \(values). "
-                + (terms.isStream
-                    ? "The wrong bytes were already written to standard output. Discard the output"
-                    : "The file was not saved under its final name. Check the checksum, or download again"))
-        if mine, let actions = replacePrimary(refutedBy: error) { return actions }
-        phase = .draining(.end(.failed(error)))
-        return (terms.isStream ? [] : [.setAside]) + drained()
     }
 }

@@ -26,6 +26,8 @@ package struct TransferTerms: Hashable, Sendable {
     package var restartsChanged = true
     /// What the user says the whole hashes to.
     package var checksum: Checksum?
+    /// The checksums that servers send are not used.
+    package var ignoresServerChecksums = false
     /// Other URLs of the same file.
     package var mirrors: [HTTPURL] = []
     /// The user's own fields; they go to the first origin only.

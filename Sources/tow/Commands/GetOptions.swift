@@ -130,6 +130,9 @@ struct ProofOptions: SettingOptions {
             valueName: "algorithm:hex"))
     var checksums: [String] = []
 
+    @Flag(help: "Do not verify the checksums that the server sends. --checksum is still verified.")
+    var ignoreServerChecksums = false
+
     @Option(
         help: ArgumentHelp(
             """
@@ -148,7 +151,7 @@ struct ProofOptions: SettingOptions {
 
     var given: [(Setting, String)] {
         checksums.map { (.checksum, $0) } + givenValues([.ifChanged: ifChanged])
-            + givenFlags([.unsafeResume: unsafeResume])
+            + givenFlags([.unsafeResume: unsafeResume, .ignoreServerChecksums: ignoreServerChecksums])
     }
 }
 

@@ -70,7 +70,7 @@ extension ServerOffer {
             entityTag: facts.representation.entityTag?.fieldValue,
             lastModified: facts.representation.lastModified?.fieldValue, ranges: report.offersRanges,
             resumable: report.resumption, contentType: facts.representation.mediaType, fileName: facts.fileName,
-            digests: facts.wholeDigests)
+            digests: facts.wholeDigests.map(\.checksum))
     }
 
     private static func name(of version: ResponseHead.Version) -> String {

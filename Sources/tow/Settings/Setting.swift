@@ -9,6 +9,7 @@ enum Setting: String, CaseIterable {
     case noPreallocate = "no-preallocate"
     case unsafeResume = "unsafe-resume"
     case checksum
+    case ignoreServerChecksums = "ignore-server-checksums"
     case mirror
     case connections
     case limitRate = "limit-rate"
@@ -44,7 +45,9 @@ enum Setting: String, CaseIterable {
     /// Whether it stands alone, without a value.
     var isFlag: Bool {
         switch self {
-        case .noSync, .noPreallocate, .unsafeResume, .sequential, .netrc, .insecure, .http1, .allowDowngrade: true
+        case .noSync, .noPreallocate, .unsafeResume, .ignoreServerChecksums, .sequential, .netrc, .insecure, .http1,
+            .allowDowngrade:
+            true
         default: false
         }
     }

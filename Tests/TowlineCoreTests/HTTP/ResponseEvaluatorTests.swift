@@ -60,6 +60,13 @@ struct ResponseEvaluatorTests {
             (200, [("Content-Length", "18446744073709551616")], "permanent invalidResponse"),
             (200, [("Content-Length", "5"), ("Transfer-Encoding", "chunked")], "permanent invalidResponse"),
             (200, [("Content-Length", "5, 5")], "whole"),
+            (200, [range("bytes 0-999/1000"), ("Content-Length", "1000")], "partial"),
+            (200, [range("bytes 0-99/1000"), ("Content-Length", "100")], "partial"),
+            (200, [range("bytes 0-999/1000")], "partial"), (200, [range("bytes 0-999/*")], "partial"),
+            (200, [range("bytes 100-199/1000"), ("Content-Length", "100")], "refused"),
+            (200, [range("bytes 0-999/1000"), ("Content-Length", "500")], "without range"),
+            (200, [range("bytes=0-999/1000"), ("Content-Length", "1000")], "without range"),
+            (200, [range("bytes 0-999/1000"), ("Content-Encoding", "gzip")], "without range"),
         ] as [(Int, [(String, String)], String)])
     func first(_ status: Int, _ fields: [(String, String)], _ expected: String) throws {
         #expect(word(try verdict(.from(0), .nothingToJoin, status, fields)) == expected)
@@ -85,6 +92,14 @@ struct ResponseEvaluatorTests {
             (200, [("Content-Length", "1000"), ("ETag", "\"b\"")], "changed, whole"),
             (200, [("Content-Length", "999"), tag], "changed, whole"),
             (200, [("Content-Length", "1000")], "changed, whole"),
+            (200, [range("bytes 100-199/1000"), tag, ("Content-Length", "100")], "partial"),
+            (200, [range("bytes 100-199/1000"), tag], "partial"), (200, [range("bytes 100-199/1000")], "refused"),
+            (200, [range("bytes 100-199/1001"), tag], "changed"), (200, [range("bytes 0-99/1000"), tag], "refused"),
+            (200, [range("bytes 100-199/1000"), ("ETag", "\"b\"")], "changed"),
+            (200, [range("bytes 100-199/1000"), tag, ("Content-Length", "1000")], "refused"),
+            (200, [range("bytes 0-999/1000"), tag, ("Content-Length", "1000")], "ignored"),
+            (200, [range("bytes 0-99/100"), tag, ("Content-Length", "100")], "refused"),
+            (200, [("Content-Length", "100"), tag], "refused"),
             (200, [("Content-Type", "text/html")], "page"), (412, [], "changed"),
             (416, [range("bytes */1000")], "refused"), (416, [range("bytes */50")], "changed"),
             (416, [], "without range"),
@@ -126,6 +141,18 @@ struct ResponseEvaluatorTests {
         "without Range nobody wants a range", arguments: [(206, [range("bytes 0-9/10")]), (416, [range("bytes */9")])])
     func unasked(_ status: Int, _ fields: [(String, String)]) throws {
         #expect(word(try verdict(.whole, .nothingToJoin, status, fields)) == "permanent invalidResponse")
+    }
+
+    @Test(
+        "without Range a 200 is the whole file, unless it names a part of it",
+        arguments: [
+            ([range("bytes 0-9/10"), ("Content-Length", "10")], "whole"), ([range("bytes 0-9/10")], "whole"),
+            ([range("bytes 0-9/11"), ("Content-Length", "11")], "whole"), ([range("x"), tag], "whole"),
+            ([range("bytes 0-8/10"), ("Content-Length", "9")], "permanent invalidResponse"),
+            ([range("bytes 1-9/10")], "permanent invalidResponse"),
+        ] as [([(String, String)], String)])
+    func plain(_ fields: [(String, String)], _ expected: String) throws {
+        #expect(word(try verdict(.whole, .nothingToJoin, 200, fields)) == expected)
     }
 
     @Test("a refusal after it worked is an expired link", arguments: [401, 403, 404, 410])

@@ -46,6 +46,57 @@ struct DigestFieldsTests {
         #expect(content(404, field).isEmpty)
     }
 
+    @Test("A 206 that covers the whole file counts as a 200, and a 200 that names a part as a 206")
+    func covering() {
+        let all = ("Content-Range", "bytes 0-9/10")
+        for part in ["bytes 0-8/10", "bytes 1-9/10", "bytes 0-9/*"] {
+            for status in [200, 206] {
+                #expect(whole(status, ("Content-Range", part), ("Content-MD5", Self.md5)).isEmpty)
+                #expect(whole(status, ("Content-Range", part), ("x-amz-checksum-sha256", Self.sha256)).isEmpty)
+            }
+        }
+        #expect(whole(206, all, ("Content-MD5", Self.md5)) == [Self.md5Text])
+        #expect(content(206, all, ("Content-MD5", Self.md5)) == [Self.md5Text])
+        #expect(whole(206, all, ("Content-Digest", "sha-256=:\(Self.sha256):")) == [Self.sha256Text])
+        #expect(whole(206, all, ("x-amz-checksum-sha256", Self.sha256)) == [Self.sha256Text])
+        #expect(whole(206, all, ("x-amz-checksum-sha256", Self.sha256 + "-3")).isEmpty)
+    }
+
+    @Test("x-ms-blob-content-md5 covers the stored blob, whatever range is sent")
+    func azure() {
+        let field = ("x-ms-blob-content-md5", Self.md5)
+        #expect(whole(200, field) == [Self.md5Text])
+        #expect(whole(206, ("Content-Range", "bytes 5-9/10"), field) == [Self.md5Text])
+        #expect(whole(200, field, ("Content-Encoding", "gzip")).isEmpty)
+        #expect(content(200, field).isEmpty)
+    }
+
+    @Test("X-Linked-Etag of 64 hexadecimal digits is the SHA-256 of the linked file")
+    func linked() {
+        let digits = String(Self.sha256Text.dropFirst("sha256:".count))
+        func linked(_ tag: String, _ size: String?) -> LinkedChecksum? {
+            let fields = [("X-Linked-Etag", tag)] + (size.map { [("X-Linked-Size", $0)] } ?? [])
+            return DigestFields.linked(ResponseHead(status: 302, fields: HTTPFields(fields)))
+        }
+        #expect(linked("\"\(digits)\"", "7")?.checksum.description == Self.sha256Text)
+        #expect(linked(digits, "7")?.length == 7)
+        #expect(linked("\"\(digits)\"", nil) == nil)
+        #expect(linked("\"\(digits)\"", "x") == nil)
+        #expect(linked("\"\(String(repeating: "a", count: 40))\"", "7") == nil)
+        #expect(linked("W/\"\(digits)\"", "7") == nil)
+    }
+
+    @Test("Each checksum has the name of its field")
+    func names() {
+        let head = ResponseHead(
+            status: 200,
+            fields: HTTPFields([
+                ("repr-digest", "sha-256=:\(Self.sha256):"), ("content-md5", Self.md5),
+                ("X-Amz-Checksum-Sha1", Self.sha1),
+            ]))
+        #expect(DigestFields.wholeFile(head).map(\.field) == ["Repr-Digest", "x-amz-checksum-sha1", "Content-MD5"])
+    }
+
     @Test("Content-MD5 counts on a 200 that is not coded")
     func contentMD5() {
         let field = ("Content-MD5", Self.md5)

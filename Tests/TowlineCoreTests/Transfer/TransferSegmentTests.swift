@@ -355,14 +355,16 @@ struct TransferSegmentTests {
         var script = try TransferScript { $0.connections = 4 }
         script.feed(.begin(nil))
         let digest = "sha-256=:" + String(repeating: "A", count: 43) + "=:"
+        // The digest of a part: that of the whole file would be a checksum of the whole.
         var fields = [
-            ("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\""),
+            ("Content-Range", "bytes 0-\(TransferScript.length - 2)/\(TransferScript.length)"), ("ETag", "\"a\""),
         ]
         fields.append(("Content-Digest", digest))
         if let whole { fields.append((whole, digest)) }
         script.answer(206, fields)
         script.feed(.prepared)
-        #expect(script.plans.count == (whole == nil ? 1 : 4))
+        // The last byte is nobody's yet.
+        #expect(script.plans.count == (whole == nil ? 2 : 4))
     }
 
     @Test("a checksum that does not match never publishes")

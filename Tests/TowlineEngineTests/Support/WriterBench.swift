@@ -18,18 +18,19 @@ final class WriterBench: Sendable {
     init(
         _ lease: ByteRange, overlap: Int64 = 0, held: Int64? = nil, joinsDirectly: Bool = true, hasSlot: Bool = true,
         marksFailFrom: Int64 = .max, limiters: [RateLimiter] = [], mayGather: Bool = false,
-        sharing: ConnectionSharing = .none, buffers: BufferPool = BufferPool()
+        sharing: ConnectionSharing = .none, buffers: BufferPool = BufferPool(), replacesBytes: Bool = false
     ) throws {
         let source = try HTTPURL(parsing: "https://example.org/file.bin")
         let asked = ByteRange(lease.lowerBound - overlap, min(lease.upperBound, Self.complete))
         let known = Representation(completeLength: Self.complete, entityTag: EntityTag(fieldValue: "\"a\""))
-        let plan = AttemptPlan(
+        var plan = AttemptPlan(
             id: AttemptID(7), url: source, fields: HTTPFields(), sendsCredentials: false,
             question: ResponseQuestion(
                 asked: joinsDirectly ? .range(asked) : .from(asked.lowerBound),
                 rung: joinsDirectly ? .ifRange : .nothingToJoin, known: joinsDirectly ? known : nil, source: source),
             lease: lease, overlap: overlap, joinsDirectly: joinsDirectly, chain: [], isConfirmation: false,
             isRace: false, sharing: sharing)
+        plan.question.replacesBytes = replacesBytes
         let list = ReportList()
         self.list = list
         sink = MemorySink(Self.content(ByteRange(0, held ?? lease.lowerBound)), log: log)

@@ -1,0 +1,120 @@
+/// Verifies and publishes, once every byte is written.
+extension TransferStateMachine {
+    mutating func finish() -> [TransferAction] {
+        let length = ledger.completeLength ?? 0
+        guard !checksums.isEmpty else { return publish() }
+        phase = .verifying
+        return [.verify(checksums, length: length)]
+    }
+
+    private mutating func publish() -> [TransferAction] {
+        phase = .publishing
+        return [.publish(length: ledger.completeLength ?? 0, modified: representation?.lastModified)]
+    }
+
+    mutating func verified(_ mismatches: [ChecksumMismatch]) -> [TransferAction] {
+        guard phase == .verifying else { return [] }
+        if mismatches.isEmpty {
+            return [.notice(.verified(checksums))] + publish()
+        }
+        let mine = mismatches.contains { $0.expected == terms.checksum }
+        let field = mismatches.compactMap { digestFields[$0.expected] }.first
+        if !mine, let checksum = terms.checksum, !checksum.isForgeable {
+            return [.notice(.outranked(field))] + publish()
+        }
+        if let actions = doubtMirrors() { return actions }
+        if joinedWeakly, !terms.isStream, tally.restarts < 2 {
+            // The bytes were joined on the strength of this checksum alone: it says no, so join nothing.
+            isSingle = true
+            ranges = .broken
+            let reason = "the downloaded file does not match its checksum; its parts may be from different versions"
+            return startOver(because: reason, isChange: false)
+        }
+        if !mine, field?.isOfContent == true, let actions = repeatAll(field) { return actions }
+        let values = mismatches.map(\.description).joined(separator: "; ")
+        let error = mine ? wrongByUser(values) : wrongByServer("the downloaded file does", field?.field, ": \(values)")
+        if mine, let actions = replacePrimary(refutedBy: error) { return actions }
+        phase = .draining(.end(.failed(error)))
+        return (terms.isStream ? [] : [.setAside]) + drained()
+    }
+
+    private func wrongByUser(_ values: String) -> TowlineError {
+        TowlineError(
+            .checksumMismatch,
+            "\(primary.url): the downloaded file does not match the expected checksum: \(values). "
+                + (terms.isStream
+                    ? "The wrong bytes were already written to standard output. Discard the output"
+                    : "The file was not saved under its final name. Check the checksum, or download again"))
+    }
+
+    /// - Parameters:
+    ///   - subject: what does not match, with its verb.
+    ///   - field: the field that has the checksum, where it is known.
+    ///   - values: what was expected and what was found, after the field.
+    private func wrongByServer(_ subject: String, _ field: String?, _ values: String = "") -> TowlineError {
+        let wayOut =
+            terms.isStream
+            ? "The bytes were already written to standard output. Discard the output and download again"
+            : "The file was not saved under its final name. Download again, or use --ignore-server-checksums if the"
+                + " server's checksum may be wrong"
+        return TowlineError(
+            .checksumMismatch,
+            "\(primary.url): \(subject) not match the checksum that the server sent\(Self.named(field))\(values)."
+                + " \(wayOut)")
+    }
+
+    private static func named(_ field: String?) -> String { field.map { " (\($0))" } ?? "" }
+
+    /// Requests everything once more: a bit may have flipped on the way.
+    ///
+    /// - Returns: `nil` if that was done before, or if bytes are written that cannot be withdrawn.
+    private mutating func repeatAll(_ field: ServerChecksum?) -> [TransferAction]? {
+        let all = ByteRange(0, ledger.completeLength ?? 0)
+        guard !terms.isStream, !all.isEmpty, repeated.intersection(all).isEmpty else { return nil }
+        phase = .running
+        contentGeneration += 1
+        repeated.insert(all)
+        return requestAgain(all, field?.field)
+    }
+
+    private mutating func requestAgain(_ wrong: ByteRange, _ field: String?) -> [TransferAction] {
+        giveUp(wrong)
+        let size = ByteCountText.format(wrong.count)
+        let text =
+            "\(size) of received data do not match the checksum that the server sent\(Self.named(field))"
+            + " and are downloaded again"
+        return [.withdraw(wrong), .notice(TransferNotice(.warning, .retrying, text))]
+    }
+
+    /// The content of a response does not match the response's own checksum. The bytes are requested a second time; the
+    /// same mismatch again means that the checksum is wrong.
+    mutating func wrongContent(_ attempt: Attempt, from start: Int64) -> [TransferAction] {
+        let field = attempt.digestField
+        if terms.isStream { return fail(wrongByServer("the received bytes do", field)) }
+        var actions: [TransferAction] = []
+        if case .mirror(let index) = attempt.plan.source {
+            actions = leaveOut(
+                index,
+                "the bytes received from this mirror do not match the checksum that it sent\(Self.named(field)),"
+                    + " so this mirror is not used any more")
+        }
+        let wrong = ByteRange(start, max(start, attempt.position))
+        // A comparison writes nothing.
+        if attempt.plan.isComparison { return actions }
+        if !ledger.written.intersection(wrong).isEmpty { contentGeneration += 1 }
+        let isRepeated = attempt.plan.source == .primary && !repeated.intersection(wrong).isEmpty
+        guard isRepeated else {
+            if attempt.plan.source == .primary { repeated.insert(wrong) }
+            return actions + requestAgain(wrong, field)
+        }
+        // The user's own checksum decides when the file is complete.
+        if let checksum = terms.checksum, !checksum.isForgeable { return actions }
+        let error = wrongByServer("the received bytes do", field)
+        if ledger.isWhole, attempts.isEmpty {
+            phase = .draining(.end(.failed(error)))
+            return actions + [.setAside] + drained()
+        }
+        giveUp(wrong)
+        return actions + [.withdraw(wrong)] + fail(error)
+    }
+}
