@@ -361,8 +361,8 @@ extension TransferRun {
     ) throws(TowlineError) {
         let fresh = DownloadRecord(
             source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
-            representation: plan.representation, checksums: plan.checksums, generation: 1, lacksRanges: plan.lacksRanges,
-            publicAddressesOnly: options.connection.publicAddressesOnly)
+            representation: plan.representation, checksums: plan.checksums, generation: 1,
+            lacksRanges: plan.lacksRanges, publicAddressesOnly: options.connection.publicAddressesOnly)
         // Taken before there is a file to lock: two transfers of this process may come here at once.
         guard services.places.take(place, by: identity) else { throw Self.askedForTwice(place) }
         do throws(TowlineError) {
@@ -388,6 +388,7 @@ extension TransferRun {
             generation: (record?.generation ?? 0) + 1, lacksRanges: plan.lacksRanges,
             publicAddressesOnly: options.connection.publicAddressesOnly)
         part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
+        tell(part?.notices ?? [])
         record = next
         checkpoints = CheckpointPolicy(now: MonotonicClock.now)
     }
