@@ -90,13 +90,14 @@ package final class FileStorage: Storage {
         }
     }
 
-    package func checkReplaceable(_ place: Place) throws(TowlineError) {
+    package func checkReplaceable(_ place: Place, isReplaced: Bool) throws(TowlineError) {
         let (folder, names) = try enter(place)
         switch try folder.status(of: names.final)?.kind {
         case .other: throw .unusable(folder.path(of: names.final))
         case .directory: throw .opening(folder.path(of: names.final), EISDIR)
         case .link where Self.leadsToDevice(folder.path(of: names.final)):
             throw .unusable(folder.path(of: names.final))
+        case .link where isReplaced: throw .link(folder.path(of: names.final))
         default: break
         }
     }

@@ -94,7 +94,11 @@ extension PartFile {
         switch terms.existing {
         case .overwrite:
             // What takes its place takes it from everybody who reads and writes there.
-            if try folder.status(of: names.final)?.kind == .other { throw .unusable(folder.path(of: names.final)) }
+            switch try folder.status(of: names.final)?.kind {
+            case .other: throw .unusable(folder.path(of: names.final))
+            case .link: throw .link(folder.path(of: names.final))
+            default: break
+            }
             try folder.rename(names.part, over: names.final)
             return names.final
         case .skip:

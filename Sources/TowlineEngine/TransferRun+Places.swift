@@ -206,7 +206,7 @@ extension TransferRun {
         }
         switch options.existing {
         case .skip: early = .skipped(path: place.path)
-        case .overwrite: try services.storage.checkReplaceable(place)
+        case .overwrite: try services.storage.checkReplaceable(place, isReplaced: true)
         case .rename:
             if let (file, numbered) = try finishedBefore(besides: place, plan) {
                 try settle(file, at: numbered, plan)
@@ -214,7 +214,7 @@ extension TransferRun {
                 self.proof = proof
             }
         case .fail:
-            try services.storage.checkReplaceable(place)
+            try services.storage.checkReplaceable(place, isReplaced: false)
             guard let proof else {
                 throw TowlineError(
                     .destinationExists,
