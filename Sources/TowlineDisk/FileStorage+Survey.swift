@@ -4,7 +4,7 @@ package import TowlineEngine
 internal import TowlineThreads
 
 extension FileStorage {
-    /// What is at a place, with both files locked for us.
+    /// The part file and the journal of a place, both locked.
     private struct Scene {
         let folder: Folder
         let names: PlaceNames
@@ -16,7 +16,7 @@ extension FileStorage {
         /// Use a part file that its journal does not describe.
         var allowsCopies = true
 
-        /// Lets go of what is locked.
+        /// Closes both files, which unlocks them.
         func close() {
             part?.close()
             journal?.close()
@@ -38,7 +38,7 @@ extension FileStorage {
         }
     }
 
-    /// Opens and locks what is there, and makes sure that the names still mean what is locked.
+    /// Opens and locks both files, and checks that the names still belong to the locked files.
     private func lock(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) -> Scene {
         for _ in 0..<16 {
             var scene = Scene(folder: folder, names: names)
@@ -66,11 +66,12 @@ extension FileStorage {
         switch try JournalFile.read(journal, boot: scene.folder.boot(boot)) {
         case .live(let contents): return try judge(&scene, contents, journal)
         case .blank: try scene.folder.remove(scene.names.journal)
+        case .foreign: break
         case .retired(let header, let metadata):
             // A crash while one generation took the other's place. It goes first: later nothing tells of it.
-            try scene.folder.remove(scene.names.nextPart)
+            try scene.folder.removeLeftover(scene.names.nextPart)
             if header.state == .discarded, let part = scene.part, let recorded = metadata?.part,
-                recorded.isSameFile(as: try part.status().identity)
+                recorded.isSameFile(as: try part.status().identity), recorded.birthSeconds != 0 || !isFinished(scene)
             {
                 try scene.folder.remove(scene.names.part)
                 scene.part = nil
@@ -85,18 +86,20 @@ extension FileStorage {
         return try judgeWithoutJournal(&scene)
     }
 
-    /// Without claims a part file is worth nothing to us. To its owner it may be: a large one is kept.
+    /// Returns whether the file under the name of the part file is a finished file.
+    private func isFinished(_ scene: Scene) -> Bool {
+        scene.part.map { FinishedMark.isFinished($0, boot: scene.folder.boot(boot)) } ?? false
+    }
+
+    /// A part file without a journal is removed only if its mark says that it is one. Any other file keeps its bytes. It keeps its
+    /// name, too, if it is a finished file or if no part file may be needed; `create` renames it for a while if one is.
     private func judgeWithoutJournal(_ scene: inout Scene) throws(TowlineError) -> Survey {
         if let part = scene.part {
-            // Whoever replaces one generation by another right now holds the part file's lock.
-            try scene.folder.remove(scene.names.nextPart)
-            let status = try part.status()
-            let final = try scene.folder.status(of: scene.names.final)
-            let isSmall = status.size <= SmallFilePolicy.longest && FinishedMark.mayBeUnfinished(part)
-            if final?.identity == status.identity || isSmall || !DataMap.hasData(part, upTo: status.size) {
-                // A second name of the finished file, or nothing worth keeping. What does not say that it is ours is a user's.
+            // A process that replaces one generation by another holds the part file's lock.
+            try scene.folder.removeLeftover(scene.names.nextPart)
+            if FinishedMark.isUnfinished(part) {
                 try scene.folder.remove(scene.names.part)
-            } else {
+            } else if try scene.folder.status(of: scene.names.final) == nil, !isFinished(scene) {
                 let name = try scene.folder.rename(scene.names.part, toFreeNameLike: scene.names.aside)
                 scene.notices.append(
                     "the part file \(part.path) has no usable journal file and was renamed to \(name). "
@@ -118,7 +121,10 @@ extension FileStorage {
         guard let status = try folder.status(of: names.final) else { return .nothing(notices: notices) }
         guard status.kind == .regular, let file = try? folder.open(names.final, readOnly: true),
             let mark = FinishedMark(of: file, boot: folder.boot(boot))
-        else { return .occupied(length: status.kind == .regular ? status.size : nil) }
+        else {
+            try folder.refuseUnfinished(names.final, boot: boot)
+            return .occupied(length: status.kind == .regular ? status.size : nil)
+        }
         // Nobody relies on another download's. Where many want one name, each would sync all before it.
         if wanted.map({ mark.isOf($0) }) ?? true {
             try makeDurable(file, mark)
@@ -194,7 +200,9 @@ extension FileStorage {
             contents, file: file, folder: scene.folder, name: scene.names.journal, queue: queue)
         if let (name, length) = try published(scene, contents.metadata, claims: journal.written) {
             // Publishing got as far as the final name; the rest of its steps is done now.
-            if scene.part != nil { try scene.folder.remove(scene.names.part) }
+            if let part = scene.part, try contents.metadata.part.isSameFile(as: part.identity()) {
+                try scene.folder.remove(scene.names.part)
+            }
             try synchronize(scene.folder, naming: name)
             try journal.retire(as: .void)
             scene.close()
@@ -219,7 +227,8 @@ extension FileStorage {
             return try judgeWithoutJournal(&scene)
         }
         let isCopy = try !contents.metadata.part.isSameFile(as: part.status().identity)
-        if isCopy, !scene.allowsCopies, try DataMap.hasData(part, upTo: part.status().size) {
+        let isForeign = isFinished(scene) || !scene.allowsCopies
+        if isCopy, isForeign, try DataMap.hasData(part, upTo: part.status().size) {
             // A journal beside another part file proves nothing: both may come from an archive or another user.
             let name = try scene.folder.rename(scene.names.part, toFreeNameLike: scene.names.aside)
             scene.notices.append(
@@ -272,12 +281,21 @@ extension FileStorage {
         return nil
     }
 
+    /// Removes what a crash left of a next generation. After a power loss that may hold bytes and may be a user's file as well.
+    private func clearNext(_ scene: inout Scene) throws(TowlineError) {
+        let (folder, next) = (scene.folder, scene.names.nextPart)
+        guard let file = try? folder.open(next), !FinishedMark.isFinished(file, boot: folder.boot(boot)) else { return }
+        guard !FinishedMark.isUnfinished(file) else { return try folder.remove(next) }
+        let name = try folder.rename(next, toFreeNameLike: next + "-aside")
+        scene.notices.append("\(file.path) is not used by this download and was renamed to \(name)")
+    }
+
     /// Brings claims and part file into line, and hands them out.
     private func resume(
         _ scene: inout Scene, _ contents: JournalFile.Contents, _ journal: JournalFile, _ part: Descriptor
     ) throws(TowlineError) -> OpenPart {
-        try? scene.folder.remove(scene.names.nextPart)
-        try? scene.folder.remove(scene.names.newJournal)
+        try clearNext(&scene)
+        try? scene.folder.removeLeftover(scene.names.newJournal, if: JournalFile.isLeftover)
         if contents.damagedMarks > 0 {
             scene.notices.append(
                 "the journal file \(journal.file.path) has \(contents.damagedMarks) damaged records. "

@@ -93,13 +93,14 @@ package final class FileStorage: Storage {
         }
     }
 
-    package func checkReplaceable(_ place: Place) throws(TowlineError) {
+    package func checkReplaceable(_ place: Place, isReplaced: Bool) throws(TowlineError) {
         let (folder, names) = try enter(place)
         switch try folder.status(of: names.final)?.kind {
         case .other: throw .unusable(folder.path(of: names.final))
         case .directory: throw .opening(folder.path(of: names.final), EISDIR)
         case .link where Self.leadsToDevice(folder.path(of: names.final)):
             throw .unusable(folder.path(of: names.final))
+        case .link where isReplaced: throw .link(folder.path(of: names.final))
         default: break
         }
     }
@@ -187,32 +188,39 @@ package final class FileStorage: Storage {
         {
             return part
         }
-        guard let file = try folder.createPart(names.part) else {
-            throw .inUse(folder.path(of: names.part), by: "another process", systemError: EEXIST)
-        }
+        var displaced = Displaced()
+        let file = try createPart(folder, names, terms, &displaced)
         // Between creation and lock another process may have taken the file for a leftover, and removed it.
         // Where it still has a name it has this one: nobody gives an empty part file another.
         guard try file.lock(), try file.status().links > 0 else { throw LockOwner.busy(file) }
-        // Nothing is in the file yet: nothing is left behind.
+        // The file is still empty, so that a failure can remove it.
         do throws(TowlineError) {
             // Not before the lock: until then another download may finish here and take the name.
             if terms.requiresFreeName, try folder.status(of: names.final) != nil {
                 throw .occupied(folder.path(of: names.final))
             }
-            // What nobody keeps a journal for makes no claims; and a moment ago none was there.
-            if terms.journaled || !terms.requiresFreeName { try retireStray(folder, names) }
+            return try equip(file, folder, names, record, terms, &displaced)
         } catch {
             // What journal there is may be another's, who has just published.
             try? folder.remove(names.part)
+            displaced.restore(in: folder)
             throw error
         }
-        do throws(TowlineError) {
-            return try equip(file, folder, names, record, terms)
-        } catch {
-            try? folder.remove(names.newJournal)
-            if terms.journaled { try? folder.remove(names.journal) }
-            try? folder.remove(names.part)
-            throw error
+    }
+
+    /// Creates the part file. A file under its name that is no part file gets another name as long as the download takes.
+    private func createPart(
+        _ folder: Folder, _ names: PlaceNames, _ terms: CreateTerms, _ displaced: inout Displaced
+    ) throws(TowlineError) -> Descriptor {
+        if let file = try folder.createPart(names.part) { return file }
+        // A caller that has not looked at the place does so now.
+        guard !terms.requiresFreeName, let other = try folder.open(names.part), try other.lock(),
+            !FinishedMark.isUnfinished(other), source(of: names.journal, in: folder) == nil,
+            try folder.names(other, names.part)
+        else {
+            throw .inUse(folder.path(of: names.part), by: "another process", systemError: EEXIST)
+        }
+        return try displaced.create(names.part, in: folder) { (name) throws(TowlineError) in try folder.createPart(name)
         }
     }
 
@@ -228,51 +236,74 @@ package final class FileStorage: Storage {
             throw .inUse(folder.path(of: part), by: "another process", systemError: EEXIST)
         }
         guard try folder.status(of: names.final) == nil else { throw .occupied(folder.path(of: names.final)) }
-        return try equip(file, folder, names, record, terms, isNamed: false)
+        var displaced = Displaced()
+        return try equip(file, folder, names, record, terms, &displaced, isNamed: false)
     }
 
-    /// A journal that lost its part file must not claim the one to come, not even after a power loss.
-    private func retireStray(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) {
+    /// A journal that lost its part file must not claim the one to come, not even after a power loss. A file that is no journal
+    /// gets another name if a journal is to have this one.
+    private func retireStray(
+        _ folder: Folder, _ names: PlaceNames, _ terms: CreateTerms, _ displaced: inout Displaced
+    ) throws(TowlineError) {
         guard let file = try folder.open(names.journal) else { return }
         guard try file.lock() else { throw LockOwner.busy(file) }
-        guard case .live(let contents) = try JournalFile.read(file, boot: folder.boot(boot)) else {
-            return try folder.remove(names.journal)
+        switch try JournalFile.read(file, boot: folder.boot(boot)) {
+        case .live(let contents):
+            try JournalFile(contents, file: file, folder: folder, name: names.journal, queue: queue).retire(as: .void)
+        case .blank, .retired: try folder.remove(names.journal)
+        case .damaged, .foreign: if terms.journaled { try displaced.move(names.journal, in: folder) }
         }
-        try JournalFile(contents, file: file, folder: folder, name: names.journal, queue: queue).retire(as: .void)
     }
 
     /// Gives a new, locked and named part file its journal and its space.
     private func equip(
         _ file: Descriptor, _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms,
-        isNamed: Bool = true
+        _ displaced: inout Displaced, isNamed: Bool = true
     ) throws(TowlineError) -> OpenPart {
+        // A download without a journal makes no claims, and `requiresFreeName` says that no journal was here.
+        if terms.journaled || !terms.requiresFreeName { try retireStray(folder, names, terms, &displaced) }
         let journal =
-            terms.journaled ? try makeJournal(folder, names, record, part: file.status().identity) : nil
+            terms.journaled ? try makeJournal(folder, names, record, part: file.status().identity, &displaced) : nil
         var reservation: SpaceReservation?
-        if terms.reservesSpace, let length = record.representation.completeLength {
-            reservation = try space.reserve(length, for: file, in: folder)
+        do throws(TowlineError) {
+            if terms.reservesSpace, let length = record.representation.completeLength {
+                reservation = try space.reserve(length, for: file, in: folder)
+            }
+        } catch {
+            if journal != nil { try? folder.remove(names.journal) }
+            throw error
         }
         if isNamed, journal == nil { FinishedMark.putUnfinished(on: file) }
         let index = index(of: folder)
         if journal != nil { index.add(record.source, names.final) }
+        let notices = displaced.notices
+        displaced.notices = []
         let part = PartFile(
             file: file, folder: folder, names: names, journal: journal, queue: queue, index: index,
-            source: record.source, boot: boot, reservation: reservation, isNamed: isNamed)
-        return OpenPart(sink: part, journal: journal, claims: ByteRangeSet())
+            source: record.source, boot: boot, displaced: displaced, reservation: reservation, isNamed: isNamed)
+        return OpenPart(sink: part, journal: journal, claims: ByteRangeSet(), notices: notices)
     }
 
     /// Fills a journal under another name and lets it take its place; the caller holds the part file's lock.
     private func makeJournal(
-        _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, part: FileIdentity
+        _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, part: FileIdentity,
+        _ displaced: inout Displaced
     ) throws(TowlineError) -> JournalFile {
-        try folder.remove(names.newJournal)
-        guard let file = try folder.create(names.newJournal) else {
-            throw .opening(folder.path(of: names.newJournal), EEXIST)
+        try folder.removeLeftover(names.newJournal, if: JournalFile.isLeftover)
+        let file = try displaced.create(names.newJournal, in: folder) { (name) throws(TowlineError) in
+            try folder.create(name)
         }
-        guard try file.lock() else { throw LockOwner.busy(file) }
-        let contents = try JournalFile.fill(file, record: record, part: part, boot: folder.boot(boot))
-        try folder.rename(names.newJournal, over: names.journal)
-        return JournalFile(contents, file: file, folder: folder, name: names.journal, queue: queue)
+        do throws(TowlineError) {
+            guard try file.lock() else { throw LockOwner.busy(file) }
+            let contents = try JournalFile.fill(file, record: record, part: part, boot: folder.boot(boot))
+            guard try folder.rename(names.newJournal, to: names.journal) else {
+                throw .inUse(folder.path(of: names.journal), by: "another process", systemError: EEXIST)
+            }
+            return JournalFile(contents, file: file, folder: folder, name: names.journal, queue: queue)
+        } catch {
+            try? folder.remove(names.newJournal)
+            throw error
+        }
     }
 
     package func replace(
@@ -295,29 +326,34 @@ package final class FileStorage: Storage {
         }
         // A part file that was deleted leaves its name to the next; anything else under the name is not ours to remove.
         if try folder.status(of: names.part) != nil { try oldPart.checkIntact() }
+        var displaced = oldPart.displaced
         // A leftover of a crash. We hold the lock of the place.
-        try folder.remove(names.nextPart)
-        guard let file = try folder.createPart(names.nextPart) else {
-            throw .opening(folder.path(of: names.nextPart), EEXIST)
+        try folder.removeLeftover(names.nextPart)
+        let file = try displaced.create(names.nextPart, in: folder) { (name) throws(TowlineError) in
+            try folder.createPart(name)
         }
         do throws(TowlineError) {
             guard try file.lock() else { throw LockOwner.busy(file) }
             // From here on the old claims are gone for good, whatever a power loss brings back.
             try oldPart.journal?.silence(as: .discarded)
+            if oldPart.isForeign, try folder.status(of: names.part) != nil {
+                try displaced.move(names.part, in: folder)
+            }
             try folder.rename(names.nextPart, over: names.part)
             // Not before: without it a crash would leave the old part file to nobody.
-            try folder.remove(names.journal)
+            if let journal = oldPart.journal, try folder.names(journal.file, names.journal) {
+                try folder.remove(names.journal)
+            }
         } catch {
             try? folder.remove(names.nextPart)
             throw error
         }
         oldPart.close()
         do throws(TowlineError) {
-            return try equip(file, folder, names, record, terms)
+            return try equip(file, folder, names, record, terms, &displaced)
         } catch {
-            try? folder.remove(names.newJournal)
-            try? folder.remove(names.journal)
             try? folder.remove(names.part)
+            displaced.restore(in: folder)
             throw error
         }
     }

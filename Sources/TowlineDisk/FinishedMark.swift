@@ -14,6 +14,9 @@ internal import TowlineCore
 ///
 /// One that was published without syncing has 56 and another version: at the end is the run of the machine under which
 /// it counts. A power loss takes the file's bytes and may leave the mark.
+///
+/// A part file without a journal gets its mark before its final name, with the bit `pendingBit`. The bit is removed after
+/// the rename. So a finished file is never taken for a part file, whatever name somebody gives it.
 struct FinishedMark: Equatable, Sendable {
     private static let name = "user.towline"
     private static let version: UInt64 = 1
@@ -21,6 +24,7 @@ struct FinishedMark: Equatable, Sendable {
     private static let adoptedVersion: UInt64 = 3
     private static let unfinishedVersion: UInt64 = 4
     private static let refutedVersion: UInt64 = 5
+    private static let pendingBit: UInt64 = 1 << 8
 
     let sourceDigest: [UInt8]
     let length: Int64
@@ -30,6 +34,8 @@ struct FinishedMark: Equatable, Sendable {
     /// Another program brought it.
     var isAdopted: Bool { version == FinishedMark.adoptedVersion }
     private let version: UInt64
+    /// The file has not got its final name yet, as far as the mark tells.
+    private(set) var isPending = false
 
     init(source: String, length: Int64, modified: Int64, under boot: BootIdentity?) {
         sourceDigest = FinishedMark.digest(source)
@@ -61,7 +67,9 @@ struct FinishedMark: Equatable, Sendable {
     private init?(any file: Descriptor, boot: @autoclosure () -> BootIdentity) {
         var bytes = [UInt8](repeating: 0, count: 56)
         let count = FinishedMark.read(file, into: &bytes)
-        let written = bytes.load(UInt64.self, at: 0)
+        let stored = bytes.load(UInt64.self, at: 0)
+        let written = stored & ~FinishedMark.pendingBit
+        isPending = stored != written
         version = written == FinishedMark.fleetingVersion ? FinishedMark.version : written
         switch (count, written) {
         case (40, FinishedMark.version), (40, FinishedMark.adoptedVersion), (40, FinishedMark.refutedVersion): break
@@ -110,12 +118,23 @@ struct FinishedMark: Equatable, Sendable {
         return mark.version == refutedVersion && mark.isOf(source)
     }
 
-    /// Whether a part file without a journal may be ours: it says so, or has its finished mark and not yet its name. Where no
-    /// attributes are kept (fgetxattr(2), ENOTSUP), nobody can tell.
-    static func mayBeUnfinished(_ file: Descriptor) -> Bool {
+    /// Returns whether a file without a journal is a part file of Towline: its mark says that it is unfinished or has not got its
+    /// final name yet, or it was created and has neither a mark nor a byte. A finished file never is.
+    static func isUnfinished(_ file: Descriptor) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 56)
         guard let count = read(file, into: &bytes) else { return false }
-        return count >= 8 || count == -Int(ENOTSUP)
+        let stored = bytes.load(UInt64.self, at: 0)
+        return switch count {
+        case 8: stored == unfinishedVersion
+        case 40, 56: stored & pendingBit != 0
+        case ...0: (try? file.status().size) == 0
+        default: false
+        }
+    }
+
+    /// Returns whether a file is as Towline finished it: its mark fits, under whatever name.
+    static func isFinished(_ file: Descriptor, boot: @autoclosure () -> BootIdentity) -> Bool {
+        FinishedMark(any: file, boot: boot()).map { !$0.isPending } ?? false
     }
 
     /// Whether the file system keeps attributes (fgetxattr(2), ENOTSUP).
@@ -126,9 +145,16 @@ struct FinishedMark: Equatable, Sendable {
 
     /// What takes its place once the file is synced; `nil`: it counts for ever already.
     var lasting: FinishedMark? {
-        guard boot != nil else { return nil }
-        var mark = self
+        guard boot != nil || isPending else { return nil }
+        var mark = named
         mark.boot = nil
+        return mark
+    }
+
+    /// The mark of the file once it has its final name.
+    var named: FinishedMark {
+        var mark = self
+        mark.isPending = false
         return mark
     }
 
@@ -136,9 +162,13 @@ struct FinishedMark: Equatable, Sendable {
     func isOf(_ source: String) -> Bool { sourceDigest == FinishedMark.digest(source) }
 
     /// Gives a file the server's date, if there is one, and the mark.
+    ///
+    /// - Parameter isPending: the file has the name of a part file and no journal.
+    @discardableResult
     static func put(
-        on file: Descriptor, source: String, length: Int64, modified date: Int64?, under boot: BootIdentity?
-    ) throws(TowlineError) {
+        on file: Descriptor, source: String, length: Int64, modified date: Int64?, under boot: BootIdentity?,
+        isPending: Bool = false
+    ) throws(TowlineError) -> FinishedMark {
         if let date {
             let syscall = file.syscall
             let code = try file.call { syscall.setModified($0, date) }
@@ -147,13 +177,17 @@ struct FinishedMark: Equatable, Sendable {
         // A file system that keeps attributes keeps whole seconds, of dates until 2038 at least; others it brings nearer.
         var modified = date ?? -1
         if !(0...Int64(Int32.max)).contains(modified) { modified = try file.status().modifiedSeconds }
-        FinishedMark(source: source, length: length, modified: modified, under: boot).store(in: file)
+        var mark = FinishedMark(source: source, length: length, modified: modified, under: boot)
+        mark.isPending = isPending
+        mark.store(in: file)
+        return mark
     }
 
     /// Stores the mark. File systems without attributes, or without room for them, do without.
     func store(in file: Descriptor) {
         var bytes: [UInt8] = []
-        bytes.append(number: boot == nil ? version : FinishedMark.fleetingVersion)
+        let number = boot == nil ? version : FinishedMark.fleetingVersion
+        bytes.append(number: isPending ? number | FinishedMark.pendingBit : number)
         bytes += sourceDigest
         bytes.append(number: length)
         bytes.append(number: modified)

@@ -17,8 +17,24 @@ extension JournalFile {
         case retired(JournalHeader, MetadataBlock?)
         /// Made, and never filled: nothing is lost with it.
         case blank
-        /// No journal, or a damaged one.
+        /// A damaged journal.
         case damaged
+        /// A file of another kind. It is not Towline's to rename or to remove.
+        case foreign
+    }
+
+    /// Returns whether a file under the name of a new journal is one that a crash left: empty, or it begins like a journal.
+    static func isLeftover(_ file: Descriptor) -> Bool {
+        guard let bytes = try? file.read(JournalHeader.magic.count, at: 0) else { return false }
+        return bytes.isEmpty || bytes == JournalHeader.magic
+    }
+
+    /// Returns whether the file under a journal's name is a file of another kind.
+    static func isForeign(_ name: String, in folder: Folder, boot: BootIdentity) -> Bool {
+        guard let file = try? folder.open(name, readOnly: true), case .foreign? = try? read(file, boot: boot) else {
+            return false
+        }
+        return true
     }
 
     /// Fills a new file. It gets its final name only afterwards, so that no half-filled journal has it.
@@ -38,9 +54,10 @@ extension JournalFile {
             ], fileLength: fileLength)
         let metadata = MetadataBlock(sequence: 1, record: record, part: part)
         let bytes = try metadata.encoded(journal: id)
+        // The header first: by that a file that a crash leaves is recognized.
+        try file.write(header.bytes, at: 0)
         try file.truncate(to: fileLength)
         try file.write(bytes, at: metadataOffset)
-        try file.write(header.bytes, at: 0)
         let marks = MarksSection(
             file: file, offset: marksOffset, slotCount: slotCount,
             owner: MarkOwner(journal: id, generation: record.generation, boot: boot))
@@ -51,13 +68,19 @@ extension JournalFile {
 
     /// Reads what is there. A newer version is an error; it is left as it is.
     static func read(_ file: Descriptor, boot: BootIdentity) throws(TowlineError) -> Finding {
+        // A file that somebody downloaded is no journal, whatever it contains.
+        if FinishedMark.isFinished(file, boot: boot) { return .foreign }
         let bytes = try file.read(JournalHeader.sectorSize, at: 0)
         if bytes.isEmpty { return .blank }
         let header: JournalHeader
         do {
             header = try JournalHeader(bytes)
         } catch {
-            guard case .newerVersion(let version) = error else { return .damaged }
+            guard case .newerVersion(let version) = error else {
+                let isWhole = try file.status().size == fileLength
+                let isLikeJournal = bytes.starts(with: JournalHeader.magic) || bytes.allSatisfy { $0 == 0 } || isWhole
+                return isLikeJournal ? .damaged : .foreign
+            }
             throw TowlineError(
                 .unsupportedJournal,
                 "\(file.path) was written by a newer version of Towline (journal format \(version)). "

@@ -42,10 +42,15 @@ package enum JournalReader {
         let folder = try Folder(directory, syscall: syscall)
         let names = PlaceNames(final: name)
         if !name.isEmpty {
-            if try folder.status(of: names.journal) != nil {
+            let boot = folder.boot(.current(syscall))
+            if try folder.status(of: names.journal) != nil,
+                !JournalFile.isForeign(names.journal, in: folder, boot: boot)
+            {
                 return .unfinished(try inspect(path: path, syscall: syscall))
             }
-            if let part = try folder.open(names.part, readOnly: true) {
+            if let part = try folder.open(names.part, readOnly: true),
+                try isUnclaimed(part, isNamed: folder.status(of: name) != nil, boot)
+            {
                 return .unclaimed(partLength: try part.status().size, owner: LockOwner.process(locking: part))
             }
         }
@@ -64,6 +69,12 @@ package enum JournalReader {
             return .ordinary(length: status.size)
         }
         return .finished(length: status.size)
+    }
+
+    /// Returns whether a file without a journal counts as a part file.
+    private static func isUnclaimed(_ part: Descriptor, isNamed: Bool, _ boot: BootIdentity) -> Bool {
+        FinishedMark.isUnfinished(part) || LockOwner.process(locking: part) != nil
+            || !isNamed && !FinishedMark.isFinished(part, boot: boot)
     }
 
     private static func absence(of path: String, _ names: PlaceNames, in folder: Folder) throws(TowlineError) -> String

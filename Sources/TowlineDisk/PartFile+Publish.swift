@@ -9,19 +9,18 @@ extension PartFile {
     /// A crash between any two is picked up by `FileStorage.survey`. The sync is `fsync`, not `fdatasync`: date and
     /// mark are to survive too.
     package func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
+        try folder.refuseUnfinished(names.final, boot: boot)
         if terms.existing == .skip, let present = try folder.status(of: names.final) {
             discard()
             return PublishedFile(path: folder.path(of: names.final), length: present.size, isForeign: true)
         }
         // What takes another file's place is to be durable with a name before it does.
         if terms.existing == .overwrite { try appear() }
-        try settle(terms, try intactLength())
-        if let journal, case let identity = try file.identity(), !journal.part.isSameFile(as: identity) {
-            // A part file that was copied: the next run finds it under its final name only by what is recorded.
-            try journal.adopt(identity)
-        }
+        let mark = try settle(terms, try intactLength())
+        // A part file that was copied: the next run finds it under its final name only by what is recorded.
+        if isForeign { try journal?.adopt(file.identity()) }
         let isQueued = terms.durable && !(journal == nil && folder.isInMemory)
-        let given = isQueued ? try await nameDurably(terms) : try rename(terms)
+        let given = isQueued ? try await nameDurably(terms, mark) : try name(terms, mark)
         guard let name = given else {
             let present = try folder.status(of: names.final)
             discard()
@@ -30,6 +29,7 @@ extension PartFile {
         index.gave(name)
         try await journal?.retireWaiting(as: .void)
         if hasTwin.load(ordering: .acquiring) { discard() } else { close() }
+        displaced.restore(in: folder)
         return PublishedFile(path: folder.path(of: name), length: terms.length)
     }
 
@@ -38,13 +38,13 @@ extension PartFile {
     /// Where the last of these fails, the file is whole, durable and under its name; only the name may not outlive a power
     /// loss. It stays: taking it back is no more durable than giving it was. The journal stays as well, which knows the
     /// file under either name, and the next run syncs the directory before it calls the download done.
-    private func nameDurably(_ terms: PublishTerms) async throws(TowlineError) -> String? {
+    private func nameDurably(_ terms: PublishTerms, _ mark: FinishedMark) async throws(TowlineError) -> String? {
         let before = file.failedSyncs.load(ordering: .acquiring)
         let answer = Mutex<Result<String?, TowlineError>?>(nil)
         let naming = SyncQueue.Naming(folder: folder.descriptor, isFirst: !hasName) {
             // As for any other sync: a success that began before another one failed is none.
             guard self.file.failedSyncs.load(ordering: .acquiring) == before else { return false }
-            let result = Result { () throws(TowlineError) in try self.rename(terms) }
+            let result = Result { () throws(TowlineError) in try self.name(terms, mark) }
             answer.withLock { $0 = result }
             return (try? result.get()) != nil
         }
@@ -63,7 +63,7 @@ extension PartFile {
     }
 
     /// Brings length, date and mark to what they are to be.
-    private func settle(_ terms: PublishTerms, _ length: Int64) throws(TowlineError) {
+    private func settle(_ terms: PublishTerms, _ length: Int64) throws(TowlineError) -> FinishedMark {
         guard length >= terms.length, !mayLackBytes(upTo: terms.length) else {
             throw TowlineError(
                 .diskFailure,
@@ -76,17 +76,29 @@ extension PartFile {
             let replaced = terms.existing == .overwrite ? try folder.status(of: names.final) : nil
             FileMode.open(file, replacing: replaced, in: folder)
         }
-        try FinishedMark.put(
+        return try FinishedMark.put(
             on: file, source: source, length: terms.length, modified: terms.modified,
-            under: terms.durable ? nil : folder.boot(boot))
+            under: terms.durable ? nil : folder.boot(boot), isPending: hasName && journal == nil)
     }
 
+    /// Gives the file its name, and takes the mark of a part file from it.
+    ///
     /// - Returns: the name; `nil` if something is there and is to be left.
+    private func name(_ terms: PublishTerms, _ mark: FinishedMark) throws(TowlineError) -> String? {
+        guard let name = try rename(terms) else { return nil }
+        if mark.isPending { mark.named.store(in: file) }
+        return name
+    }
+
     private func rename(_ terms: PublishTerms) throws(TowlineError) -> String? {
         switch terms.existing {
         case .overwrite:
             // What takes its place takes it from everybody who reads and writes there.
-            if try folder.status(of: names.final)?.kind == .other { throw .unusable(folder.path(of: names.final)) }
+            switch try folder.status(of: names.final)?.kind {
+            case .other: throw .unusable(folder.path(of: names.final))
+            case .link: throw .link(folder.path(of: names.final))
+            default: break
+            }
             try folder.rename(names.part, over: names.final)
             return names.final
         case .skip:

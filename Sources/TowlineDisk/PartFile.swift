@@ -34,6 +34,8 @@ package final class PartFile: PipeSink {
     let source: String
     /// The run of the machine.
     let boot: BootIdentity
+    /// Files that get their names back when this one gives up the names of an unfinished download.
+    let displaced: Displaced
     private let hasher: PrefixHasher
     /// Takes the space of what is written; `nil` if that is taken, or not to be.
     private let reservation: SpaceReservation?
@@ -46,7 +48,8 @@ package final class PartFile: PipeSink {
 
     init(
         file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue,
-        index: JournalIndex, source: String, boot: BootIdentity, reservation: SpaceReservation? = nil,
+        index: JournalIndex, source: String, boot: BootIdentity, displaced: Displaced = Displaced(),
+        reservation: SpaceReservation? = nil,
         isNamed: Bool = true
     ) {
         self.file = file
@@ -57,6 +60,7 @@ package final class PartFile: PipeSink {
         self.index = index
         self.source = source
         self.boot = boot
+        self.displaced = displaced
         self.reservation = reservation
         hasher = PrefixHasher(file: file)
         self.isNamed = Atomic(isNamed)
@@ -184,6 +188,7 @@ package final class PartFile: PipeSink {
             name = try folder.rename(names.part, toFreeNameLike: name)
         }
         FinishedMark.putRefuted(on: file, source: source)
+        displaced.restore(in: folder)
         close()
         return folder.path(of: name)
     }
@@ -191,8 +196,15 @@ package final class PartFile: PipeSink {
     package func discard() {
         // Best effort by contract. What stays after a failure claims nothing, or is claimed truly.
         try? journal?.retire(as: .discarded)
-        if (try? folder.names(file, names.part)) == true { try? folder.remove(names.part) }
+        if !isForeign, (try? folder.names(file, names.part)) == true { try? folder.remove(names.part) }
+        displaced.restore(in: folder)
         close()
+    }
+
+    /// The journal describes another file: this one may be a copy of it, or a user's. Its bytes are not removed.
+    var isForeign: Bool {
+        guard let journal, let identity = try? file.identity() else { return false }
+        return !journal.part.isSameFile(as: identity)
     }
 
     package func close() {

@@ -96,6 +96,14 @@ extension TowlineError {
             "\(path) is a pipe or a device, which Towline does not replace with a file. Choose another name")
     }
 
+    /// A symbolic link is under the final name.
+    static func link(_ path: String) -> TowlineError {
+        TowlineError(
+            .unusableDestination,
+            "\(path) is a symbolic link, which Towline neither replaces nor follows here. "
+                + "Remove the link, or give the path of its target (-o)")
+    }
+
     /// Something else is under the final name.
     package static func occupied(_ path: String) -> TowlineError {
         TowlineError(

@@ -206,7 +206,7 @@ extension TransferRun {
         }
         switch options.existing {
         case .skip: early = .skipped(path: place.path)
-        case .overwrite: try services.storage.checkReplaceable(place)
+        case .overwrite: try services.storage.checkReplaceable(place, isReplaced: true)
         case .rename:
             if let (file, numbered) = try finishedBefore(besides: place, plan) {
                 try settle(file, at: numbered, plan)
@@ -214,7 +214,7 @@ extension TransferRun {
                 self.proof = proof
             }
         case .fail:
-            try services.storage.checkReplaceable(place)
+            try services.storage.checkReplaceable(place, isReplaced: false)
             guard let proof else {
                 throw TowlineError(
                     .destinationExists,
@@ -362,8 +362,7 @@ extension TransferRun {
         let fresh = DownloadRecord(
             source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
             representation: plan.representation, checksums: plan.checksums, generation: 1,
-            lacksRanges: plan.lacksRanges,
-            publicAddressesOnly: options.connection.publicAddressesOnly)
+            lacksRanges: plan.lacksRanges, publicAddressesOnly: options.connection.publicAddressesOnly)
         // Taken before there is a file to lock: two transfers of this process may come here at once.
         guard services.places.take(place, by: identity) else { throw Self.askedForTwice(place) }
         do throws(TowlineError) {
@@ -389,6 +388,7 @@ extension TransferRun {
             generation: (record?.generation ?? 0) + 1, lacksRanges: plan.lacksRanges,
             publicAddressesOnly: options.connection.publicAddressesOnly)
         part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
+        tell(part?.notices ?? [])
         record = next
         checkpoints = CheckpointPolicy(now: MonotonicClock.now)
     }

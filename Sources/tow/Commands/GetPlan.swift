@@ -51,6 +51,7 @@ struct GetPlan {
     init(_ arguments: GetArguments) throws {
         var settings = DownloadSettings()
         try settings.apply(arguments.given)
+        settings.followsLink = settings.output != nil
         self.settings = settings
         listPaths = arguments.inputFiles
         report = arguments.report

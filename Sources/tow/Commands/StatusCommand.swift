@@ -30,7 +30,10 @@ struct StatusCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let status = try Assembly.status(path: Self.finalPath(file))
+        // A finished file may have the name of a part file, too.
+        var status = try? Assembly.status(path: file)
+        if case .finished? = status {} else { status = try Assembly.status(path: Self.finalPath(file)) }
+        guard let status else { return }
         var output = OutputDescriptor(STDOUT_FILENO)
         let style = TerminalStyle.forOutput(STDOUT_FILENO)
         output.write(json ? status.json.closed + "\n" : status.text(style: style))

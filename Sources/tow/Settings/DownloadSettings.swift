@@ -21,6 +21,8 @@ struct DownloadSettings {
     var maxRedirects = 10
     var allowsDowngrade = false
     var existing = ExistingPolicy.fail
+    /// The user typed the name (`-o`): with `overwrite`, a symbolic link under it leads to the file that is replaced.
+    var followsLink = false
     var durable = true
     var unsafeResume = false
     var ignoresServerChecksums = false
@@ -78,6 +80,12 @@ struct DownloadSettings {
             throw TowlineError(
                 .unusableOption,
                 "-o '\(TerminalSafeText.make(output))' is a directory. Use -d for a directory and -o for a file name")
+        }
+        if followsLink, existing == .overwrite, let target = try LinkTarget.resolve(place + "/" + name),
+            let slash = target.utf8.lastIndex(of: 0x2F)
+        {
+            let directory = Self.plain(slash == target.startIndex ? "/" : String(target[..<slash]))
+            return .file(directory: directory, name: String(target[target.utf8.index(after: slash)...]))
         }
         return .file(directory: place, name: name)
     }

@@ -20,7 +20,9 @@ class StorageRelay: Storage, @unchecked Sendable {
 
     func seemsVacant(_ place: Place) -> Bool { real.seemsVacant(place) }
 
-    func checkReplaceable(_ place: Place) throws(TowlineError) { try real.checkReplaceable(place) }
+    func checkReplaceable(_ place: Place, isReplaced: Bool) throws(TowlineError) {
+        try real.checkReplaceable(place, isReplaced: isReplaced)
+    }
 
     func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart {
         try real.create(place, record: record, terms: terms)

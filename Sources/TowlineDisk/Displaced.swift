@@ -1,0 +1,75 @@
+internal import TowlineCore
+
+/// Files of others under the names that a download needs, such as a finished file with the name `NAME.tow`.
+///
+/// A name proves nothing: a part file is recognized by its journal or its mark. Any other file is renamed with a notice, keeps
+/// its bytes, and gets its name back when the download ends. After a crash it keeps the other name.
+struct Displaced: Sendable {
+    private var moves: [(name: String, aside: String)] = []
+    /// The user has not seen these yet.
+    var notices: [String] = []
+
+    /// Gives a file another name.
+    mutating func move(_ name: String, in folder: Folder) throws(TowlineError) {
+        let aside = try folder.rename(name, toFreeNameLike: name + "-aside")
+        moves.append((name, aside))
+        notices.append(
+            "\(folder.path(of: name)) does not belong to this download, which needs the name. The file was renamed to \(aside) "
+                + "and gets its name back when the download ends")
+    }
+
+    /// Creates a file. A file that has the name gets another one.
+    ///
+    /// - Parameter make: returns `nil` if the name is taken.
+    mutating func create(
+        _ name: String, in folder: Folder, _ make: (String) throws(TowlineError) -> Descriptor?
+    ) throws(TowlineError) -> Descriptor {
+        if let file = try make(name) { return file }
+        try move(name, in: folder)
+        guard let file = try make(name) else {
+            restore(in: folder)
+            throw .inUse(folder.path(of: name), by: "another process")
+        }
+        return file
+    }
+
+    /// Gives the files their names back, where those are free. A file whose name is taken keeps the other one.
+    func restore(in folder: Folder) {
+        for move in moves { _ = try? folder.rename(move.aside, to: move.name) }
+    }
+}
+
+extension Folder {
+    /// Removes a file that a crash left under a working name. A file that is not Towline's own stays.
+    func removeLeftover(_ name: String, if isOurs: (Descriptor) -> Bool = FinishedMark.isUnfinished)
+        throws(TowlineError)
+    {
+        guard let file = try? open(name), isOurs(file) else { return }
+        try remove(name)
+    }
+
+    /// Throws `destinationExists` if the file with this final name is the part file or the journal of another download that
+    /// can be resumed or is running. No policy for existing files replaces or skips such a file.
+    func refuseUnfinished(_ name: String, boot machine: BootIdentity) throws(TowlineError) {
+        let suffixes = PlaceNames(final: "")
+        for suffix in [suffixes.part, suffixes.journal] where name.hasSuffix(suffix) && name != suffix {
+            let names = PlaceNames(final: String(name.dropLast(suffix.count)))
+            guard let file = try? open(name) else { continue }
+            var isOurs = FinishedMark.isUnfinished(file)
+            if isOurs { isOurs = try !file.lock() }
+            if let journal = try? open(names.journal, readOnly: true),
+                case .live(let contents) = try? JournalFile.read(journal, boot: boot(machine))
+            {
+                let identity = try file.identity()
+                isOurs = name == names.journal || contents.metadata.part.isSameFile(as: identity)
+            }
+            if isOurs {
+                throw TowlineError(
+                    .destinationExists,
+                    "\(path(of: name)) belongs to the unfinished download of \(path(of: names.final)). "
+                        + "Complete that download first, or choose another name. --if-exists does not apply to this file"
+                )
+            }
+        }
+    }
+}
