@@ -22,6 +22,8 @@ final class AttemptLoop {
     private var lastFields: [FieldList] = []
     private static let fieldListCount = 4
     private let cache = FieldCache()
+    private var environment = ProxyEnvironment.current()
+    private var nextEnvironmentCheck = MonotonicTime.now
     private var deadlines = DeadlineQueue()
     /// Whose bodies the kernel moves, by their sockets.
     var spliced: [Int32: Attempt] = [:]
@@ -111,6 +113,7 @@ final class AttemptLoop {
             try RequestFields.check(request.url.requestText)
             let fields = try fieldList(request.fields)
             let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
+                .withProxy(for: request.url, from: currentEnvironment())
             let pool = try pool(for: options, options.mayShare ? request.sharing : .none)
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, FailureTable.outOfMemory) }
             let attempt = Attempt(
@@ -129,6 +132,16 @@ final class AttemptLoop {
             attemptDidEnd()
             receiver.ended(.failed(error))
         }
+    }
+
+    /// The environment's proxies, at most a second old: a look at each request would cost a microsecond.
+    private func currentEnvironment() -> ProxyEnvironment {
+        let now = MonotonicTime.now
+        if now >= nextEnvironmentCheck {
+            environment = .current()
+            nextEnvironmentCheck = now.advanced(by: .seconds(1))
+        }
+        return environment
     }
 
     private func fieldList(_ fields: HTTPFields) throws(TransportFailure) -> FieldList {

@@ -36,6 +36,9 @@ package struct RetryPolicy: Hashable, Sendable {
         case .connectFailed, .connectTimedOut: .transient(limit: nil)
         // The proxy may restart, but one that refuses us will go on refusing.
         case .proxyFailed: .transient(limit: 3)
+        // Nobody but the user can correct credentials, and a proxy may lock an account after a few wrong ones.
+        case .proxyUnauthorized: .permanent(.refusedByServer)
+        case .proxyUnusable: .permanent(.unusableOption)
         // Nobody but the user can decide to trust.
         case .certificateRefused: .permanent(.untrustedServer)
         case .addressRefused: .permanent(.addressRefused)

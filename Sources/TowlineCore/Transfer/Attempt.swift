@@ -42,8 +42,12 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case connectFailed
         /// `connectTimeout` ran out.
         case connectTimedOut
-        /// The proxy's name does not resolve, it refuses, or it wants other credentials.
+        /// The proxy's name does not resolve, the proxy is down, or it refuses.
         case proxyFailed
+        /// The proxy requires credentials or rejects those of its URL (407).
+        case proxyUnauthorized
+        /// The proxy's URL is not valid: nothing was sent.
+        case proxyUnusable
         /// The certificate is not trusted, expired, or for another host.
         case certificateRefused
         /// The address in the URL is not public, and no other may be connected to.

@@ -80,9 +80,11 @@ package struct ConnectionOptions: Hashable, Sendable {
         case file(String)
     }
 
-    /// `http://`, `https://`, `socks5://` or `socks5h://` proxy; `nil`: what the environment says, which is looked at
-    /// from time to time, not for each request.
+    /// URL of a proxy (`ProxyAddress`); empty: none, whatever the environment says; `nil`: the one that the environment
+    /// names for the request, which the transport reads from time to time, not for each request.
     package var proxy: String?
+    /// The environment variable that names `proxy`; `nil` if the user does. The transport sets it.
+    package var proxyVariable: String?
     /// A file of certificates in PEM to trust instead of the system's.
     package var certificateAuthorityFile: String?
     /// Trust any certificate. Dangerous; the user asked for it.
