@@ -16,8 +16,8 @@ extension ConnectionOptions {
     }
 
     /// Whether libcurl 7.88 can put several streams on a connection: not where HTTP/2 is spoken unasked, since it begins
-    /// anew on a connection that it uses again (curl pull request 10643, mended in 8.0).
-    var mayShare: Bool { httpProtocol != .http2PriorKnowledge }
+    /// anew on a connection that it uses again (curl pull request 10643, mended in 8.0). HTTP/1.1 has no streams.
+    var mayShare: Bool { httpProtocol == .automatic }
 
     /// Sets everything on a handle that does not differ between two attempts with these options.
     func apply(to handle: EasyHandle) {

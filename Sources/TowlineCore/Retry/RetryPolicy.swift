@@ -50,6 +50,8 @@ package struct RetryPolicy: Hashable, Sendable {
         case .headTimedOut: .transient(limit: nil)
         // Nothing was processed (RFC 9113 §8.7).
         case .streamRefused: .transient(limit: nil)
+        // The next attempt speaks HTTP/1.1.
+        case .http2Failed: .transient(limit: nil)
         // A head that long is an attack or a mistake; neither passes by waiting.
         case .headTooLarge: .permanent(.invalidResponse)
         // Once may be a broken middle box, three times is the server.

@@ -55,6 +55,8 @@ package struct TransferStateMachine: Sendable {
     var keptAnswer: ResponseFacts?
     /// What was given up by a restart: the same representation has the same length, whether an answer says so or not.
     var givenUp: Representation?
+    /// An answer whose end another one has to confirm.
+    var unproven: UnprovenAnswer?
     /// Why a primary was replaced whose bytes were all there.
     var refutation: TowlineError?
     /// Why the file is given up: it is another one now.
@@ -369,7 +371,7 @@ package struct TransferStateMachine: Sendable {
         if mismatches.isEmpty {
             return [.notice(.verified(checksums))] + publish()
         }
-        if let actions = doubtMirrors() { return actions }
+        if let actions = doubtMirrors() ?? restartUnproven() { return actions }
         if joinedWeakly, !terms.isStream, tally.restarts < 2 {
             // The bytes were joined on the strength of this checksum alone: it says no, so join nothing.
             isSingle = true
