@@ -69,6 +69,12 @@ static inline CURLcode ccurl_set_progress_callback(CURL *_Nonnull handle,
     return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, callback);
 }
 
+static inline CURLcode ccurl_set_trace_callback(CURL *_Nonnull handle,
+                                                int (*_Nonnull callback)(CURL *_Nonnull, curl_infotype, char *_Nullable,
+                                                                         size_t, void *_Nullable)) {
+    return curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, callback);
+}
+
 static inline CURLcode ccurl_get_long(CURL *_Nonnull handle, CURLINFO info, long *_Nonnull value) {
     return curl_easy_getinfo(handle, info, value);
 }
@@ -122,6 +128,9 @@ static inline const curl_version_info_data *_Nullable ccurl_openssl_authorities(
     return strncmp(info->ssl_version, "OpenSSL/", 8) ? NULL : info;
 }
 
+/// The version of the libcurl that runs, as `LIBCURL_VERSION_NUM` is that of the headers.
+static inline unsigned ccurl_version(void) { return curl_version_info(CURLVERSION_NOW)->version_num; }
+
 /// A place of our own in every TLS connection of OpenSSL; -1 if memory ran out.
 static inline int ccurl_new_tls_index(void) { return SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL); }
 
@@ -160,6 +169,15 @@ static inline int ccurl_read_ahead(CURL *_Nonnull handle, size_t length) {
     SSL_set_default_read_buffer_len(connection, length);
     SSL_set_read_ahead(connection, 1);
     return 1;
+}
+
+/// Returns whether the handle's TLS connection agreed on HTTP/2 (ALPN, RFC 7301).
+static inline int ccurl_speaks_http2(CURL *_Nonnull handle) {
+    const unsigned char *name = NULL;
+    unsigned length = 0;
+    SSL *connection = ccurl_tls_connection(handle);
+    if (connection) SSL_get0_alpn_selected(connection, &name, &length);
+    return length == 2 && !memcmp(name, "h2", 2);
 }
 
 /// Whether the handle's TLS connection was told to read ahead.

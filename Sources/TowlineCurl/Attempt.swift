@@ -31,6 +31,15 @@ final class Attempt {
     let pool: ConnectionPool
     let handle: EasyHandle
     let headTimeout: Duration
+    /// The server.
+    let origin: HTTPURL.Origin
+    /// The request went out over HTTP/2 although HTTP/1.1 would do.
+    private(set) var speaksHTTP2 = false
+    /// The head's status is 2xx.
+    private(set) var hasSucceeded = false
+    /// The server ended the HTTP/2 connection with an error (GOAWAY). libcurl 7.88 goes on to wait for the response.
+    private(set) var hasBrokenConnection = false
+    private var piecesSeen = 0
 
     private(set) var phase = Phase.connecting
     private(set) var framing = AttemptEnd.Framing.delimited
@@ -124,25 +133,42 @@ final class Attempt {
 
     init(
         id: AttemptID, receiver: any AttemptReceiver, pool: ConnectionPool, handle: EasyHandle, headTimeout: Duration,
-        cache: FieldCache, deadlineDidChange: @escaping (Attempt) -> Void
+        origin: HTTPURL.Origin, cache: FieldCache, deadlineDidChange: @escaping (Attempt) -> Void
     ) {
         self.id = id
         self.receiver = receiver
         self.pool = pool
         self.handle = handle
         self.headTimeout = headTimeout
+        self.origin = origin
         self.cache = cache
         self.deadlineDidChange = deadlineDidChange
     }
 
     /// How long the attempt may go on as it is; `nil`: for ever.
     var timeLimit: Duration? {
+        if hasBrokenConnection, pause.isNone { return Self.brokenLimit }
         if phase == .requested { return headTimeout }
         switch pause {
         case .none: return endLimit
         case .untilProceed: return nil
         case .untilDeadline(let delay): return delay
         }
+    }
+
+    /// A response that was under way may still come. It is given up after so long without a byte.
+    private static let brokenLimit = Duration.seconds(1)
+
+    /// Notes the end of the HTTP/2 connection with an error.
+    func breakConnection() {
+        hasBrokenConnection = true
+        deadlineDidChange(self)
+    }
+
+    /// Returns whether bytes came since the last call.
+    func hasNews() -> Bool {
+        defer { piecesSeen = pieces }
+        return pieces > piecesSeen
     }
 
     /// The body should have ended by now: its receiver is told, once.
@@ -183,6 +209,10 @@ final class Attempt {
         collector.restart()
         headCount = 0
         readsAhead = pool.sharing == .none && handle.readsAhead
+        speaksHTTP2 =
+            pool.options.httpProtocol == .automatic && origin.scheme == .https && handle.speaksHTTP2
+        hasBrokenConnection = false
+        if speaksHTTP2, pool.sharing == .none { handle.watchGoAway() }
         deadlineDidChange(self)
     }
 
@@ -201,6 +231,7 @@ final class Attempt {
         case .head(var head, let framing):
             self.framing = framing
             phase = .body
+            hasSucceeded = (200..<300).contains(head.status)
             let now = MonotonicTime.now
             head.latency = .nanoseconds(max(0, now.nanoseconds - requestedAt.nanoseconds))
             if pool.sharing != .none { heard = now }

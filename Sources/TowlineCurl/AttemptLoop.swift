@@ -13,6 +13,7 @@ final class AttemptLoop {
     private let tasks: LocalRunQueue
     private let bufferSize: Int
     private let attemptDidEnd: () -> Void
+    let http1Hosts: HTTP1Hosts
 
     private var attempts: [AttemptID: Attempt] = [:]
     /// A few: one for each kind of options.
@@ -22,6 +23,8 @@ final class AttemptLoop {
     private var lastFields: [FieldList] = []
     private static let fieldListCount = 4
     private let cache = FieldCache()
+    private var environment = ProxyEnvironment.current()
+    private var nextEnvironmentCheck = MonotonicTime.now
     private var deadlines = DeadlineQueue()
     /// Whose bodies the kernel moves, by their sockets.
     var spliced: [Int32: Attempt] = [:]
@@ -32,11 +35,15 @@ final class AttemptLoop {
     private static let idlePoolCheckInterval = Duration.seconds(1)
     private var nextIdlePoolCheck = MonotonicTime.now
 
-    init(poll: EventPoll, tasks: LocalRunQueue, bufferSize: Int, attemptDidEnd: @escaping () -> Void) {
+    init(
+        poll: EventPoll, tasks: LocalRunQueue, bufferSize: Int, http1Hosts: HTTP1Hosts,
+        attemptDidEnd: @escaping () -> Void
+    ) {
         self.poll = poll
         self.tasks = tasks
         watch = SocketWatch(poll: poll)
         self.bufferSize = bufferSize
+        self.http1Hosts = http1Hosts
         self.attemptDidEnd = attemptDidEnd
     }
 
@@ -110,12 +117,15 @@ final class AttemptLoop {
             }
             try RequestFields.check(request.url.requestText)
             let fields = try fieldList(request.fields)
+            if request.needsProvenEnd, !CurlLibrary.provesStreamEnd { _ = http1Hosts.add(request.url.origin) }
             let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
+                .withProxy(for: request.url, from: currentEnvironment())
+                .withProtocol(for: request.url.origin, besides: http1Hosts)
             let pool = try pool(for: options, options.mayShare ? request.sharing : .none)
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, FailureTable.outOfMemory) }
             let attempt = Attempt(
                 id: request.id, receiver: receiver, pool: pool, handle: handle, headTimeout: options.headTimeout,
-                cache: cache,
+                origin: request.url.origin, cache: cache,
                 deadlineDidChange: { [unowned self] attempt in
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
                 })
@@ -129,6 +139,16 @@ final class AttemptLoop {
             attemptDidEnd()
             receiver.ended(.failed(error))
         }
+    }
+
+    /// The environment's proxies, at most a second old: a look at each request would cost a microsecond.
+    private func currentEnvironment() -> ProxyEnvironment {
+        let now = MonotonicTime.now
+        if now >= nextEnvironmentCheck {
+            environment = .current()
+            nextEnvironmentCheck = now.advanced(by: .seconds(1))
+        }
+        return environment
     }
 
     private func fieldList(_ fields: HTTPFields) throws(TransportFailure) -> FieldList {
@@ -231,7 +251,12 @@ final class AttemptLoop {
     }
 
     private func deadlineCame(for attempt: Attempt) {
-        if attempt.phase == .requested {
+        if attempt.hasBrokenConnection, attempt.pause.isNone {
+            guard !attempt.hasNews() else {
+                return deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
+            }
+            finish(attempt, CURLE_HTTP2)
+        } else if attempt.phase == .requested {
             retireIfSilent(attempt)
             let limit = DurationText.format(attempt.headTimeout)
             let reason = "the server sent no response within \(limit)"
@@ -251,7 +276,7 @@ final class AttemptLoop {
     }
 
     private func finish(_ attempt: Attempt, _ code: CURLcode) {
-        let end = FailureTable.end(of: attempt, code)
+        let end = withFallback(FailureTable.end(of: attempt, code), of: attempt, code)
         if case .complete = end, !attempt.pause.isNone {
             attempt.heldEnd = end
         } else {

@@ -18,7 +18,8 @@ enum BodyFraming {
         }
         // 204 and 304 have no body (RFC 9112 §6.3 rule 1).
         if length != nil || isChunked || head.status == 204 || head.status == 304 { return .delimited }
-        return head.version == .http2 || head.version == .http3 ? .stream : .closed
+        guard head.version == .http2 || head.version == .http3 else { return .closed }
+        return CurlLibrary.provesStreamEnd ? .delimited : .stream
     }
 
     /// The only value of `Content-Length`; a list of equal values counts as one (RFC 9110 §8.6).

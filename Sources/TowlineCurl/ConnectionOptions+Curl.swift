@@ -16,19 +16,18 @@ extension ConnectionOptions {
     }
 
     /// Whether libcurl 7.88 can put several streams on a connection: not where HTTP/2 is spoken unasked, since it begins
-    /// anew on a connection that it uses again (curl pull request 10643, mended in 8.0).
-    var mayShare: Bool { httpProtocol != .http2PriorKnowledge }
+    /// anew on a connection that it uses again (curl pull request 10643, mended in 8.0). HTTP/1.1 has no streams.
+    var mayShare: Bool { httpProtocol == .automatic }
 
     /// Sets everything on a handle that does not differ between two attempts with these options.
     func apply(to handle: EasyHandle) {
         applyRules(to: handle)
         applyTLS(to: handle)
-        applyProxy(to: handle)
-        if publicAddressesOnly {
-            handle.refusePrivateAddresses()
-            // Behind a proxy nobody sees what is connected to; empty: not even the environment's.
-            setProxy("", of: handle)
-        }
+        if publicAddressesOnly { handle.refusePrivateAddresses() }
+        // The environment was asked before (`withProxy`); empty: libcurl does not ask it again. Behind a proxy nobody sees
+        // what is connected to.
+        handle.set(CURLOPT_PROXY, publicAddressesOnly ? "" : proxy ?? "")
+        handle.set(CURLOPT_NOPROXY, "")
         applyCredentials(to: handle)
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.curlMilliseconds)
         switch httpProtocol {
@@ -85,30 +84,6 @@ extension ConnectionOptions {
         }
     }
 
-    /// `nil` leaves the choice to the environment, read by libcurl: `http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`,
-    /// `NO_PROXY` and so on. A proxy that was named outranks all of these, `NO_PROXY` included.
-    private func applyProxy(to handle: EasyHandle) {
-        guard let proxy else {
-            // libcurl would look for each request.
-            if !Self.environmentNamesProxy { setProxy("", of: handle) }
-            return
-        }
-        setProxy(proxy, of: handle)
-    }
-
-    private func setProxy(_ proxy: String, of handle: EasyHandle) {
-        handle.set(CURLOPT_PROXY, proxy)
-        handle.set(CURLOPT_NOPROXY, "")
-    }
-
-    /// Whether one of the variables is set in which libcurl looks for a proxy (libcurl-env(3)).
-    private static var environmentNamesProxy: Bool {
-        let names: [String] = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
-        return names.contains { name in
-            getenv(name).map { $0.pointee != 0 } ?? false
-        }
-    }
-
     private func applyCredentials(to handle: EasyHandle) {
         if let user {
             handle.set(CURLOPT_HTTPAUTH, ccurl_basic_authentication())
@@ -127,8 +102,8 @@ extension ConnectionOptions {
 }
 
 extension ConnectionPool {
-    /// Throws `local` for options that libcurl would quietly ignore: a file that cannot be read, a proxy of another
-    /// kind, and text that would end early in C or break a line on the wire.
+    /// Throws `local` for options that libcurl would quietly ignore: a file that cannot be read, and text that would end
+    /// early in C or break a line on the wire.
     static func check(_ options: ConnectionOptions) throws(TransportFailure) {
         var files: [(String, String)] = []
         if let file = options.certificateAuthorityFile { files.append(("certificate file", file)) }
@@ -140,18 +115,10 @@ extension ConnectionPool {
                 throw TransportFailure(.local, reason)
             }
         }
-        for text in [options.proxy, options.user].compactMap(\.self) {
-            guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-                let reason =
-                    "the proxy URL, user name or password contains a control character such as a line break,"
-                    + " which must be removed"
-                throw TransportFailure(.local, reason)
-            }
-        }
-        guard let proxy = options.proxy, let end = proxy.firstRange(of: "://") else { return }
-        let scheme = proxy[..<end.lowerBound].lowercased()
-        guard ["http", "https", "socks5", "socks5h"].contains(scheme) else {
-            throw TransportFailure(.local, "the proxy URL must begin with http://, https://, socks5:// or socks5h://")
+        guard options.user?.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) ?? true else {
+            let reason =
+                "the user name or password contains a control character such as a line break, which must be removed"
+            throw TransportFailure(.local, reason)
         }
     }
 }

@@ -10,6 +10,8 @@ internal import TowlineEngine
 final class ConnectionPool {
     /// What the pool's connections were made with; credentials are in it only if they may be sent.
     let options: ConnectionOptions
+    /// The proxy of all its connections.
+    let proxy: ProxyAddress?
     /// Whether its attempts may be streams of one connection, or of several.
     let sharing: ConnectionSharing
     /// Names the pool among those of an `EventPoll`.
@@ -44,11 +46,13 @@ final class ConnectionPool {
     /// Idle handles kept for the next attempts: making one costs some 20 µs and 5 KiB.
     private static let maximumIdleHandles = 64
 
-    /// Throws `local` if a file named in the options cannot be read, or memory ran out.
+    /// Throws `local` if a file named in the options cannot be read, or memory ran out; `proxyUnusable` if the proxy's URL
+    /// is not valid.
     init(
         options: ConnectionOptions, sharing: ConnectionSharing, tag: UInt32, watch: SocketWatch
     ) throws(TransportFailure) {
         try Self.check(options)
+        proxy = try options.checkedProxy()
         guard CurlLibrary.initialisation == CURLE_OK, let multi = curl_multi_init() else {
             throw TransportFailure(.local, FailureTable.cannotStart)
         }

@@ -9,6 +9,10 @@ package enum CurlLibrary {
     /// libcurl and the libraries that it uses, each as NAME/VERSION (curl_version(3)).
     package static var versions: String { String(cString: curl_version()) }
 
+    /// libcurl reports a stream that ends without END_STREAM as a failure (8.1). Before, a reset with code 0 and a
+    /// connection that nghttp2 gives up look like the end of the response.
+    static let provesStreamEnd = ccurl_version() >= 0x080100
+
     /// What libcurl says about a code.
     static func text(_ code: CURLcode) -> String {
         guard let text = curl_easy_strerror(code) else { return "unknown libcurl error \(code.rawValue)" }

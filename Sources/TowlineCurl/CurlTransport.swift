@@ -35,6 +35,7 @@ package final class CurlTransport: Transport {
     private let state = Mutex(State())
     private let mostThreads: Int
     private let bufferSize: Int
+    private let http1Hosts = HTTP1Hosts()
 
     /// From so many attempts on a thread on the next ones that may be brief have another.
     private static let enough = 4
@@ -64,7 +65,8 @@ package final class CurlTransport: Transport {
     private var threads: [EngineThread] { state.withLock { $0.lanes.map(\.thread) } }
 
     private func startThread(_ state: inout State) {
-        let thread = EngineThread(name: "tow-curl-\(state.lanes.count)", bufferSize: bufferSize)
+        let name = "tow-curl-\(state.lanes.count)"
+        let thread = EngineThread(name: name, bufferSize: bufferSize, http1Hosts: http1Hosts)
         if let thread { state.lanes.append(Lane(thread: thread)) }
     }
 

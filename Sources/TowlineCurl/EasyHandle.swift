@@ -18,6 +18,7 @@ final class EasyHandle {
     /// Set to 1 by OpenSSL's callback.
     private let closeNotifyFlag: UnsafeMutablePointer<Int32>
     private var watchesCloseNotify = false
+    private var watchesGoAway = false
 
     /// `nil` if memory ran out.
     init?() {
@@ -32,6 +33,7 @@ final class EasyHandle {
         _ = ccurl_set_data_callback(pointer, CURLOPT_WRITEFUNCTION, EasyHandle.body)
         _ = ccurl_set_prerequest_callback(pointer, EasyHandle.prerequest)
         _ = ccurl_set_socket_callback(pointer, EasyHandle.socketMade)
+        _ = ccurl_set_trace_callback(pointer, EasyHandle.traced)
     }
 
     deinit {
@@ -48,6 +50,8 @@ final class EasyHandle {
         errorText[0] = 0
         closeNotifyFlag.pointee = 0
         watchesCloseNotify = false
+        if watchesGoAway { set(CURLOPT_VERBOSE, 0) }
+        watchesGoAway = false
         let context = Unmanaged.passUnretained(attempt).toOpaque()
         if bufferSize != self.bufferSize {
             set(CURLOPT_BUFFERSIZE, bufferSize)
@@ -84,6 +88,28 @@ final class EasyHandle {
 
     /// Whether it does, perhaps since an earlier response.
     var readsAhead: Bool { ccurl_reads_ahead(pointer) != 0 }
+
+    /// Has the attempt told of a GOAWAY with an error. libcurl mentions it only in its trace.
+    func watchGoAway() {
+        watchesGoAway = true
+        set(CURLOPT_VERBOSE, 1)
+    }
+
+    private static let traced:
+        @convention(c) (
+            UnsafeMutableRawPointer, curl_infotype, UnsafeMutablePointer<CChar>?, Int, UnsafeMutableRawPointer?
+        ) -> Int32 = { handle, kind, bytes, count, _ in
+            guard kind == CURLINFO_TEXT, let bytes else { return 0 }
+            let text = String(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
+            // RFC 9113 §7: 0 is the orderly end of a connection.
+            if let code = text.firstRange(of: "GOAWAY, error="), text[code.upperBound...].first != "0" {
+                attempt(of: handle)?.breakConnection()
+            }
+            return 0
+        }
+
+    /// The connection agreed on HTTP/2. Call it from a callback of the attempt.
+    var speaksHTTP2: Bool { ccurl_speaks_http2(pointer) != 0 }
 
     /// Whether TLS holds bytes that libcurl can go on with.
     var hasUnread: Bool { ccurl_has_unread(pointer) != 0 }

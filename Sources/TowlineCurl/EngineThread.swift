@@ -30,12 +30,14 @@ final class EngineThread: Sendable {
     private let state = Mutex(State())
     private let poll: EventPoll
     private let bufferSize: Int
+    private let http1Hosts: HTTP1Hosts
 
     /// Starts the thread; `nil` if the system refuses a descriptor or a thread.
-    init?(name: String, bufferSize: Int) {
+    init?(name: String, bufferSize: Int, http1Hosts: HTTP1Hosts) {
         guard let poll = EventPoll() else { return nil }
         self.poll = poll
         self.bufferSize = bufferSize
+        self.http1Hosts = http1Hosts
         guard let thread = Self.start(EngineThreadEntry(thread: self, name: name)) else {
             poll.close()
             return nil
@@ -101,7 +103,7 @@ final class EngineThread: Sendable {
     fileprivate func run() {
         _ = CurlLibrary.initialisation
         let tasks = LocalRunQueue(of: self)
-        let loop = AttemptLoop(poll: poll, tasks: tasks, bufferSize: bufferSize) { [self] in
+        let loop = AttemptLoop(poll: poll, tasks: tasks, bufferSize: bufferSize, http1Hosts: http1Hosts) { [self] in
             load.subtract(1, ordering: .relaxed)
         }
         var isStopping = false

@@ -122,15 +122,13 @@ enum FailureTable {
     static let outOfMemory = "this machine has no free memory left for the request"
     static let cannotStart =
         "the network library libcurl cannot start on this machine, possibly because memory is low"
-    private static let hostNotFound =
+    static let hostNotFound =
         "cannot resolve the host name of the server: the name is wrong, or the network or DNS is down"
     private static let notPublic =
         "this download may only use public addresses, and the host name of the server does not lead to one: "
         + "the name is wrong, its addresses are private or local, or DNS is down"
     private static let proxyNotFound =
         "cannot resolve the host name of the proxy: the name is wrong, or the network or DNS is down"
-    private static let socksFailed =
-        "the SOCKS proxy did not open a connection to the server (the SOCKS handshake failed)"
 
     /// How an attempt ended that libcurl is done with.
     static func end(of attempt: Attempt, _ code: CURLcode) -> AttemptEnd {
@@ -176,7 +174,9 @@ enum FailureTable {
             case .requested: row.requested
             case .body: row.body
             }
-        return explained(TransportFailure(kind, row.reason), detail)
+        let isBehindProxy = attempt.pool.proxy != nil && attempt.phase == .requested
+        let way = isBehindProxy ? ". The request went through \(attempt.pool.proxyName)" : ""
+        return explained(TransportFailure(kind, row.reason + way), detail)
     }
 
     /// Adds libcurl's message, which has the particulars: addresses, times, the error of OpenSSL.
@@ -227,39 +227,8 @@ enum FailureTable {
     /// `CONN_MAX_RETRIES` of libcurl.
     private static let refusedRequestCount = 5
 
-    /// What a proxy's refusal means: the proxy's own trouble, or the way behind it.
-    private static func proxyRefusal(of attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
-        let status = attempt.handle.number(CURLINFO_HTTP_CONNECTCODE)
-        // CONNECT: 5xx tells that the proxy could not get through, anything else that it would not.
-        switch status {
-        case ..<300: break
-        case 407: return TransportFailure(.proxyFailed, HeadCollector.proxyCredentials)
-        case ..<500: return TransportFailure(.proxyFailed, "the proxy refused to open a connection to this server")
-        default: return TransportFailure(.connectFailed, "the proxy cannot connect to the server, which may be down")
-        }
-        // With a proxy it is the proxy alone whose name we resolve and whom we connect to; a name that is resolved here
-        // for SOCKS has a code of its own below.
-        let isProxied = attempt.pool.options.proxy != nil
-        if isProxied, code == CURLE_COULDNT_RESOLVE_HOST {
-            return TransportFailure(.proxyFailed, proxyNotFound)
-        }
-        if isProxied, code == CURLE_COULDNT_CONNECT, hasDescriptor() {
-            return TransportFailure(
-                .proxyFailed,
-                "cannot connect to the proxy, which may be down: connection refused or host unreachable")
-        }
-        guard code == CURLE_PROXY else { return nil }
-        switch CURLproxycode(UInt32(attempt.handle.number(CURLINFO_PROXY_ERROR))) {
-        case CURLPX_RESOLVE_HOST: return TransportFailure(.hostNotFound, hostNotFound)
-        case CURLPX_REPLY_HOST_UNREACHABLE, CURLPX_REPLY_NETWORK_UNREACHABLE, CURLPX_REPLY_CONNECTION_REFUSED,
-            CURLPX_REPLY_TTL_EXPIRED:
-            return TransportFailure(.connectFailed, "the SOCKS proxy cannot connect to the server, which may be down")
-        default: return TransportFailure(.proxyFailed, socksFailed)
-        }
-    }
-
     /// Whether the process may open one more descriptor: libcurl 7.88 keeps no `errno` of a failed socket(2).
-    private static func hasDescriptor() -> Bool {
+    static func hasDescriptor() -> Bool {
         let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return errno != EMFILE && errno != ENFILE }
         close(descriptor)

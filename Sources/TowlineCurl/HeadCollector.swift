@@ -144,7 +144,7 @@ struct HeadCollector {
             return Self.tooLarge("the server sent more than 20 interim responses (1xx) and no final response")
         }
         guard status != 407 else {
-            return .refused(TransportFailure(.proxyFailed, Self.proxyCredentials))
+            return .refused(TransportFailure(.proxyUnauthorized, Self.proxyCredentials))
         }
         state = .done
         let head = ResponseHead(status: status, fields: fields, version: version)
@@ -191,7 +191,8 @@ struct HeadCollector {
     }
 
     static let proxyCredentials =
-        "the proxy requires a valid user name and password (407), which belong in the proxy URL"
+        "the proxy requires a valid user name and password (407)."
+        + " Give them with --proxy http://USER:PASSWORD@HOST:PORT"
 
     private static func malformed(_ message: String) -> Step { .refused(TransportFailure(.malformed, message)) }
     private static func tooLarge(_ message: String) -> Step { .refused(TransportFailure(.headTooLarge, message)) }

@@ -5,7 +5,7 @@ internal import TowlineThreads
 
 /// One POST of a webhook, on the calling thread, which waits for it.
 struct WebhookPost: Sendable {
-    let url: String
+    let url: HTTPURL
     let message: WebhookMessage
     let options: ConnectionOptions
     let timeout: Duration
@@ -31,9 +31,10 @@ struct WebhookPost: Sendable {
         ])
         let list: FieldList
         do throws(TransportFailure) {
-            try RequestFields.check(url)
+            try RequestFields.check(url.requestText)
             list = try FieldList(fields)
             try ConnectionPool.check(options)
+            _ = try options.checkedProxy()
         } catch {
             return .failure(error)
         }
@@ -62,7 +63,7 @@ struct WebhookPost: Sendable {
         handle.set(CURLOPT_POSTFIELDSIZE, body.utf8.count)
         handle.set(CURLOPT_TIMEOUT_MS, timeout.curlMilliseconds)
         handle.set(CURLOPT_NOPROGRESS, 0)
-        return ccurl_set_string(pointer, CURLOPT_URL, url) == CURLE_OK
+        return ccurl_set_string(pointer, CURLOPT_URL, url.requestText) == CURLE_OK
             && ccurl_set_string(pointer, CURLOPT_COPYPOSTFIELDS, body) == CURLE_OK
             && ccurl_set_list(pointer, CURLOPT_HTTPHEADER, list) == CURLE_OK
             // The handle's own callbacks are about attempts.

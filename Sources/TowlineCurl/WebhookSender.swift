@@ -31,7 +31,8 @@ package struct WebhookSender: Sendable {
         if options.user == nil { options.user = url.userInfo }
         var tries = 0
         while true {
-            let post = WebhookPost(url: url.requestText, message: message, options: options, timeout: timeout)
+            let post = WebhookPost(
+                url: url, message: message, options: options.withProxy(for: url, from: .current()), timeout: timeout)
             let answer = try await WorkThread.run { (flag) throws(TowlineError) in
                 try flag.check("webhook to \(url)")
                 return post.perform(flag)

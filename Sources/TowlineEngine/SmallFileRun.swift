@@ -183,6 +183,10 @@ struct SmallFileRun {
     /// What is to be known of an answer of which all is there, for the place where nothing was.
     private func whole(_ verdict: ResponseVerdict, _ request: Request) -> ResponseFacts? {
         let writer = request.writer
+        // Its length has to be confirmed.
+        if case .whole(let said) = verdict, said.representation.completeLength == nil, writer.framing == .stream {
+            return nil
+        }
         guard writer.holdsWhole, let facts = SmallFilePolicy.file(in: verdict.ending(at: Int64(writer.held.count))),
             request.isNamed || facts.fileName == request.place.name,
             checksums(of: facts).allSatisfy({ matches($0, writer.held) })

@@ -62,7 +62,8 @@ extension TransferRun {
         services.transport.start(
             AttemptRequest(
                 id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
-                connection: options.connection, sharing: plan.sharing, mayBeBrief: mayBeBrief), receiver: writer)
+                connection: options.connection, sharing: plan.sharing, mayBeBrief: mayBeBrief,
+                needsProvenEnd: options.target == .standardOutput), receiver: writer)
     }
 
     private func proceed(_ id: AttemptID) {

@@ -120,10 +120,11 @@ struct DownloadSettingsTests {
             "tow", "get", "--user", "n:p", "--user=n:p", "-H", "Authorization: x", "-H", "Accept: y",
             "http://n:p@a.test/b@c", "http://a.test/?x@y", "--header=cookie: z", "--proxy", "http://u:v@p:1",
             "-H", "X-Api-Key: k", "--mirror=https://b.test/?sig=s", "HTTPS://a.test/?T", "-qH", "X-Key: q",
+            "--proxy", "u:v/w@p:1", "--proxy=http://u:v@w@p:1", "--proxy", "p:1",
         ].map { Array($0.utf8) }
         let all = arguments.joined(separator: [0])
         let hidden = ArgumentSecrets.secretRanges(in: arguments).map { String(decoding: Array(all)[$0], as: UTF8.self) }
-        #expect(hidden == ["n:p", "n:p", " x", "n:p", "x@y", " z", "u:v", " k", "sig=s", "T", " q"])
+        #expect(hidden == ["n:p", "n:p", " x", "n:p", "x@y", " z", "u:v", " k", "sig=s", "T", " q", "u:v/w", "u:v@w"])
         for words in [
             ["--user", "n:p"], ["--user=n:p"], ["-H", "Authorization: x"], ["http://n:p@a"], ["http://a/?x"],
             ["--header=cookie: z"], ["--proxy=http://u:v@p"],

@@ -82,6 +82,8 @@ struct UsageTests {
         (["get", "--cacert", "/nonexistent", "http://a.test/"], "--cacert"),
         (["get", "--cacert", "/bin/true", "http://a.test/"], "contains no PEM certificate"),
         (["get", "--proxy", "gopher://p", "http://a.test/"], "--proxy"),
+        (["get", "--proxy", "http://u:p@:1", "http://a.test/"], "--proxy: the proxy URL has no host name"),
+        (["get", "--proxy", "http://u:p@q@h:1", "http://a.test/"], "%40"),
         (["get", "--if-exists", "ask", "http://a.test/"], "skip, fail, overwrite, rename"),
         (["get", "--if-changed", "ask", "http://a.test/"], "restart, fail"),
         (["get", "--connect-timeout", "0", "http://a.test/"], "--connect-timeout"),
@@ -112,6 +114,9 @@ struct UsageTests {
             ["get", "http://name:canary@a.test:99999/"], ["get", "--user", "canary", "http://a.test/"],
             ["get", "-H", "Authorization: canary\u{1}", "http://a.test/"],
             ["get", "--proxy", "gopher://name:canary@p", "http://a.test/"],
+            ["get", "--proxy", "http://name:canary@p:port", "http://a.test/"],
+            ["get", "--proxy", "http://name:can@canary@p:1", "http://a.test/"],
+            ["get", "--proxy", "http://name:can#canary@p:1", "http://a.test/"],
         ] {
             let result = try await CommandRun.run(arguments)
             #expect(result.status == 2)

@@ -24,10 +24,10 @@ extension CurlTransportTests {
             for wrong in ["http://127.0.0.1:\(port)", "http://user:wrong@127.0.0.1:\(port)"] {
                 // tinyproxy answers 407 to nothing and 401, like an origin, to a wrong password.
                 let record = await run(.make(server.url(), connection: Self.options(wrong)))
-                #expect(describe(record.end) == "proxyFailed" || record.heads.first?.status == 401)
+                #expect(describe(record.end) == "proxyUnauthorized" || record.heads.first?.status == 401)
                 // The same through a tunnel, which is what https takes.
                 let tunnel = await run(.make("https://127.0.0.1:\(server.port)/", connection: Self.options(wrong)))
-                #expect(describe(tunnel.end) == "proxyFailed")
+                #expect(["proxyUnauthorized", "proxyFailed"].contains(describe(tunnel.end)))
             }
             #expect(server.requestHeads.count == 1)
         }
@@ -49,11 +49,11 @@ extension CurlTransportTests {
             #expect(record.heads.count == 1)
             // The tunnel is idle now; without the password it must not be had.
             options.proxy = "http://127.0.0.1:\(port)"
-            #expect(describe(await run(.make(url, connection: options), on: transport).end) == "proxyFailed")
+            #expect(describe(await run(.make(url, connection: options), on: transport).end) == "proxyUnauthorized")
             await transport.shutdown()
         }
 
-        @Test("Proxies that are not there", arguments: ["http", "https", "socks5", "socks5h"])
+        @Test("Proxies that are not there", arguments: ["http", "https", "socks5", "socks5h", "socks4"])
         func absentProxy(scheme: String) async {
             let options = Self.options("\(scheme)://127.0.0.1:\(Loopback.freePort())")
             #expect(describe(await run(.make("http://127.0.0.1:1/", connection: options)).end) == "proxyFailed")
@@ -61,9 +61,21 @@ extension CurlTransportTests {
             #expect(describe(await run(.make("http://127.0.0.1:1/", connection: unknown)).end) == "proxyFailed")
         }
 
-        @Test("Proxies of other kinds are refused", arguments: ["ftp://127.0.0.1:1", "socks4://127.0.0.1:1"])
+        @Test("Proxies of other kinds and invalid URLs are refused", arguments: ["ftp://127.0.0.1:1", "http://u:p@:1"])
         func otherProxies(proxy: String) async {
-            #expect(describe(await run(.make("http://127.0.0.1:1/", connection: Self.options(proxy))).end) == "local")
+            let record = await run(.make("http://127.0.0.1:1/", connection: Self.options(proxy)))
+            #expect(describe(record.end) == "proxyUnusable")
+        }
+
+        @Test("A proxy that closes each connection is named, not the server", arguments: ["http", "https", "socks5"])
+        func closingProxy(scheme: String) async {
+            let proxy = ScriptedServer { connection, _ in connection.finishSending() }
+            defer { proxy.close() }
+            let options = Self.options("\(scheme)://u:canary@127.0.0.1:\(proxy.port)")
+            let end = await run(.make("https://127.0.0.1:1/", connection: options)).end
+            #expect(describe(end) == "proxyFailed")
+            guard case .failed(let failure) = end else { return }
+            #expect(failure.message.contains("proxy") && !failure.message.contains("canary"), "\(failure.message)")
         }
 
         @Test("SOCKS5, names resolved here or there", .enabled(if: Programs.areThere(Programs.danted)))
@@ -97,7 +109,13 @@ extension CurlTransportTests {
             #expect(proxy.requestHeads.first?.hasPrefix("GET \(server.url()) HTTP/1.1\r\n") == true)
             setenv("no_proxy", "127.0.0.1", 1)
             #expect(await run(.make(server.url())).body == Array("directly".utf8))
+            setenv("http_proxy", "http://127.0.0.1:\(Loopback.freePort())", 1)
+            setenv("no_proxy", "", 1)
+            let down = await run(.make(server.url()))
+            #expect(describe(down.end) == "proxyFailed")
+            if case .failed(let failure) = down.end { #expect(failure.message.contains("http_proxy")) }
             // A proxy that was named outranks no_proxy.
+            setenv("no_proxy", "*", 1)
             let options = Self.options("http://127.0.0.1:\(proxy.port)")
             #expect(await run(.make(server.url(), connection: options)).body == Array("by proxy".utf8))
             unsetenv("http_proxy")

@@ -57,7 +57,7 @@ extension ResponseEvaluator {
         case 407:
             let what =
                 "the proxy requires a valid user name and password (407)."
-                + " Put them into the proxy URL: http://NAME:PASSWORD@HOST:PORT"
+                + " Give them with --proxy http://USER:PASSWORD@HOST:PORT"
             return TowlineError(.refusedByServer, "\(source): \(what)", status: 407)
         case 410:
             let what = "the file was permanently removed from the server (410). Use another URL"

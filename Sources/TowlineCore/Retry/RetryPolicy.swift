@@ -36,6 +36,9 @@ package struct RetryPolicy: Hashable, Sendable {
         case .connectFailed, .connectTimedOut: .transient(limit: nil)
         // The proxy may restart, but one that refuses us will go on refusing.
         case .proxyFailed: .transient(limit: 3)
+        // Nobody but the user can correct credentials, and a proxy may lock an account after a few wrong ones.
+        case .proxyUnauthorized: .permanent(.refusedByServer)
+        case .proxyUnusable: .permanent(.unusableOption)
         // Nobody but the user can decide to trust.
         case .certificateRefused: .permanent(.untrustedServer)
         case .addressRefused: .permanent(.addressRefused)
@@ -47,6 +50,8 @@ package struct RetryPolicy: Hashable, Sendable {
         case .headTimedOut: .transient(limit: nil)
         // Nothing was processed (RFC 9113 §8.7).
         case .streamRefused: .transient(limit: nil)
+        // The next attempt speaks HTTP/1.1.
+        case .http2Failed: .transient(limit: nil)
         // A head that long is an attack or a mistake; neither passes by waiting.
         case .headTooLarge: .permanent(.invalidResponse)
         // Once may be a broken middle box, three times is the server.

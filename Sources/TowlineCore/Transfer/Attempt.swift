@@ -21,11 +21,11 @@ package enum AttemptEnd: Sendable {
 
     /// What told the end of the body.
     package enum Framing: Hashable, Sendable {
-        /// A length, or chunks: the end is certain.
+        /// A length, chunks or END_STREAM: the end is certain.
         case delimited
-        /// An HTTP/2 stream ended and its head gave no length. libcurl 7.88 also reports an end after a reset without an
-        /// error (RFC 9113 §7, NO_ERROR; a proxy sends it if its server died), and after it closed the connection because
-        /// of an invalid frame. The length is not verifiable.
+        /// An HTTP/2 stream ended, its head gave no length, and nothing proves that it ended with END_STREAM (RFC 9113 §8.1).
+        /// libcurl before 8.1 also reports an end after a reset without an error (NO_ERROR; a proxy sends it if its server
+        /// died), and after it closed the connection because of an invalid frame. Another answer has to prove the length.
         case stream
         /// The connection closed (RFC 9112 §6.3 rule 8): the length is not verifiable.
         case closed
@@ -42,8 +42,12 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case connectFailed
         /// `connectTimeout` ran out.
         case connectTimedOut
-        /// The proxy's name does not resolve, it refuses, or it wants other credentials.
+        /// The proxy's name does not resolve, the proxy is down, or it refuses.
         case proxyFailed
+        /// The proxy requires credentials or rejects those of its URL (407).
+        case proxyUnauthorized
+        /// The proxy's URL is not valid: nothing was sent.
+        case proxyUnusable
         /// The certificate is not trusted, expired, or for another host.
         case certificateRefused
         /// The address in the URL is not public, and no other may be connected to.
@@ -65,6 +69,8 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case bodyCut
         /// HTTP/2 REFUSED_STREAM or a stream above GOAWAY's: nothing was processed.
         case streamRefused
+        /// HTTP/2 failed, and HTTP/1.1 may work: the transport uses it for this host from now on. Reported once per host.
+        case http2Failed
         /// Out of memory, descriptors, or another local cause.
         case local
         /// Anything else.

@@ -178,6 +178,7 @@ extension TransferStateMachine {
 
     /// Nobody is left to ask.
     mutating func failSources(_ error: TowlineError) -> [TransferAction] {
+        if let actions = acceptUnproven(insteadOf: error) { return actions }
         // Of nobody else came a byte: that is to be heard of, and what was refuted is kept where nobody has begun anew.
         guard let refutation else { return fail(error) }
         return (replacesPart ? [.setAside] : []) + fail(refutation)

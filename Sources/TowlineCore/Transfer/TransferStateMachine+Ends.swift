@@ -53,6 +53,7 @@ extension TransferStateMachine {
         // A 206 with `*` for the length ends where it said; what follows is asked for next.
         guard ranges != .works else { return attempt.received == 0 ? failed(attempt, cut, context) : [] }
         if framing != .delimited, attempt.position < lengthOnceKnown ?? 0 { return failed(attempt, cut, context) }
+        if framing == .stream, let actions = unprovenEnd(attempt) { return actions }
         ledger.learn(completeLength: attempt.position)
         representation?.completeLength = attempt.position
         return [learnAction()]
@@ -62,15 +63,20 @@ extension TransferStateMachine {
     private mutating func failed(
         _ attempt: Attempt, _ failure: TransportFailure, _ context: TransferContext
     ) -> [TransferAction] {
-        let reason = TerminalSafeText.make(failure.message, width: 200)
+        // The transport changes the protocol once for each host: the next attempt repeats nothing.
+        let changesProtocol = failure.kind == .http2Failed
+        let reason =
+            TerminalSafeText.make(failure.message, width: 200)
+            + (changesProtocol ? ". Using HTTP/1.1 for this host from now on" : "")
         if attempt.isAccepted, attempt.position > attempt.plan.lease.lowerBound {
             // It brought something: the next one starts where this one stopped, at once.
             tally.failures = 0
             primary.tries = 0
             notBefore = nil
-            guard liveCount == 0 else { return [] }
+            guard liveCount == 0 || changesProtocol else { return [] }
             return [.notice(TransferNotice(.info, .retrying, "\(reason). Reconnecting now to continue the download"))]
         }
+        if changesProtocol { return [.notice(TransferNotice(.info, .retrying, reason))] }
         if attempt.plan.sharesConnection, saysNothing(failure.kind, of: attempt.plan.sharing) {
             leaveShared(attempt, context)
             return []

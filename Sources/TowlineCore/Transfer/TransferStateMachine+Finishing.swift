@@ -22,7 +22,7 @@ extension TransferStateMachine {
         if !mine, let checksum = terms.checksum, !checksum.isForgeable {
             return [.notice(.outranked(field))] + publish()
         }
-        if let actions = doubtMirrors() { return actions }
+        if let actions = doubtMirrors() ?? restartUnproven() { return actions }
         if joinedWeakly, !terms.isStream, tally.restarts < 2 {
             // The bytes were joined on the strength of this checksum alone: it says no, so join nothing.
             isSingle = true

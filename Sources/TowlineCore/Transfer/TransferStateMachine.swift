@@ -64,6 +64,8 @@ package struct TransferStateMachine: Sendable {
     var keptAnswer: ResponseFacts?
     /// What was given up by a restart: the same representation has the same length, whether an answer says so or not.
     var givenUp: Representation?
+    /// An answer whose end another one has to confirm.
+    var unproven: UnprovenAnswer?
     /// Why a primary was replaced whose bytes were all there.
     var refutation: TowlineError?
     /// Why the file is given up: it is another one now.

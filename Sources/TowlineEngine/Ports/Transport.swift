@@ -42,11 +42,13 @@ package struct AttemptRequest: Sendable {
     /// Whether its answer may be that of a small file, which is taken to its end before anything else is done with it. Where
     /// there are several threads, such attempts are spread over them.
     package let mayBeBrief: Bool
+    /// A response that was cut cannot be corrected later: HTTP/1.1 is preferred where HTTP/2 does not prove the end.
+    package let needsProvenEnd: Bool
 
     /// Makes a request.
     package init(
         id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, connection: ConnectionOptions,
-        sharing: ConnectionSharing = .none, mayBeBrief: Bool = false
+        sharing: ConnectionSharing = .none, mayBeBrief: Bool = false, needsProvenEnd: Bool = false
     ) {
         self.id = id
         self.url = url
@@ -55,6 +57,7 @@ package struct AttemptRequest: Sendable {
         self.connection = connection
         self.sharing = sharing
         self.mayBeBrief = mayBeBrief
+        self.needsProvenEnd = needsProvenEnd
     }
 }
 
@@ -80,9 +83,11 @@ package struct ConnectionOptions: Hashable, Sendable {
         case file(String)
     }
 
-    /// `http://`, `https://`, `socks5://` or `socks5h://` proxy; `nil`: what the environment says, which is looked at
-    /// from time to time, not for each request.
+    /// URL of a proxy (`ProxyAddress`); empty: none, whatever the environment says; `nil`: the one that the environment
+    /// names for the request, which the transport reads from time to time, not for each request.
     package var proxy: String?
+    /// The environment variable that names `proxy`; `nil` if the user does. The transport sets it.
+    package var proxyVariable: String?
     /// A file of certificates in PEM to trust instead of the system's.
     package var certificateAuthorityFile: String?
     /// Trust any certificate. Dangerous; the user asked for it.

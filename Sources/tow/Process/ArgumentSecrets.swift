@@ -6,6 +6,8 @@ enum ArgumentSecrets {
     private static let secretOptions = ["--user"]
     /// Options whose value is one if it names credentials.
     private static let fieldOptions = ["-H", "--header"]
+    /// The option whose value is a URL with or without a scheme.
+    private static let proxyOption = "--proxy"
 
     /// Blanks them in the memory that the kernel shows as `/proc/PID/cmdline`; proc(5) gives its bounds as fields 48
     /// and 49 of `/proc/self/stat`. Call after the arguments are parsed. What `ps` saw before stays seen: a file
@@ -43,10 +45,12 @@ enum ArgumentSecrets {
     private static func secretRange(in bytes: [UInt8], text: String, after previous: String) -> Range<Int>? {
         if secretOptions.contains(previous) { return 0..<bytes.count }
         if fieldOptions.contains(previous) || isCluster(previous) { return fieldValueRange(in: bytes, from: 0) }
+        if previous == proxyOption { return proxyUserRange(in: bytes, from: 0) }
         if let equals = bytes.firstIndex(of: UInt8(ascii: "=")) {
             let name = String(decoding: bytes[..<equals], as: UTF8.self)
             if secretOptions.contains(name) { return equals + 1..<bytes.count }
             if fieldOptions.contains(name) { return fieldValueRange(in: bytes, from: equals + 1) }
+            if name == proxyOption { return proxyUserRange(in: bytes, from: equals + 1) }
         }
         return userInfoRange(in: bytes, text: text)
     }
@@ -71,6 +75,14 @@ enum ArgumentSecrets {
         let authority = bytes[(colon + 3)...].prefix { !"/?#".utf8.contains($0) }
         guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return nil }
         return colon + 3..<at
+    }
+
+    /// Returns the range before the last `@` of a proxy's URL, without the scheme. An unencoded password may contain `/`.
+    private static func proxyUserRange(in bytes: [UInt8], from start: Int) -> Range<Int>? {
+        guard let at = bytes[start...].lastIndex(of: UInt8(ascii: "@")) else { return nil }
+        let scheme = bytes[start..<at].indices.first { bytes[$0...].starts(with: "://".utf8) }
+        let user = scheme.map { $0 + 3 } ?? start
+        return user < at ? user..<at : nil
     }
 
     /// The query of a URL: signed links carry their signature there.

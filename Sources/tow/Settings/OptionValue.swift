@@ -104,14 +104,7 @@ enum OptionValue {
 
     /// A proxy's URL. Its user info may be a secret, so that no message shows it.
     static func proxy(_ value: String) throws(TowlineError) -> String {
-        let schemes = ["http://", "https://", "socks5://", "socks5h://"]
-        guard let scheme = schemes.first(where: { value.lowercased().hasPrefix($0) }), value.count > scheme.count,
-            value.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7F })
-        else {
-            throw unusable(
-                "the proxy URL is not valid. The expected form is http://HOST:PORT, or the same with https://,"
-                    + " socks5:// or socks5h://")
-        }
+        _ = try ProxyAddress(parsing: value)
         return value
     }
 
