@@ -28,6 +28,7 @@ struct MetadataBlock: Sendable {
         case mediaType = 11
         case lacksRanges = 12
         case publicAddressesOnly = 13
+        case mayBePlain = 14
     }
 
     /// Numbers of the algorithms on disk.
@@ -114,6 +115,7 @@ struct MetadataBlock: Sendable {
         add(.generation, Int64(record.generation))
         if record.lacksRanges { add(.lacksRanges, 1) }
         if record.publicAddressesOnly { add(.publicAddressesOnly, 1) }
+        if record.mayBePlain { add(.mayBePlain, 1) }
         var identity: [UInt8] = []
         identity.append(number: part.device)
         identity.append(number: part.inode)
@@ -172,6 +174,7 @@ struct MetadataBlock: Sendable {
             record.generation = generation
         case .lacksRanges: record.lacksRanges = number == 1
         case .publicAddressesOnly: record.publicAddressesOnly = number == 1
+        case .mayBePlain: record.mayBePlain = number == 1
         case .part:
             guard value.count == 28 else { return false }
             part.device = value.load(UInt64.self, at: 0)

@@ -23,8 +23,16 @@ package struct DownloadOptions: Sendable {
     /// Returns whether bytes of unknown origin may be used: a checksum proves them, or the user takes the risk.
     var allowsUntrustedBytes: Bool { unsafeResume || !(checksum?.isForgeable ?? true) }
 
-    /// Returns whether bytes from another URL came over a weaker connection than this one: http for https.
-    func isDowngrade(from source: String) -> Bool { url.scheme == .https && source.hasPrefix("http://") }
+    /// Returns whether bytes that an earlier run left may have come over http, and the user does not allow that.
+    func isDowngrade(from record: DownloadRecord) -> Bool {
+        guard url.scheme == .https else { return false }
+        return record.source.hasPrefix("http://") || record.mayBePlain && !allowsDowngrade
+    }
+
+    /// Returns whether bytes of this run may come over http although the URL is https: from a mirror, or after a redirect.
+    var mayBringPlainBytes: Bool {
+        url.scheme == .https && (allowsDowngrade || mirrors.contains { $0.scheme == .http })
+    }
 
     /// Where to put the bytes.
     package enum Target: Hashable, Sendable {

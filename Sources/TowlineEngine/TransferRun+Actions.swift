@@ -108,6 +108,14 @@ extension TransferRun {
         storageTask = Task { mailbox.post(await sink.published(terms)) }
     }
 
+    /// Goes on with the journal of an earlier run. Before a byte of this run comes, it says if some may come over http.
+    func adopt(_ journal: any Journal) {
+        var record = journal.record
+        record.mayBePlain = record.mayBePlain || options.mayBringPlainBytes
+        self.record = record
+        storing { () throws(TowlineError) in try journal.update(record) }
+    }
+
     private func learn(_ representation: Representation, _ checksums: [Checksum]) {
         guard var record else { return }
         record.representation = representation

@@ -128,7 +128,7 @@ extension TransferRun {
         guard let journal = part.journal else {
             return HeldDownload(representation: Representation(), written: ByteRangeSet())
         }
-        record = journal.record
+        defer { adopt(journal) }
         let isMoved = journal.record.source != source
         if isMoved, isOurs(part) {
             tell(.info, .resumed, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
@@ -136,7 +136,7 @@ extension TransferRun {
         return HeldDownload(
             representation: journal.record.representation, written: part.claims, durable: journal.durable,
             isDoubtful: part.isDoubtful || isMoved,
-            isUntrusted: part.isDoubtful || options.isDowngrade(from: journal.record.source),
+            isUntrusted: part.isDoubtful || options.isDowngrade(from: journal.record),
             checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
     }
 
@@ -359,10 +359,7 @@ extension TransferRun {
     private func create(
         _ place: Place, _ plan: PreparePlan, requiresFreeName: Bool = false
     ) throws(TowlineError) {
-        let fresh = DownloadRecord(
-            source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
-            representation: plan.representation, checksums: plan.checksums, generation: 1,
-            lacksRanges: plan.lacksRanges, publicAddressesOnly: options.connection.publicAddressesOnly)
+        let fresh = newRecord(plan, at: place, generation: 1)
         // Taken before there is a file to lock: two transfers of this process may come here at once.
         guard services.places.take(place, by: identity) else { throw Self.askedForTwice(place) }
         do throws(TowlineError) {
@@ -382,15 +379,19 @@ extension TransferRun {
     }
 
     private func replace(_ old: OpenPart, at place: Place, _ plan: PreparePlan) throws(TowlineError) {
-        let next = DownloadRecord(
-            source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
-            representation: plan.representation, checksums: plan.checksums,
-            generation: (record?.generation ?? 0) + 1, lacksRanges: plan.lacksRanges,
-            publicAddressesOnly: options.connection.publicAddressesOnly)
+        let next = newRecord(plan, at: place, generation: (record?.generation ?? 0) + 1)
         part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
         tell(part?.notices ?? [])
         record = next
         checkpoints = CheckpointPolicy(now: MonotonicClock.now)
+    }
+
+    private func newRecord(_ plan: PreparePlan, at place: Place, generation: UInt32) -> DownloadRecord {
+        DownloadRecord(
+            source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
+            representation: plan.representation, checksums: plan.checksums, generation: generation,
+            lacksRanges: plan.lacksRanges, publicAddressesOnly: options.connection.publicAddressesOnly,
+            mayBePlain: options.mayBringPlainBytes)
     }
 
     private func terms(_ plan: PreparePlan) -> CreateTerms {

@@ -61,12 +61,13 @@ package struct DownloadRecord: Hashable, Sendable {
     package var lacksRanges: Bool
     /// Asked for by somebody who must not reach services of this machine and its network.
     package var publicAddressesOnly: Bool
+    /// The URL is https, and some bytes may have come over http all the same: from a mirror, or after a redirect.
+    package var mayBePlain: Bool
 
     /// Makes a record.
     package init(
         source: String, resolved: String, name: String, representation: Representation, checksums: [Checksum],
-        generation: UInt32, lacksRanges: Bool = false,
-        publicAddressesOnly: Bool = false
+        generation: UInt32, lacksRanges: Bool = false, publicAddressesOnly: Bool = false, mayBePlain: Bool = false
     ) {
         self.source = source
         self.resolved = resolved
@@ -76,5 +77,6 @@ package struct DownloadRecord: Hashable, Sendable {
         self.generation = generation
         self.lacksRanges = lacksRanges
         self.publicAddressesOnly = publicAddressesOnly
+        self.mayBePlain = mayBePlain
     }
 }

@@ -1,0 +1,136 @@
+import FaultServer
+import Foundation
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineDisk
+
+/// Bytes that came over http are not part of a file that is requested over https, unless a checksum of the user proves
+/// them: the tag and the length over http come from the same hand as the bytes.
+@Suite(.serialized, .enabled(if: Thoroughness.areThere("/usr/bin/openssl")), .timeLimit(.minutes(4)))
+struct PlainBytesTests {
+    private static let length: Int64 = 3_000_000
+    private static let held: Int64 = 2_000_000
+    /// Every server says the same of the file.
+    private static func resource(seed: UInt64) -> Resource {
+        Resource(Version(seed: seed, length: length, etag: .strong("the-same")))
+    }
+
+    enum Proof: CaseIterable {
+        case none
+        /// Any bytes can be given this checksum.
+        case forgeable
+        case checksum
+
+        func checksum() throws -> Checksum? {
+            let bytes = FaultContent(seed: 1).bytes(in: 0..<PlainBytesTests.length)
+            switch self {
+            case .none: return nil
+            case .forgeable: return Checksum(algorithm: .crc32c, value: CRC32C.bigEndian(bytes))
+            case .checksum:
+                let digest = MessageDigest(.sha256)
+                bytes.withUnsafeBytes { digest.update($0) }
+                return Checksum(algorithm: .sha256, value: digest.finish(.sha256))
+            }
+        }
+    }
+
+    /// A server over https with the file of seed 1, and a folder with the certificate that it is trusted by.
+    private func withSecureServer(_ body: (FaultServer, _ authority: String) async throws -> Void) async throws {
+        let keys = try Scratch()
+        try await ChildRun.tool(
+            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+            keys.file("key.pem"), "-out", keys.file("chain.pem"))
+        var options = ServerOptions()
+        options.tls = ServerOptions.TLS(certificateChain: keys.file("chain.pem"), privateKey: keys.file("key.pem"))
+        let server = try await FaultServer.start([Site.path: Self.resource(seed: 1)], options: options)
+        try await body(server, keys.file("chain.pem"))
+        await server.stop()
+    }
+
+    /// Begun over http, where everything is as it will be over https but for the bytes if `seed` is 2; asked for again over
+    /// https, from another port.
+    @Test(arguments: [1, 2] as [UInt64], Proof.allCases) func begunOverHTTP(_ seed: UInt64, _ proof: Proof) async throws
+    {
+        try await withSecureServer { secure, authority in
+            let url = try HTTPURL(parsing: secure.url(Site.path))
+            let checksum = try proof.checksum()
+            try await Site.with(try await Site(Self.resource(seed: seed))) { site in
+                let asked = try await site.interrupt(after: Self.held)
+                #expect(site.hasPart && site.hasJournal)
+                let outcome = try await site.download {
+                    $0.url = url
+                    $0.connection.certificateAuthorityFile = authority
+                    $0.checksum = checksum
+                }
+                #expect(site.requests.count == asked, "no further request goes over http")
+                try site.expectFile(outcome, Self.resource(seed: 1).version)
+                let served = secure.log.bodyBytesServed(Site.path)
+                if proof == .checksum, seed == 1 {
+                    #expect(served < Self.length - Self.held + 300_000, "proven bytes are kept")
+                } else {
+                    #expect(served >= Self.length, "each byte came over https")
+                }
+                #expect(outcome.says(.restarted) == (proof != .checksum || seed == 2), "\(outcome.notices)")
+            }
+        }
+    }
+
+    /// The https run that gives up the bytes is interrupted, again and again: they are as little believed as before.
+    @Test func interruptedBeforeABetterByteCame() async throws {
+        try await withSecureServer { secure, authority in
+            let url = try HTTPURL(parsing: secure.url(Site.path))
+            try await Site.with(try await Site(Self.resource(seed: 2))) { site in
+                try await site.interrupt(after: Self.held)
+                let change: @Sendable (inout DownloadOptions) -> Void = {
+                    $0.url = url
+                    $0.connection.certificateAuthorityFile = authority
+                    $0.maxTries = 1
+                }
+                for status in [503, 200] {
+                    secure.set(status == 200 ? .correct : .always(.status(status)), for: Site.path)
+                    let outcome = try await site.download(Site.path, change)
+                    #expect(outcome.succeeded == (status == 200), "\(outcome.message)")
+                    if status == 503 { #expect(site.hasPart && !site.hasFile) }
+                }
+                #expect(try site.published([Self.resource(seed: 1).version]) != nil)
+                #expect(secure.log.bodyBytesServed(Site.path) >= Self.length)
+            }
+        }
+    }
+
+    /// A checksum allowed a mirror over http, or the user a redirect. Without it, the bytes that came that way are fetched
+    /// over https.
+    @Test(arguments: [true, false]) func broughtByAMirrorOrARedirect(isMirror: Bool) async throws {
+        try await withSecureServer { secure, authority in
+            let url = try HTTPURL(parsing: secure.url(Site.path))
+            let checksum = try Proof.checksum.checksum()
+            try await Site.with(try await Site(Self.resource(seed: 2))) { site in
+                let plain = try HTTPURL(parsing: site.server.url(Site.path))
+                let redirect = Behaviour.always(.redirect(to: site.server.url(Site.path)))
+                secure.set(isMirror ? .always(.status(404)) : redirect, for: Site.path)
+                try await site.interrupt(after: Self.held) {
+                    $0.url = url
+                    $0.connection.certificateAuthorityFile = authority
+                    if isMirror {
+                        $0.mirrors = [plain]
+                        $0.checksum = checksum
+                    } else {
+                        $0.allowsDowngrade = true
+                    }
+                }
+                #expect(site.hasPart && site.served >= Self.held)
+                secure.set(.correct, for: Site.path)
+                let outcome = try await site.download {
+                    $0.url = url
+                    $0.connection.certificateAuthorityFile = authority
+                }
+                try site.expectFile(outcome, Self.resource(seed: 1).version)
+                #expect(outcome.says(.restarted))
+                #expect(secure.log.bodyBytesServed(Site.path) >= Self.length)
+            }
+        }
+    }
+}
