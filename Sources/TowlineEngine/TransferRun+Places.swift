@@ -356,9 +356,7 @@ extension TransferRun {
     /// The answer is not needed: `early` says why.
     func leaveAlone() { step(.stop) }
 
-    private func create(
-        _ place: Place, _ plan: PreparePlan, requiresFreeName: Bool = false
-    ) throws(TowlineError) {
+    private func create(_ place: Place, _ plan: PreparePlan, requiresFreeName: Bool = false) throws(TowlineError) {
         let fresh = newRecord(plan, at: place, generation: 1)
         // Taken before there is a file to lock: two transfers of this process may come here at once.
         guard services.places.take(place, by: identity) else { throw Self.askedForTwice(place) }

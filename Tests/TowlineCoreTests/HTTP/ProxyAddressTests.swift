@@ -3,7 +3,7 @@ import TowlineCore
 
 @Suite("Proxy addresses") struct ProxyAddressTests {
     @Test(
-        "what libcurl accepts is accepted",
+        "every form that libcurl accepts is accepted",
         arguments: [
             ("http://proxy:3128", "proxy:3128"), ("proxy:3128", "proxy:3128"), ("127.0.0.1", "127.0.0.1"),
             ("HTTPS://u:p@proxy.test:443/", "proxy.test:443"), ("u:p@proxy", "proxy"), ("http://u@proxy:", "proxy:"),
