@@ -37,11 +37,16 @@ extension Wire {
         package var maximumTries: Int?
         /// True to resume after comparing only the length and the last bytes before the resume point.
         package var unsafeResume: Bool?
+        /// True to ignore the checksums that the server sends.
+        package var ignoreServerChecksums: Bool?
+        /// True to accept a web page whatever kind of file the name says.
+        package var acceptHTML: Bool?
 
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case url, mirrors, directory, name, headers, user, connections, rateLimit, checksum, priority, group,
                 metadata
             case existing, startsPaused, unpack, stallTimeout, maximumTries, unsafeResume
+            case ignoreServerChecksums, acceptHTML
         }
 
         /// Creates a request for a URL, with the defaults of the service.
@@ -68,6 +73,8 @@ extension Wire {
             stallTimeout = try members.decodeIfPresent(Double.self, forKey: .stallTimeout)
             maximumTries = try members.decodeIfPresent(Int.self, forKey: .maximumTries)
             unsafeResume = try members.decodeIfPresent(Bool.self, forKey: .unsafeResume)
+            ignoreServerChecksums = try members.decodeIfPresent(Bool.self, forKey: .ignoreServerChecksums)
+            acceptHTML = try members.decodeIfPresent(Bool.self, forKey: .acceptHTML)
         }
     }
 

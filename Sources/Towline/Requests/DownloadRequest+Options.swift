@@ -51,7 +51,8 @@ extension DownloadRequest {
     }
 
     private static func withoutSecrets(_ url: URL) -> URL {
-        guard let known = try? HTTPURL(parsing: url.absoluteString), known.userInfo != nil || known.withoutSecrets != known.requestText
+        guard let known = try? HTTPURL(parsing: url.absoluteString),
+            known.userInfo != nil || known.withoutSecrets != known.requestText
         else { return url }
         return URL(string: known.withoutSecrets) ?? url
     }
@@ -85,6 +86,8 @@ extension DownloadRequest {
         options.stallTimeout = .milliseconds(Int64((min(max(1, stallTimeout), 86_400) * 1000).rounded()))
         options.maxTries = maximumTries ?? Self.triesBeforeWaiting
         options.unsafeResume = allowsUnsafeResume
+        options.ignoresServerChecksums = ignoresServerChecksums
+        options.acceptsWebPages = acceptsWebPages
         return options
     }
 

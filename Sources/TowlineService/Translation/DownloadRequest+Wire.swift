@@ -51,6 +51,8 @@ extension DownloadRequest {
             maximumTries = tries
         }
         allowsUnsafeResume = wire.unsafeResume ?? false
+        ignoresServerChecksums = wire.ignoreServerChecksums ?? false
+        acceptsWebPages = wire.acceptHTML ?? false
     }
 
     /// Checks the metadata of a client, which the list of downloads keeps. Lengths are in Unicode code points, as in the API
