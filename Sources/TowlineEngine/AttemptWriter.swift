@@ -79,9 +79,11 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     let mayGather: Bool
     let buffers: BufferPool
     /// What the answer is, while nobody was told.
-    private var untold: ResponseVerdict?
+    var untold: ResponseVerdict?
     /// The answer is reported with its first byte, or with its end as an empty file: such a file needs a confirmation.
     private(set) var awaitsFirstByte = false
+    /// The answer may be a web page instead of the file.
+    private(set) var mayBePage = false
     /// The answer was told of, and not paused: what comes before it has a place must wait.
     private var isAwaited = false
     /// Whether the answer is a stream of HTTP/2. Asked, as the next one is, by whom something of it was reported to.
@@ -166,7 +168,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             drainable = DrainPolicy.limit(head)
             disposition = drainable == nil ? .stop : .proceed
         }
-        awaitsFirstByte = plan.question.replacesBytes && verdict.whole != nil && responseEnd == .max
+        mayBePage = WebPage.isPossible(verdict, from: plan.url, plan.question)
+        let mayBeEmpty = plan.question.replacesBytes && verdict.whole != nil && responseEnd == .max
+        awaitsFirstByte = mayBePage || mayBeEmpty
         let length = isDrainedRedirect(verdict) ? 0 : gatherable(verdict, head)
         if length != nil || disposition == .pause { promise = SharingPolicy.Answer(promisedLength: length) }
         if let length, buffers.take(Int(length), into: &gathered) {
@@ -194,7 +198,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private var hasLength: Bool { drainable != nil || responseEnd < .max }
 
     /// From here on the answer is like any other.
-    private func tell() {
+    func tell() {
         guard let verdict = untold else { return }
         untold = nil
         isAwaited = true
@@ -207,7 +211,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             drainable = rest - Int64(bytes.count)
             return rest < bytes.count ? .stop : .consumed
         }
-        if awaitsFirstByte { tell() }
+        if awaitsFirstByte, let disposition = look(at: bytes) { return disposition }
         if untold != nil, let refusal = makeRoom(for: bytes.count) { return refusal }
         guard untold != nil || isWanted || adopt() else {
             // It was let through, and has no place yet: `Transport.proceed` follows.
@@ -363,10 +367,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         if let verdict = untold {
             untold = nil
             deliveredEnd = end
-            guard awaitsFirstByte else { return report(.delivered(plan.id, verdict)) }
-            // One that broke off before its first byte was no answer.
-            guard case .complete = end else { return report(.ended(plan.id, AttemptResult(end))) }
-            return report(.delivered(plan.id, verdict.ending(at: 0)))
+            return report(awaitsFirstByte ? decided(verdict) : .delivered(plan.id, verdict))
         }
         if isAwaited, !isWanted {
             deliveredEnd = end

@@ -55,6 +55,8 @@ package struct DownloadOptions: Sendable {
     package var rateLimit: Int64?
     /// What the whole must hash to.
     package var checksum: Checksum?
+    /// A web page is accepted whatever the file should be.
+    package var acceptsWebPages = false
     /// Checksums that servers send are not used.
     package var ignoresServerChecksums = false
     /// The user's own header fields; they go to the first origin only.

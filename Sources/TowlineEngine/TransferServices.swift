@@ -92,6 +92,8 @@ extension TransferTerms {
         allowsDowngrade = options.allowsDowngrade
         unsafeResume = options.unsafeResume
         ignoresServerChecksums = options.ignoresServerChecksums
+        acceptsWebPages = options.acceptsWebPages
+        if case .file(_, let name) = options.target { fileName = name }
         mirrors = options.mirrors
         restartsChanged = options.restartsChanged
         checksum = options.checksum

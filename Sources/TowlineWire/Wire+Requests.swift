@@ -39,11 +39,16 @@ extension Wire {
         package var maximumSize: Int64?
         /// True to resume after comparing only the length and the last bytes before the resume point.
         package var unsafeResume: Bool?
+        /// True to ignore the checksums that the server sends.
+        package var ignoreServerChecksums: Bool?
+        /// True to accept a web page whatever kind of file the name says.
+        package var acceptHTML: Bool?
 
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case url, mirrors, directory, name, headers, user, connections, rateLimit, checksum, priority, group,
                 metadata
             case existing, startsPaused, unpack, stallTimeout, maximumTries, maximumSize, unsafeResume
+            case ignoreServerChecksums, acceptHTML
         }
 
         /// Creates a request for a URL, with the defaults of the service.
@@ -71,6 +76,8 @@ extension Wire {
             maximumTries = try members.decodeIfPresent(Int.self, forKey: .maximumTries)
             maximumSize = try members.decodeIfPresent(Int64.self, forKey: .maximumSize)
             unsafeResume = try members.decodeIfPresent(Bool.self, forKey: .unsafeResume)
+            ignoreServerChecksums = try members.decodeIfPresent(Bool.self, forKey: .ignoreServerChecksums)
+            acceptHTML = try members.decodeIfPresent(Bool.self, forKey: .acceptHTML)
         }
     }
 

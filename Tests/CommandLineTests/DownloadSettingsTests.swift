@@ -61,6 +61,7 @@ struct DownloadSettingsTests {
         #expect(try options([.noPreallocate: ""]).reservesSpace == false)
         #expect(try options([.unsafeResume: ""]).unsafeResume)
         #expect(try options([.ignoreServerChecksums: ""]).ignoresServerChecksums)
+        #expect(try options([.acceptHTML: ""]).acceptsWebPages)
         #expect(try options([.sequential: ""]).sequential)
         #expect(try options([.netrc: ""]).connection.netrc == .userFile)
         #expect(try options([.insecure: ""]).connection.allowsInsecure)

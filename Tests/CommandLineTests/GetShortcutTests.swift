@@ -13,7 +13,7 @@ import TowlineCore
         ["-o", "x.iso", url], ["-o", "-", url], ["-x", "4", "-j", "7", url], ["-i", "list", "-d", "."], ["-i", "-"],
         ["--connections", "8", "--limit-rate", "2M", "--sequential", url],
         ["--if-exists", "rename", "--if-changed", "fail", "--no-sync", "--no-preallocate", "--unsafe-resume", url],
-        ["--ignore-server-checksums", url],
+        ["--ignore-server-checksums", "--accept-html", url],
         ["--checksum", "md5:d41d8cd98f00b204e9800998ecf8427e", url], ["--proxy", "socks5h://127.0.0.1:9", url],
         ["--insecure", "--http1", "--allow-downgrade", "--max-redirects", "0", url],
         ["--connect-timeout", "1.5", "--stall-timeout", "9s", "--max-tries", "0", "--retry-wait", "2", url],

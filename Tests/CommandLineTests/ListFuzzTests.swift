@@ -147,7 +147,9 @@ import TowlineEngine
             return "overwriting"
         }
         if options.allowsDowngrade || options.maxRedirects != plain.maxRedirects { return "redirects" }
-        if options.unsafeResume || options.ignoresServerChecksums || !options.durable || !options.reservesSpace {
+        if options.unsafeResume || options.ignoresServerChecksums || options.acceptsWebPages || !options.durable
+            || !options.reservesSpace
+        {
             return "safety"
         }
         if options.maxTries != plain.maxTries || options.retryWait != plain.retryWait { return "tries" }

@@ -16,7 +16,8 @@ struct ListTrustTests {
     @Test(arguments: [
         "bearer-file=secret", "user-file=secret", "cookies=secret", "netrc-file=secret", "netrc", "cacert=secret",
         "insecure", "proxy=http://127.0.0.1:9", "header=X: y", "user=a:b", "if-exists=overwrite", "if-changed=fail",
-        "unsafe-resume", "ignore-server-checksums", "no-sync", "allow-downgrade", "max-redirects=50", "max-tries=0",
+        "unsafe-resume", "ignore-server-checksums", "accept-html",
+        "no-sync", "allow-downgrade", "max-redirects=50", "max-tries=0",
         "http1",
     ])
     func anUnsafeOptionIsRefused(_ option: String) async throws {

@@ -27,7 +27,9 @@ struct UsageTests {
             ],
             "SEVERAL DOWNLOADS:": ["-i, --input-file", "-j, --concurrency"],
             "SPEED:": ["-x, --connections", "--limit-rate ", "--limit-rate-total", "--sequential"],
-            "VERIFICATION:": ["--checksum", "--ignore-server-checksums", "--if-changed", "--unsafe-resume"],
+            "VERIFICATION:": [
+                "--checksum", "--ignore-server-checksums", "--accept-html", "--if-changed", "--unsafe-resume",
+            ],
             "REQUEST:": [
                 "-H, --header", "--user ", "--user-file", "--bearer-file", "--netrc ", "--netrc-file", "--cookies",
             ],

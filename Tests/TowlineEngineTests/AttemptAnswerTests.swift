@@ -93,6 +93,48 @@ struct AttemptAnswerTests {
         #expect(bench.reports.count == 1 && bench.ending == "failed: bodyCut")
     }
 
+    // MARK: Pages
+
+    /// The answer to a request for `file.bin`, labelled as a page, in pieces. `nil`: it was reported as a page; otherwise the
+    /// bytes that were written.
+    private func labelledPage(_ pieces: [String], length: Int? = nil) throws -> [UInt8]? {
+        let bench = try WriterBench(ByteRange(0, .max), joinsDirectly: false, mayGather: true)
+        let framing = length.map { ("Content-Length", "\($0)") } ?? ("Transfer-Encoding", "chunked")
+        let head = ResponseHead(status: 200, fields: HTTPFields([("Content-Type", "text/html"), framing]))
+        #expect(bench.writer.receivedHead(head) == .proceed)
+        var isAttached = false
+        for piece in pieces {
+            while bench.body(Array(piece.utf8)) == "pause" {
+                if case .answered(_, .webPage)? = bench.reports.first { return nil }
+                try #require(!isAttached)
+                bench.writer.attach(sink: bench.sink, slot: nil, lease: ByteRange(0, .max))
+                isAttached = true
+            }
+        }
+        bench.writer.ended(.complete(.delimited))
+        if case .delivered(_, let verdict)? = bench.reports.first {
+            if case .webPage = verdict { return nil }
+            bench.writer.attach(sink: bench.sink, slot: nil, lease: ByteRange(0, .max))
+            #expect(WriterBench.word(bench.writer.conclude()) == "complete")
+        }
+        return bench.sink.bytes
+    }
+
+    @Test(
+        "a body that begins as a page is reported as one, in however many pieces it comes",
+        arguments: [["<!DOCTYPE html><html>"], [" ", "\n<!DOC", "TYPE ht", "ml>", "more"], ["<html>"]])
+    func pages(_ pieces: [String]) throws {
+        #expect(try labelledPage(pieces) == nil)
+        #expect(try labelledPage(pieces, length: pieces.joined().utf8.count) == nil)
+    }
+
+    @Test(
+        "another body that is labelled as a page is written whole",
+        arguments: [["binary"], ["<", "!doc", "x", "y"], [" ", "  "], ["<htm"], []])
+    func labelledBodies(_ pieces: [String]) throws {
+        #expect(try labelledPage(pieces) == Array(pieces.joined().utf8))
+    }
+
     // MARK: Digests
 
     /// A field whose value `AddingHasher` takes for these bytes.

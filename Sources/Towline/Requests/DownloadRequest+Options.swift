@@ -87,6 +87,8 @@ extension DownloadRequest {
         options.stallTimeout = .milliseconds(Int64((min(max(1, stallTimeout), 86_400) * 1000).rounded()))
         options.maxTries = maximumTries ?? Self.triesBeforeWaiting
         options.unsafeResume = allowsUnsafeResume
+        options.ignoresServerChecksums = ignoresServerChecksums
+        options.acceptsWebPages = acceptsWebPages
         return options
     }
 

@@ -107,6 +107,23 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     }
     private var isPublicOnly: Bool?
 
+    /// A Boolean value that indicates whether checksums that the server sends are ignored. `checksum` is still verified.
+    ///
+    /// Set this property if the server sends a wrong checksum.
+    public var ignoresServerChecksums: Bool {
+        get { areServerChecksumsIgnored ?? false }
+        set { areServerChecksumsIgnored = newValue ? true : nil }
+    }
+    private var areServerChecksumsIgnored: Bool?
+
+    /// A Boolean value that indicates whether a web page is accepted even if the name or the URL is that of another kind of
+    /// file. If `false`, such a page is refused as a probable login page.
+    public var acceptsWebPages: Bool {
+        get { areWebPagesAccepted ?? false }
+        set { areWebPagesAccepted = newValue ? true : nil }
+    }
+    private var areWebPagesAccepted: Bool?
+
     /// Other URLs of the same file, at most 16.
     ///
     /// Mirrors deliver parts of the file and replace the first URL if it fails. Bytes of different URLs are joined only

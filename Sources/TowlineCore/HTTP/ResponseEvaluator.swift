@@ -43,11 +43,7 @@ package enum ResponseEvaluator {
 
     private static func judgeWhole(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         guard let known = question.known else { return .whole(facts) }
-        if facts.isWebPage, !question.expectsWebPage {
-            let reason =
-                "a web page arrived instead of the file (perhaps a login page of the server or of the Wi-Fi network)"
-            return .webPage(reason: reason)
-        }
+        if facts.isWebPage, !question.expectsWebPage { return .webPage(reason: WebPage.reason) }
         if let reason = known.contradiction(with: facts.representation) {
             guard isUnlabelledPart(facts, question, known) else { return .changed(reason: reason, whole: facts) }
             let what =

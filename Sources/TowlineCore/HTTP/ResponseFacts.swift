@@ -116,6 +116,6 @@ package struct ResponseFacts: Hashable, Sendable {
 
     /// Whether the content is a page for people: what captive portals and error pages answer with.
     package var isWebPage: Bool {
-        representation.mediaType == "text/html" || representation.mediaType == "application/xhtml+xml"
+        representation.mediaType.map(WebPage.isPage(mediaType:)) ?? false
     }
 }

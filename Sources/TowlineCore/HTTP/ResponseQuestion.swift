@@ -60,6 +60,12 @@ package struct ResponseQuestion: Hashable, Sendable {
     package var asksMirror = false
     /// Whether the caller's user and password, or a token, went along.
     package var sendsUser = false
+    /// The user accepts a web page whatever the file should be.
+    package var acceptsWebPages = false
+    /// The media type of bytes that are held, or are still in the part file after a restart.
+    package var earlierMediaType: String?
+    /// The name that the user gave the file.
+    package var fileName: String?
     /// The checksums in responses are not used.
     package var ignoresServerChecksums = false
     /// The checksum of the file that the last redirect gave.

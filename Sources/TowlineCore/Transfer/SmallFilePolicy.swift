@@ -32,7 +32,7 @@ package enum SmallFilePolicy {
             asked: sharing == .none ? .from(0) : .range(RequestTerms.smallFile), rung: .nothingToJoin, known: nil,
             holdsAllBeforeAsked: true, source: terms.source, nameOfURL: terms.nameOfURL)
         question.sendsUser = terms.hasUser
-        question.ignoresServerChecksums = terms.ignoresServerChecksums
+        question.adopt(terms)
         return AttemptPlan(
             id: id, url: terms.source,
             fields: RequestTerms.fields(question.asked, own: terms.userFields, wantsDigest: wantsDigest),

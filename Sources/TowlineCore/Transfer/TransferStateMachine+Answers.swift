@@ -32,7 +32,8 @@ extension TransferStateMachine {
         case .linkExpired(let status, let error): return linkExpired(id, status, error, context)
         case .transient(let reason, let retryAfter, let overloaded, _):
             return busy(id, reason, retryAfter, overloaded, context)
-        case .webPage(let reason): return dismiss(id) + failedAttempt(reason, nil, .transient, context)
+        // Before there are bytes, a login page stays for longer than it makes sense to wait.
+        case .webPage(let reason): return dismiss(id) + failedAttempt(reason, nil, .transient, limit: 2, context)
         case .permanent(let error):
             // One bad answer among good ones is that connection's fault.
             if isConfirmed, error.code == .invalidResponse { return rangeRefused(id, error.message, context) }

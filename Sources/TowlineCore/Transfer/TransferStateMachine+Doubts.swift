@@ -18,7 +18,7 @@ extension TransferStateMachine {
     mutating func distrust(_ held: HeldDownload) -> [TransferAction] {
         hasStorage = true
         replacesPart = true
-        replaced = held.written.isEmpty ? .nothing : .identity
+        if !held.written.isEmpty { (replaced, replacedMediaType) = (.identity, held.representation.mediaType) }
         guard !held.written.isEmpty else { return [] }
         let size = ByteCountText.format(held.written.count)
         let text =

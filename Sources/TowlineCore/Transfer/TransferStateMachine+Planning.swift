@@ -299,12 +299,12 @@ extension TransferStateMachine {
             known: known(at: source),
             holdsAllBeforeAsked: ledger.written.contains(ByteRange(0, lease.lowerBound)),
             workedBefore: isConfirmed,
-            expectsWebPage: representation?.mediaType == "text/html"
-                || representation?.mediaType == "application/xhtml+xml",
+            expectsWebPage: terms.acceptsWebPages || representation?.mediaType.map(WebPage.isPage(mediaType:)) ?? false,
             source: self[source].url, nameOfURL: self[source].nameOfURL)
         question.asksMirror = source != .primary
         question.replacesBytes = held != .nothing
-        question.ignoresServerChecksums = terms.ignoresServerChecksums
+        question.earlierMediaType = representation?.mediaType ?? replacedMediaType
+        question.adopt(terms)
         if source == .primary { question.linked = linked }
         question.sendsUser = terms.hasUser && isOurs
         return question

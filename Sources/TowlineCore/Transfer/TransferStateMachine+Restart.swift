@@ -48,7 +48,7 @@ extension TransferStateMachine {
     /// All attempts but the keeper are gone: forget the old representation.
     mutating func restart(_ keeper: AttemptID?) -> [TransferAction] {
         giveUpContent()
-        replaced = held
+        if !ledger.written.isEmpty { (replaced, replacedMediaType) = (held, representation?.mediaType) }
         ledger = RangeLedger()
         forgetRepresentation()
         for index in mirrors.indices { mirrors[index].brought = ByteRangeSet() }

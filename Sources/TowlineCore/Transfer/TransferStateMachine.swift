@@ -83,6 +83,8 @@ package struct TransferStateMachine: Sendable {
     var replacesPart = false
     /// The bytes in the part file that the next answer replaces.
     var replaced = Held.nothing
+    /// Their media type.
+    var replacedMediaType: String?
     /// This transfer has seen an answer that fits the bytes held.
     var isConfirmed = false
     /// Bytes were joined on less than a strong validator.
@@ -303,7 +305,7 @@ package struct TransferStateMachine: Sendable {
 
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {
         hasStorage = true
-        (replacesPart, replaced) = (false, .nothing)
+        (replacesPart, replaced, replacedMediaType) = (false, .nothing, nil)
         guard case .preparing(let id) = phase else { return [] }
         phase = .running
         // That took its time, which is not the server's.

@@ -26,6 +26,10 @@ package struct TransferTerms: Hashable, Sendable {
     package var restartsChanged = true
     /// What the user says the whole hashes to.
     package var checksum: Checksum?
+    /// A web page is accepted whatever the file should be.
+    package var acceptsWebPages = false
+    /// The name that the user gave the file.
+    package var fileName: String?
     /// The checksums that servers send are not used.
     package var ignoresServerChecksums = false
     /// Other URLs of the same file.
@@ -39,6 +43,15 @@ package struct TransferTerms: Hashable, Sendable {
     package init(source: HTTPURL) {
         self.source = source
         nameOfURL = SafeFileName.ofURL(source)
+    }
+}
+
+extension ResponseQuestion {
+    /// Takes over the user's wishes that a response is judged by.
+    mutating func adopt(_ terms: TransferTerms) {
+        ignoresServerChecksums = terms.ignoresServerChecksums
+        acceptsWebPages = terms.acceptsWebPages
+        fileName = terms.fileName
     }
 }
 

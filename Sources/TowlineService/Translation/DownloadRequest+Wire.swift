@@ -58,6 +58,8 @@ extension DownloadRequest {
             maximumSize = size
         }
         allowsUnsafeResume = wire.unsafeResume ?? false
+        ignoresServerChecksums = wire.ignoreServerChecksums ?? false
+        acceptsWebPages = wire.acceptHTML ?? false
     }
 
     /// Checks the metadata of a client, which the list of downloads keeps. Lengths are in Unicode code points, as in the API

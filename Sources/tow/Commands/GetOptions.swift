@@ -133,6 +133,11 @@ struct ProofOptions: SettingOptions {
     @Flag(help: "Do not verify the checksums that the server sends. --checksum is still verified.")
     var ignoreServerChecksums = false
 
+    @Flag(
+        name: .customLong("accept-html"),
+        help: "Accept a web page even if the URL or the file name is that of another kind of file.")
+    var acceptHTML = false
+
     @Option(
         help: ArgumentHelp(
             """
@@ -151,7 +156,9 @@ struct ProofOptions: SettingOptions {
 
     var given: [(Setting, String)] {
         checksums.map { (.checksum, $0) } + givenValues([.ifChanged: ifChanged])
-            + givenFlags([.unsafeResume: unsafeResume, .ignoreServerChecksums: ignoreServerChecksums])
+            + givenFlags([
+                .unsafeResume: unsafeResume, .ignoreServerChecksums: ignoreServerChecksums, .acceptHTML: acceptHTML,
+            ])
     }
 }
 

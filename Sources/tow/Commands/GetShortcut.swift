@@ -10,8 +10,8 @@ enum GetShortcut {
     private static func isPlain(_ setting: Setting) -> Bool {
         switch setting {
         case .output, .directory, .ifExists, .ifChanged, .noSync, .noPreallocate, .unsafeResume, .checksum,
-            .ignoreServerChecksums, .connections, .limitRate, .sequential, .proxy, .cacert, .insecure, .http1,
-            .connectTimeout, .stallTimeout, .maxTries, .maxSize, .retryWait, .maxRedirects, .allowDowngrade:
+            .ignoreServerChecksums, .acceptHTML, .connections, .limitRate, .sequential, .proxy, .cacert, .insecure,
+            .http1, .connectTimeout, .stallTimeout, .maxTries, .maxSize, .retryWait, .maxRedirects, .allowDowngrade:
             true
         default: false
         }

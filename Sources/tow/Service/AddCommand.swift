@@ -134,6 +134,14 @@ struct AddCommand: AsyncParsableCommand {
             """)
     var unsafeResume = false
 
+    @Flag(help: "Do not verify the checksums that the server sends. --checksum is still verified.")
+    var ignoreServerChecksums = false
+
+    @Flag(
+        name: .customLong("accept-html"),
+        help: "Accept a web page even if the URL or the file name is that of another kind of file.")
+    var acceptHTML = false
+
     @Flag(help: "Print one JSON object per line to standard output.")
     var json = false
 
@@ -198,6 +206,8 @@ struct AddCommand: AsyncParsableCommand {
         if unpack { model.unpack = .wanted(true) }
         if paused { model.startsPaused = true }
         if unsafeResume { model.unsafeResume = true }
+        if ignoreServerChecksums { model.ignoreServerChecksums = true }
+        if acceptHTML { model.acceptHTML = true }
         let requests = urls.map { url in
             var request = model
             request.url = url

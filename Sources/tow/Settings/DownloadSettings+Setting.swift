@@ -48,6 +48,7 @@ extension DownloadSettings {
         case .noPreallocate: reservesSpace = false
         case .unsafeResume: unsafeResume = true
         case .ignoreServerChecksums: ignoresServerChecksums = true
+        case .acceptHTML: acceptsWebPages = true
         case .sequential: sequential = true
         case .netrc: connection.netrc = .userFile
         case .insecure: connection.allowsInsecure = true

@@ -26,6 +26,7 @@ struct DownloadSettings {
     var durable = true
     var unsafeResume = false
     var ignoresServerChecksums = false
+    var acceptsWebPages = false
     var sequential = false
     var restartsChanged = true
     var reservesSpace = true
@@ -52,6 +53,7 @@ struct DownloadSettings {
         options.durable = durable
         options.unsafeResume = unsafeResume
         options.ignoresServerChecksums = ignoresServerChecksums
+        options.acceptsWebPages = acceptsWebPages
         options.sequential = sequential
         options.restartsChanged = restartsChanged
         options.reservesSpace = reservesSpace

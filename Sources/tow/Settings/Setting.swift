@@ -10,6 +10,7 @@ enum Setting: String, CaseIterable {
     case unsafeResume = "unsafe-resume"
     case checksum
     case ignoreServerChecksums = "ignore-server-checksums"
+    case acceptHTML = "accept-html"
     case mirror
     case connections
     case limitRate = "limit-rate"
@@ -45,8 +46,8 @@ enum Setting: String, CaseIterable {
     /// Whether it stands alone, without a value.
     var isFlag: Bool {
         switch self {
-        case .noSync, .noPreallocate, .unsafeResume, .ignoreServerChecksums, .sequential, .netrc, .insecure, .http1,
-            .allowDowngrade:
+        case .noSync, .noPreallocate, .unsafeResume, .ignoreServerChecksums, .acceptHTML, .sequential, .netrc,
+            .insecure, .http1, .allowDowngrade:
             true
         default: false
         }

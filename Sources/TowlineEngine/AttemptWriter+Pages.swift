@@ -1,0 +1,32 @@
+internal import TowlineCore
+
+/// Answers whose first bytes decide what they are.
+extension AttemptWriter {
+    /// Looks at bytes of an answer that is not reported yet, and reports the answer if they decide.
+    ///
+    /// - Returns: what to do with the bytes if more are needed; `nil` if the answer is reported.
+    func look(at bytes: UnsafeRawBufferPointer) -> BodyDisposition? {
+        guard let verdict = untold else { return nil }
+        if mayBePage {
+            let isPage = WebPage.isPage(gathered + bytes.prefix(WebPage.mostLooked))
+            let count = gathered.count + bytes.count
+            if isPage == nil, count < WebPage.mostLooked, buffers.grow(&gathered, to: count) {
+                if let wait = takeAllowance(bytes.count) { return .pauseFor(wait) }
+                gathered.append(contentsOf: bytes)
+                return .consumed
+            }
+            if isPage == true { untold = .webPage(reason: WebPage.reason) } else { untold = verdict }
+        }
+        tell()
+        return nil
+    }
+
+    /// The report of an answer that ended before a byte decided. One that broke off is no answer.
+    func decided(_ verdict: ResponseVerdict) -> Report {
+        guard framing != nil else { return .ended(plan.id, AttemptResult(deliveredEnd)) }
+        if mayBePage, WebPage.isPage(gathered) == true {
+            return .delivered(plan.id, .webPage(reason: WebPage.reason))
+        }
+        return .delivered(plan.id, verdict.ending(at: Int64(gathered.count)))
+    }
+}
