@@ -110,7 +110,7 @@ extension ConnectionPool {
         if let file = options.cookieFile { files.append(("cookie file", file)) }
         if case .file(let file) = options.netrc { files.append(("netrc file", file)) }
         for (what, file) in files {
-            guard !file.utf8.contains(0), access(file, R_OK) == 0 else {
+            guard !file.utf8.contains(0), ByteText.withCString(file, { access($0, R_OK) }) == 0 else {
                 let reason = "cannot read the \(what) \(file): the file does not exist or may not be read"
                 throw TransportFailure(.local, reason)
             }

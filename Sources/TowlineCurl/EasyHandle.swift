@@ -118,7 +118,10 @@ final class EasyHandle {
     func set(_ option: CURLoption, _ value: Int) { _ = ccurl_set_long(pointer, option, value) }
 
     /// Sets a text option; libcurl keeps a copy.
-    func set(_ option: CURLoption, _ value: String?) { _ = ccurl_set_string(pointer, option, value) }
+    func set(_ option: CURLoption, _ value: String?) {
+        guard let value else { return _ = ccurl_set_string(pointer, option, nil) }
+        ByteText.withCString(value) { _ = ccurl_set_string(pointer, option, $0) }
+    }
 
     /// libcurl's description of the failure, which may contain text from the server; `nil` if libcurl has none.
     var errorDetail: String? {

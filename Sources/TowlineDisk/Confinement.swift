@@ -1,5 +1,6 @@
 import CTowline
 import Glibc
+internal import TowlineCore
 
 /// The part of the file system that this process can change, as the kernel enforces it (landlock(7)): a second line of defence,
 /// for when a server's bytes make a library do what they want.
@@ -19,7 +20,9 @@ package enum Confinement {
     /// - Returns: `true` if the limits are in place.
     @discardableResult
     package static func limitChanges(to directories: [String], runsPrograms: Bool) -> Bool {
-        var words: [UnsafeMutablePointer<CChar>?] = directories.map { strdup($0.isEmpty ? "." : $0) }
+        var words: [UnsafeMutablePointer<CChar>?] = directories.map { directory in
+            ByteText.withCString(directory.isEmpty ? "." : directory) { strdup($0) }
+        }
         words.append(nil)
         defer { words.forEach { free($0) } }
         return towline_confine(words, runsPrograms ? 1 : 0) > 0

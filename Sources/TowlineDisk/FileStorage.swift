@@ -108,7 +108,8 @@ package final class FileStorage: Storage {
     /// As `/dev/stdout` does, of which there is one for all.
     private static func leadsToDevice(_ link: String) -> Bool {
         var found = stat()
-        return stat(link, &found) == 0 && ![S_IFREG, S_IFDIR].contains(found.st_mode & S_IFMT)
+        return ByteText.withCString(link) { stat($0, &found) } == 0
+            && ![S_IFREG, S_IFDIR].contains(found.st_mode & S_IFMT)
     }
 
     private func listing(of folder: Folder) -> JournalIndex.Listing? {

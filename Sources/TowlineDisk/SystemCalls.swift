@@ -1,9 +1,10 @@
 import CTowline
 import Glibc
+internal import TowlineCore
 
 /// The system's own calls.
 ///
-/// Names of small files go there by `withCString`: handed over as they are, each would be copied to the heap before.
+/// Names go there as the bytes that they stand for (`ByteText`).
 package final class SystemCalls: Syscall {
     /// Makes one; it holds nothing.
     package init() {}
@@ -12,13 +13,13 @@ package final class SystemCalls: Syscall {
     private func result(_ value: Int) -> Int { value < 0 ? -Int(errno) : value }
 
     package func openat(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: UInt32) -> Int32 {
-        result(Glibc.openat(directory, path, flags, mode_t(mode)))
+        ByteText.withCString(path) { result(Glibc.openat(directory, $0, flags, mode_t(mode))) }
     }
 
     package func openUnnamed(_ directory: Int32, _ mode: UInt32) -> Int32 { towline_open_unnamed(directory, mode) }
 
     package func name(_ descriptor: Int32, _ directory: Int32, _ name: String) -> Int32 {
-        name.withCString { towline_name(descriptor, directory, $0) }
+        ByteText.withCString(name) { towline_name(descriptor, directory, $0) }
     }
 
     package func close(_ descriptor: Int32) -> Int32 { result(Glibc.close(descriptor)) }
@@ -60,7 +61,7 @@ package final class SystemCalls: Syscall {
 
     package func status(_ directory: Int32, _ path: String, _ status: inout FileStatus) -> Int32 {
         var raw = towline_status()
-        let code = path.withCString { towline_statx(directory, $0, &raw) }
+        let code = ByteText.withCString(path) { towline_statx(directory, $0, &raw) }
         guard code >= 0 else { return code }
         switch raw.mode & UInt32(S_IFMT) {
         case UInt32(S_IFREG): status.kind = .regular
@@ -94,14 +95,20 @@ package final class SystemCalls: Syscall {
     package func lock(_ descriptor: Int32) -> Int32 { result(flock(descriptor, LOCK_EX | LOCK_NB)) }
 
     package func rename(_ directory: Int32, _ from: String, _ to: String, keeps: Bool) -> Int32 {
-        towline_rename(directory, from, directory, to, keeps ? 1 : 0)
+        ByteText.withCString(from) { from in
+            ByteText.withCString(to) { towline_rename(directory, from, directory, $0, keeps ? 1 : 0) }
+        }
     }
 
     package func link(_ directory: Int32, _ from: String, _ to: String) -> Int32 {
-        result(linkat(directory, from, directory, to, 0))
+        ByteText.withCString(from) { from in
+            ByteText.withCString(to) { result(linkat(directory, from, directory, $0, 0)) }
+        }
     }
 
-    package func unlink(_ directory: Int32, _ path: String) -> Int32 { result(unlinkat(directory, path, 0)) }
+    package func unlink(_ directory: Int32, _ path: String) -> Int32 {
+        ByteText.withCString(path) { result(unlinkat(directory, $0, 0)) }
+    }
 
     package func setAttribute(_ descriptor: Int32, _ name: String, _ value: UnsafeRawBufferPointer) -> Int32 {
         name.withCString { towline_fsetxattr(descriptor, $0, value.baseAddress, value.count) }
@@ -138,7 +145,7 @@ package final class SystemCalls: Syscall {
         defer { closedir(stream) }
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                ByteText.decode(bytes.prefix { $0 != 0 })
             }
             names.append(name)
         }

@@ -22,7 +22,7 @@ enum Tow {
         }
         if Set(words) == ["--version", "-v"] { show(TowCommand.configuration.version + "\n" + GetPlan.limits) }
         do {
-            let command = try TowCommand.parseAsRoot()
+            let command = try TowCommand.parseAsRoot(Array(words))
             ArgumentSecrets.blank()
             if let get = command as? GetCommand, let plan = try? get.checked() {
                 plan.confine()
@@ -93,7 +93,8 @@ enum Tow {
 
     private static func leave(_ text: String, _ status: Int32) -> Never {
         var output = OutputDescriptor(STDERR_FILENO)
-        output.write(text.hasSuffix("\n") ? text : text + "\n")
+        // A message of the parser has several lines, so `TerminalSafeText` does not apply.
+        output.write(ByteText.shown(text.hasSuffix("\n") ? text : text + "\n"))
         end(status)
     }
 

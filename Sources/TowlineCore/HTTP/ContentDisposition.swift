@@ -12,7 +12,8 @@ package enum ContentDisposition {
         let extended = parameters.filter { $0.name == "filename*" }
         let plain = parameters.filter { $0.name == "filename" }
         guard extended.count <= 1, plain.count <= 1 else { return nil }
-        let name = extended.first.flatMap { decodedExtendedValue($0.value) } ?? plain.first?.value
+        let name =
+            extended.first.flatMap { decodedExtendedValue($0.value) } ?? plain.first.map { decodedPlain($0.value) }
         return name?.isEmpty == false ? name : nil
     }
 
@@ -35,6 +36,12 @@ package enum ContentDisposition {
         return parameters
     }
 
+    /// Bytes that are no UTF-8 are ISO-8859-1 (RFC 6266 §4.3). Encoded words of mail are decoded, as browsers do.
+    private static func decodedPlain(_ value: String) -> String {
+        let text = ByteText.readable(value)
+        return value.utf8.contains(0x3F) ? EncodedWords.decoded(text) : text
+    }
+
     /// A quoted string, or else everything up to the `;`.
     private static func parameterValue(_ scanner: inout FieldScanner) -> String? {
         if scanner.next == 0x22 { return scanner.quotedString() }
@@ -50,10 +57,7 @@ package enum ContentDisposition {
         guard parts.count == 3, let bytes = PercentEncoding.decoded(parts[2]) else { return nil }
         switch ASCII.lowercased(parts[0]) {
         case "utf-8": return String(validating: bytes, as: UTF8.self)
-        case "iso-8859-1":
-            var name = ""
-            name.unicodeScalars.append(contentsOf: bytes.map { Unicode.Scalar($0) })
-            return name
+        case "iso-8859-1": return ByteText.latin(bytes)
         default: return nil
         }
     }

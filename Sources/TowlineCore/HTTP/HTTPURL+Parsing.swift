@@ -5,7 +5,7 @@ extension HTTPURL {
     ///   (CVE-2017-6508), NUL would end the text for C.
     /// - User information ends at the last `@` of the authority; a backslash in the authority is refused, because
     ///   some programs take it for a `/`.
-    /// - What may not stand in a path or query is percent-encoded as UTF-8; dot segments are removed
+    /// - What may not stand in a path or query is percent-encoded byte by byte (`ByteText`); dot segments are removed
     ///   (RFC 3986 §5.2.4); the fragment is dropped, since it never goes to a server (RFC 9110 §7.1).
     ///
     /// - Throws: `unusableURL`, with a message that shows no secret.
@@ -67,7 +67,7 @@ extension HTTPURL {
         guard text.utf8.count <= maximumByteCount else {
             throw unusable(text, "the URL is too long and must be shortened to \(maximumByteCount) bytes")
         }
-        var bytes = Array(text.utf8)[...]
+        var bytes = ByteText.encode(text)[...]
         while bytes.first == 0x20 { bytes.removeFirst() }
         while bytes.last == 0x20 { bytes.removeLast() }
         guard !bytes.contains(where: ASCII.isControl) else {
@@ -131,9 +131,9 @@ extension HTTPURL {
             throw unusable(text, "the host name in the URL contains a backslash, which must be replaced by /")
         }
         guard let at = authority.lastIndex(of: 0x40) else { return (nil, authority) }
-        let raw = String(decoding: authority[..<at], as: UTF8.self)
+        let raw = authority[..<at]
         // A lone % is no escape; a password may well hold one that nobody encoded.
-        let decoded = PercentEncoding.decoded(raw) ?? Array(raw.utf8)
+        let decoded = PercentEncoding.decoded(raw, escape: 0x25) ?? Array(raw)
         guard let userInfo = String(validating: decoded, as: UTF8.self), !decoded.contains(where: ASCII.isControl)
         else {
             throw unusable(

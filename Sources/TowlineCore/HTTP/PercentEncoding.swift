@@ -4,12 +4,15 @@ package enum PercentEncoding {
 
     /// The bytes that `text` stands for, its escapes undone once; `nil` if a `%` is not followed by two hexadecimal
     /// digits.
-    package static func decoded(_ text: some StringProtocol) -> [UInt8]? {
+    package static func decoded(_ text: some StringProtocol) -> [UInt8]? { decoded(text.utf8, escape: 0x25) }
+
+    /// The same for bytes, with another character than `%`.
+    static func decoded(_ text: some Collection<UInt8>, escape: UInt8) -> [UInt8]? {
         var decoded: [UInt8] = []
-        decoded.reserveCapacity(text.utf8.count)
-        var bytes = text.utf8.makeIterator()
+        decoded.reserveCapacity(text.count)
+        var bytes = text.makeIterator()
         while let byte = bytes.next() {
-            guard byte == 0x25 else {
+            guard byte == escape else {
                 decoded.append(byte)
                 continue
             }

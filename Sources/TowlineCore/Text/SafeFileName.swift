@@ -63,14 +63,19 @@ package enum SafeFileName {
         suggested(by: fields) ?? ofURL(url)
     }
 
-    /// What `Content-Disposition` suggests, made safe; `nil` if it is no name.
-    static func suggested(by fields: HTTPFields) -> String? { ContentDisposition.fileName(fields).flatMap(make) }
+    /// Returns the safe name that `Content-Disposition` suggests, if any. No server chooses bytes that are not text.
+    static func suggested(by fields: HTTPFields) -> String? {
+        ContentDisposition.fileName(fields).flatMap { make(ByteText.readable($0)) }
+    }
 
     /// The name that a URL gives: its last path component, made safe, or `download`.
-    package static func ofURL(_ url: HTTPURL) -> String { url.lastPathComponent.flatMap(make) ?? "download" }
+    package static func ofURL(_ url: HTTPURL) -> String {
+        url.lastPathComponent.flatMap { make(ByteText.readable($0)) } ?? "download"
+    }
 
     /// Controls, line separators, and what shows nothing or turns the direction of what follows.
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        if ByteText.byte(scalar) != nil { return false }
         if scalar.isASCII { return ASCII.isControl(UInt8(truncatingIfNeeded: scalar.value)) }
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: return true
@@ -109,16 +114,23 @@ package enum SafeFileName {
         return upper.unicodeScalars.last.map { "0123456789¹²³".unicodeScalars.contains($0) } ?? false
     }
 
+    /// The length of the name on disk.
+    private static func byteCount(_ text: some StringProtocol) -> Int {
+        text.unicodeScalars.reduce(0) { $0 + width($1) }
+    }
+
+    private static func width(_ scalar: Unicode.Scalar) -> Int { ByteText.byte(scalar) == nil ? UTF8.width(scalar) : 1 }
+
     /// At most `maximumByteCount` bytes: the stem is cut between two characters, an extension of up to 16 bytes stays.
     private static func shortened(_ name: String) -> String {
-        guard name.utf8.count > maximumByteCount else { return name }
+        guard name.utf8.count > maximumByteCount, byteCount(name) > maximumByteCount else { return name }
         var stem = name[...]
         var fileExtension = name[name.endIndex...]
-        if let dot = name.utf8.lastIndex(of: 0x2E), name[dot...].utf8.count <= 17 {
+        if let dot = name.utf8.lastIndex(of: 0x2E), byteCount(name[dot...]) <= 17 {
             stem = name[..<dot]
             fileExtension = name[dot...]
         }
-        let room = maximumByteCount - fileExtension.utf8.count
+        let room = maximumByteCount - byteCount(fileExtension)
         var kept = String(prefix(of: stem, byteCount: room))
         while let last = kept.unicodeScalars.last, last == "." || last.properties.isWhitespace {
             kept.unicodeScalars.removeLast()
@@ -131,14 +143,14 @@ package enum SafeFileName {
         var end = text.startIndex
         var used = 0
         for index in text.indices {
-            used += text[index].utf8.count
+            used += text[index].unicodeScalars.reduce(0) { $0 + width($1) }
             if used > byteCount { break }
             end = text.index(after: index)
         }
         guard end == text.startIndex else { return text[..<end] }
         used = 0
         for index in text.unicodeScalars.indices {
-            used += UTF8.width(text.unicodeScalars[index])
+            used += width(text.unicodeScalars[index])
             if used > byteCount { break }
             end = text.unicodeScalars.index(after: index)
         }

@@ -29,6 +29,8 @@ package enum TerminalSafeText {
     }
 
     private static func visible(_ scalar: Unicode.Scalar) -> String {
+        // Also a byte of a name that is no UTF-8.
+        if let byte = ByteText.byte(scalar) { return "\\x" + String(byte, radix: 16) }
         guard isHidden(scalar) else { return String(Character(scalar)) }
         let digits = String(scalar.value, radix: 16)
         switch scalar.value {

@@ -1,3 +1,5 @@
+import TowlineCore
+
 /// Cuts bytes as they come into lines, holding no more than one.
 struct BatchLineSplitter {
     /// A line without its end, or one that is no use.
@@ -39,6 +41,6 @@ struct BatchLineSplitter {
         }
         if isTooLong { return .tooLong(isIndented: isIndented) }
         if line.last == 0x0D { line.removeLast() }
-        return .text(String(decoding: line, as: UTF8.self))
+        return .text(ByteText.decode(line))
     }
 }

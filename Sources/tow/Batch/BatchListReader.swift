@@ -24,7 +24,7 @@ final class BatchListReader: Sendable {
     ///
     /// - Throws: `unusableOption` if it cannot be opened.
     init(path: String) throws(TowlineError) {
-        descriptor = path == "-" ? 0 : open(path, O_RDONLY | O_CLOEXEC)
+        descriptor = path == "-" ? 0 : ByteText.withCString(path) { open($0, O_RDONLY | O_CLOEXEC) }
         var ends: [Int32] = [-1, -1]
         guard descriptor >= 0, pipe(&ends) == 0 else {
             let reason = String(cString: strerror(errno))

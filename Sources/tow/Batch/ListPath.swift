@@ -39,9 +39,9 @@ enum ListPath {
     }
 
     private static func resolved(_ path: String) -> String? {
-        guard let bytes = realpath(path, nil) else { return nil }
+        guard let bytes = ByteText.withCString(path, { realpath($0, nil) }) else { return nil }
         defer { free(bytes) }
-        return String(cString: bytes)
+        return ByteText.decode(UnsafeRawBufferPointer(start: bytes, count: strlen(bytes)))
     }
 
     private static func refused(_ path: String, _ reason: String) -> TowlineError {

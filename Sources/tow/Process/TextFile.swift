@@ -1,4 +1,5 @@
 import Glibc
+import TowlineCore
 
 /// A small file of text.
 enum TextFile {
@@ -15,12 +16,12 @@ enum TextFile {
     /// Returns whether a path leads to a regular file, which can be read more than once.
     static func isRegular(_ path: String) -> Bool {
         var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        return ByteText.withCString(path) { stat($0, &status) } == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
     /// Its bytes; `nil` with `errno` set if it cannot be read or is longer than `limit` bytes.
     static func bytes(_ path: String, limit: Int) -> [UInt8]? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = ByteText.withCString(path) { open($0, O_RDONLY | O_CLOEXEC) }
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes: [UInt8] = []

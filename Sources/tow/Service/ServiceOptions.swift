@@ -70,7 +70,7 @@ struct ServiceOptions: ParsableArguments {
         guard !path.hasPrefix("/") else { return path }
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         guard getcwd(&buffer, buffer.count) != nil else { return path }
-        let here = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let here = ByteText.decode(buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) })
         let components = path.split(separator: "/").filter { $0 != "." }
         return ([here == "/" ? "" : here] + components.map(String.init)).joined(separator: "/")
     }

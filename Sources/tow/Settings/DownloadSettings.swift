@@ -111,6 +111,6 @@ struct DownloadSettings {
     /// Whether a directory is there, links on the way followed.
     static func isDirectory(_ path: String) -> Bool {
         var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+        return ByteText.withCString(path) { stat($0, &status) } == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 }

@@ -16,13 +16,15 @@ enum LinkTarget {
         var path = path
         var status = stat()
         for count in 0..<mostLinks {
-            guard lstat(path, &status) == 0 else { return nil }
+            guard ByteText.withCString(path, { lstat($0, &status) }) == 0 else { return nil }
             guard status.st_mode & S_IFMT == S_IFLNK else {
                 return count > 0 && status.st_mode & S_IFMT == S_IFREG ? path : nil
             }
             let directory = parent(of: path)
             var owner = stat()
-            guard stat(directory, &owner) == 0, let target = target(of: path) else { return nil }
+            guard ByteText.withCString(directory, { stat($0, &owner) }) == 0, let target = target(of: path) else {
+                return nil
+            }
             guard [geteuid(), owner.st_uid, 0].contains(status.st_uid) else {
                 throw TowlineError(
                     .unusableDestination,
@@ -41,8 +43,8 @@ enum LinkTarget {
 
     private static func target(of link: String) -> String? {
         var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(link, &bytes, bytes.count)
+        let count = ByteText.withCString(link) { readlink($0, &bytes, bytes.count) }
         guard count > 0, count < bytes.count else { return nil }
-        return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return ByteText.decode(bytes[..<count].map { UInt8(bitPattern: $0) })
     }
 }

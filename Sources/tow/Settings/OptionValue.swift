@@ -82,16 +82,14 @@ enum OptionValue {
 
     /// A path that can be read now: hours into a download is a bad time to learn that it cannot.
     static func readableFile(_ path: String) throws(TowlineError) -> String {
-        guard access(path, R_OK) == 0 else { throw unreadable(path) }
+        guard ByteText.withCString(path, { access($0, R_OK) }) == 0 else { throw unreadable(path) }
         return path
     }
 
     /// A path of a file with certificates as PEM (RFC 7468). Of a pipe, what were read here would be missing later.
     static func certificateFile(_ path: String) throws(TowlineError) -> String {
         let path = try readableFile(path)
-        var facts = stat()
-        guard stat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG,
-            let bytes = TextFile.bytes(path, limit: 16 << 20)
+        guard TextFile.isRegular(path), let bytes = TextFile.bytes(path, limit: 16 << 20)
         else { return path }
         // Also `X509 CERTIFICATE` and `TRUSTED CERTIFICATE`.
         guard String(decoding: bytes, as: UTF8.self).contains(" CERTIFICATE-----") else {

@@ -129,7 +129,8 @@ struct TextFuzzTests {
     /// Which rule of `SafeFileName` a name breaks.
     private static func violation(_ name: String) -> String? {
         let scalars = name.unicodeScalars
-        if name.isEmpty || name.utf8.count > 239 { return "\(name.utf8.count) bytes" }
+        let byteCount = ByteText.encode(name).count
+        if name.isEmpty || byteCount > 239 { return "\(byteCount) bytes" }
         if scalars.contains(where: { "/\\<>:\"|?*".unicodeScalars.contains($0) }) {
             return "a reserved character in \(name)"
         }

@@ -22,6 +22,17 @@ struct ContentDispositionTests {
             ("filename=a", "a"), ("attachment; filename = a", "a"), ("attachment;;; filename=a;", "a"),
             ("attachment; x=\"; filename=z\"; filename=a", "a"), ("attachment; filename=\"é\"", "é"),
             ("attachment; filename=../../.ssh/authorized_keys", "../../.ssh/authorized_keys"),
+            // Bytes that are no UTF-8 are ISO-8859-1.
+            ("attachment; filename=\"r\u{10FFE9}s.pdf\"", "rés.pdf"),
+            ("attachment; filename=é-\u{10FFE9}", "Ã©-é"),
+            // Encoded words of mail (RFC 2047).
+            ("attachment; filename=\"=?UTF-8?B?w7xiZXIucGRm?=\"", "über.pdf"),
+            ("attachment; filename=\"=?iso-8859-1?Q?=FCber=5Funs.pdf?=\"", "über_uns.pdf"),
+            ("attachment; filename=\"=?utf-8?q?a_b?= =?UTF-8*de?Q?=C3?= =?UTF-8?Q?=A4?= c.pdf\"", "a bä c.pdf"),
+            ("attachment; filename=\"=?KOI8-R?B?wQ==?=.pdf\"", "=?KOI8-R?B?wQ==?=.pdf"),
+            ("attachment; filename=\"=?UTF-8?B?wQ=?=.pdf\"", "=?UTF-8?B?wQ=?=.pdf"),
+            ("attachment; filename=\"=?UTF-8?Q?=FF?=.pdf\"", "=?UTF-8?Q?=FF?=.pdf"),
+            ("attachment; filename=\"=?UTF-8?Q?a\"", "=?UTF-8?Q?a"),
             // A filename* that cannot be read leaves filename.
             ("attachment; filename*=UTF-8''%zz; filename=b", "b"),
             ("attachment; filename*=UTF-8''%ff; filename=b", "b"),

@@ -1,0 +1,98 @@
+/// Text that keeps every byte: file names, words of the command line, lines of lists and values of header fields are
+/// sequences of bytes, and nothing makes them UTF-8.
+///
+/// Bytes that are UTF-8 are decoded as such. A byte that is no part of valid UTF-8 becomes the private-use character
+/// U+10FF00 + byte, which `encode` turns back. The bytes of a character from U+10FF80 to U+10FFFF are escaped in the
+/// same way, so that no two byte sequences share a text. Messages show such a character as `\xe9`.
+package enum ByteText {
+    private static let base: UInt32 = 0x10FF00
+    private static let escapes: ClosedRange<UInt32> = 0x10FF80...0x10FFFF
+    /// The first byte of every escape in UTF-8.
+    private static let mark: UInt8 = 0xF4
+
+    /// Returns the byte that a character stands for; `nil` if the character is not an escape.
+    package static func byte(_ scalar: Unicode.Scalar) -> UInt8? {
+        escapes.contains(scalar.value) ? UInt8(truncatingIfNeeded: scalar.value - base) : nil
+    }
+
+    /// Returns the text of `bytes`.
+    package static func decode(_ bytes: some Collection<UInt8>) -> String {
+        let bytes = Array(bytes)
+        if let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(mark) { return text }
+        var text = String.UnicodeScalarView()
+        var index = 0
+        while index < bytes.count {
+            if let scalar = scalar(in: bytes, at: index), !escapes.contains(scalar.value) {
+                text.append(scalar)
+                index += UTF8.width(scalar)
+            } else {
+                // Less than 0x80 is always a character of its own.
+                if let escape = Unicode.Scalar(base + UInt32(bytes[index])) { text.append(escape) }
+                index += 1
+            }
+        }
+        return String(text)
+    }
+
+    /// Returns the bytes that `decode` made `text` of; UTF-8 for any other text.
+    package static func encode(_ text: String) -> [UInt8] {
+        guard text.utf8.contains(mark) else { return Array(text.utf8) }
+        var bytes: [UInt8] = []
+        for scalar in text.unicodeScalars {
+            if let byte = byte(scalar) {
+                bytes.append(byte)
+            } else {
+                bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+            }
+        }
+        return bytes
+    }
+
+    /// Calls `body` with the bytes of `text` as a C string, for system calls and libraries.
+    package static func withCString<Result>(_ text: String, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
+        guard text.utf8.contains(mark) else { return text.withCString(body) }
+        let bytes = encode(text) + [0]
+        return bytes.withUnsafeBufferPointer { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { characters in
+                characters.baseAddress.map(body) ?? text.withCString(body)
+            }
+        }
+    }
+
+    /// Returns the text with each escape as `\xe9`, and everything else as it is.
+    package static func shown(_ text: String) -> String {
+        guard text.utf8.contains(mark) else { return text }
+        return text.unicodeScalars.map { byte($0).map { "\\x" + String($0, radix: 16) } ?? String($0) }.joined()
+    }
+
+    /// Returns the text that a server probably means. If a byte is no UTF-8, all are taken for ISO-8859-1 (RFC 6266 §4.3):
+    /// names from servers go to people and to programs that know only Unicode.
+    package static func readable(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: { byte($0) != nil }) else { return text }
+        return latin(encode(text))
+    }
+
+    /// Returns the text of bytes in ISO-8859-1.
+    package static func latin(_ bytes: [UInt8]) -> String {
+        var text = ""
+        text.unicodeScalars.append(contentsOf: bytes.map { Unicode.Scalar($0) })
+        return text
+    }
+
+    /// Returns the character that starts at `index`; `nil` if no valid UTF-8 starts there.
+    private static func scalar(in bytes: [UInt8], at index: Int) -> Unicode.Scalar? {
+        let length: Int
+        switch bytes[index] {
+        case 0x00...0x7F: length = 1
+        case 0xC2...0xDF: length = 2
+        case 0xE0...0xEF: length = 3
+        case 0xF0...0xF4: length = 4
+        default: return nil
+        }
+        guard index + length <= bytes.count,
+            let text = String(validating: bytes[index..<(index + length)], as: UTF8.self)
+        else { return nil }
+        let scalars = text.unicodeScalars
+        return scalars.count == 1 ? scalars.first : nil
+    }
+}
