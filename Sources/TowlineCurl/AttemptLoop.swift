@@ -24,6 +24,8 @@ final class AttemptLoop {
     private static let fieldListCount = 4
     private let cache = FieldCache()
     private var environment = ProxyEnvironment.current()
+    /// The system gave libcurl no thread to resolve a name: names are resolved on this one from then on.
+    private var lacksResolverThread = false
     private var nextEnvironmentCheck = MonotonicTime.now
     private var deadlines = DeadlineQueue()
     /// Whose bodies the kernel moves, by their sockets.
@@ -132,6 +134,9 @@ final class AttemptLoop {
             let size = BufferPolicy.size(upTo: bufferSize, running: attempts.count + 1)
             guard handle.prepare(url: request.url, fields: fields, bufferSize: size, for: attempt) else {
                 throw TransportFailure(.local, FailureTable.outOfMemory)
+            }
+            guard !lacksResolverThread || pool.proxy != nil || handle.resolveHere(request.url) else {
+                throw FailureTable.hostUnknown(options)
             }
             try pool.add(handle)
             attempts[request.id] = attempt
@@ -276,6 +281,7 @@ final class AttemptLoop {
     }
 
     private func finish(_ attempt: Attempt, _ code: CURLcode) {
+        if code != CURLE_OK, attempt.handle.lacksResolverThread { lacksResolverThread = true }
         let end = withFallback(FailureTable.end(of: attempt, code), of: attempt, code)
         if case .complete = end, !attempt.pause.isNone {
             attempt.heldEnd = end

@@ -51,7 +51,8 @@ package final class CurlTransport: Transport {
     ///     32 KiB that may not have been marked: together 256 KiB at most, with a KiB less than whole pieces, so that
     ///     the last piece of a reading is told by its length.
     ///
-    /// If the system refuses threads or descriptors, every attempt ends with `failed(.local)`.
+    /// If the system refuses the first thread, each attempt asks for it again, and ends with `failed(.threadRefused)` if the
+    /// system still refuses.
     package init(engineThreads: Int = 1, bufferSize: Int = BufferPolicy.usual) {
         self.bufferSize = min(max(bufferSize, 16 * 1024), 512 * 1024)
         mostThreads = max(engineThreads, 1)
@@ -78,8 +79,10 @@ package final class CurlTransport: Transport {
         case true?: break
         case false?: receiver.ended(.cancelled)
         case nil:
-            let reason = "cannot start a thread for the download: the limit on processes (ulimit -u) may be reached"
-            receiver.ended(.failed(TransportFailure(.local, reason)))
+            let reason =
+                "cannot start a thread for the download, probably because a limit on processes and threads is reached"
+                + " (ulimit -u, or pids.max of a container)"
+            receiver.ended(.failed(TransportFailure(.threadRefused, reason)))
         }
     }
 
@@ -87,6 +90,7 @@ package final class CurlTransport: Transport {
     /// together have no more connections than attempts that ran at one time. Of equals the calling one: there the file is
     /// that leads to this one.
     private func thread(for request: AttemptRequest, _ state: inout State) -> EngineThread? {
+        if state.lanes.isEmpty, !state.isShutDown { startThread(&state) }
         guard mostThreads > 1, request.mayBeBrief else { return state.lanes.first?.thread }
         guard var least = state.lanes.lazy.map(\.thread.runningCount).min() else { return nil }
         if least >= Self.enough, state.lanes.count < mostThreads, !state.isShutDown {

@@ -19,6 +19,8 @@ final class EasyHandle {
     private let closeNotifyFlag: UnsafeMutablePointer<Int32>
     private var watchesCloseNotify = false
     private var watchesGoAway = false
+    /// Addresses for the attempt's host; the handle points to it.
+    private var addresses: UnsafeMutablePointer<curl_slist>?
 
     /// `nil` if memory ran out.
     init?() {
@@ -38,6 +40,7 @@ final class EasyHandle {
 
     deinit {
         curl_easy_cleanup(pointer)
+        curl_slist_free_all(addresses)
         errorText.deallocate()
         closeNotifyFlag.deallocate()
     }
@@ -52,6 +55,7 @@ final class EasyHandle {
         watchesCloseNotify = false
         if watchesGoAway { set(CURLOPT_VERBOSE, 0) }
         watchesGoAway = false
+        if addresses != nil { useAddresses(nil) }
         let context = Unmanaged.passUnretained(attempt).toOpaque()
         if bufferSize != self.bufferSize {
             set(CURLOPT_BUFFERSIZE, bufferSize)
@@ -88,6 +92,14 @@ final class EasyHandle {
 
     /// Whether it does, perhaps since an earlier response.
     var readsAhead: Bool { ccurl_reads_ahead(pointer) != 0 }
+
+    /// Connects the attempt that begins next to these addresses, in the form of `CURLOPT_RESOLVE(3)`.
+    func useAddresses(_ text: String?) {
+        let old = addresses
+        addresses = text.flatMap { curl_slist_append(nil, $0) }
+        _ = ccurl_set_list(pointer, CURLOPT_RESOLVE, addresses)
+        curl_slist_free_all(old)
+    }
 
     /// Has the attempt told of a GOAWAY with an error. libcurl mentions it only in its trace.
     func watchGoAway() {

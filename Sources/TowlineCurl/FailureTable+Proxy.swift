@@ -23,6 +23,9 @@ extension FailureTable {
         let name = attempt.pool.proxyName
         switch code {
         // Only the proxy's name is resolved here. A name that is resolved for SOCKS has its own code, CURLE_PROXY.
+        case CURLE_COULDNT_RESOLVE_HOST where handle.lacksResolverThread,
+            CURLE_COULDNT_RESOLVE_PROXY where handle.lacksResolverThread:
+            return nil
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             return TransportFailure(
                 .proxyFailed,

@@ -130,6 +130,12 @@ enum FailureTable {
     private static let proxyNotFound =
         "cannot resolve the host name of the proxy: the name is wrong, or the network or DNS is down"
 
+    /// The host name does not resolve. Who may use public addresses only does not learn more.
+    static func hostUnknown(_ options: ConnectionOptions) -> TransportFailure {
+        options.publicAddressesOnly
+            ? TransportFailure(.hostNotPublic, notPublic) : TransportFailure(.hostNotFound, hostNotFound)
+    }
+
     /// How an attempt ended that libcurl is done with.
     static func end(of attempt: Attempt, _ code: CURLcode) -> AttemptEnd {
         if let decided = attempt.decidedEnd { return decided }
@@ -194,6 +200,12 @@ enum FailureTable {
     private static func special(_ attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         let handle = attempt.handle
         switch code {
+        case CURLE_COULDNT_RESOLVE_HOST where handle.lacksResolverThread,
+            CURLE_COULDNT_RESOLVE_PROXY where handle.lacksResolverThread:
+            let reason =
+                "cannot start a thread to resolve the host name, because a limit on processes and threads is reached"
+                + " (ulimit -u, or pids.max of a container). Resolving it without a thread"
+            return TransportFailure(.local, reason)
         case CURLE_COULDNT_RESOLVE_HOST where attempt.pool.options.publicAddressesOnly:
             return TransportFailure(.hostNotPublic, notPublic)
         case CURLE_COULDNT_CONNECT where attempt.hasRefusedAddress:

@@ -115,19 +115,20 @@ final class PrefixHasher: Sendable {
         switch call {
         case .nobody: break
         case .wake(let event): event.set()
-        case .thread: WorkThread.start { self.run() }
+        // Without a thread the caller hashes what there is, and does not wait for more.
+        case .thread: if !WorkThread.tryStart({ self.run(stays: true) }) { run(stays: false) }
         }
     }
 
-    private func run() {
+    private func run(stays: Bool) {
         let event = AutoResetEvent()
-        var isPatient = true
+        var isPatient = stays
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.blockSize, alignment: 4096)
         defer { buffer.deallocate() }
         while true {
             switch nextStep(parking: isPatient ? event : nil) {
             case .hash(let range, let digests, let generation):
-                isPatient = true
+                isPatient = stays
                 hash(range, digests, generation, UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(range.count)]))
             case .answer(let waiter, let result): return waiter.continuation.resume(returning: result)
             case .wait: isPatient = event.wait(milliseconds: Self.patience)

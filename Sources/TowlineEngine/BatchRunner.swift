@@ -8,6 +8,8 @@ package final class BatchRunner: Sendable {
     private let observer: any BatchObserver
     /// Where its tasks run; `nil`: where the runtime sees fit.
     private let executor: (any TaskExecutor)?
+    /// The runtime's own timers are used, and need descriptors.
+    private let reservesTimers: Bool
     private let roster = BatchRoster()
     private let slots: BatchSlots
     private let isStopped = Atomic<Bool>(false)
@@ -24,7 +26,8 @@ package final class BatchRunner: Sendable {
         )
         services = TransferServices(
             transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit),
-            slots: slots, after: after)
+            slots: slots, executor: executor, after: after)
+        reservesTimers = options.reservesTimers && after == nil
         self.slots = slots
         self.executor = executor
     }
@@ -49,7 +52,7 @@ package final class BatchRunner: Sendable {
         _ next: nonisolated(nonsending) @Sendable () async -> NextDownload
     ) async {
         // Beside the reading of the list.
-        let reserve = options.reservesTimers ? Task { await TimerReserve.fill() } : nil
+        let reserve = reservesTimers ? Task { await TimerReserve.fill() } : nil
         await withDiscardingTaskGroup { group in
             var number = 0
             while true {

@@ -78,7 +78,7 @@ struct SmallFileRun {
     private nonisolated(nonsending) func firstEvents() async -> [TransferMailbox.Event] {
         services.load.enter()
         defer { services.load.leave() }
-        let ticker = Ticker { [mailbox] _ in mailbox.post(.look) }
+        let ticker = Ticker(after: services.after) { [mailbox] _ in mailbox.post(.look) }
         services.tickers.startSoon(ticker, after: TickPolicy.patience)
         defer { services.tickers.end(ticker) }
         return await mailbox.take()

@@ -6,11 +6,11 @@ final class Ticker: Sendable {
     private enum State {
         case waiting
         case running
-        case sleeping(Task<Void, Never>)
         case over
     }
 
     private let state = Mutex(State.waiting)
+    private let after: DelayedCall
     private let tick: @Sendable (Occasion) -> Void
 
     /// What the transfer is told.
@@ -21,8 +21,13 @@ final class Ticker: Sendable {
         case tick
     }
 
-    /// - Parameter tick: answers each with `sleep`, now or later.
-    init(_ tick: @escaping @Sendable (Occasion) -> Void) { self.tick = tick }
+    /// - Parameters:
+    ///   - after: what it waits with.
+    ///   - tick: answers each with `sleep`, now or later.
+    init(after: @escaping DelayedCall, _ tick: @escaping @Sendable (Occasion) -> Void) {
+        self.after = after
+        self.tick = tick
+    }
 
     /// Begins, unless it was ended before.
     func start() {
@@ -36,23 +41,17 @@ final class Ticker: Sendable {
 
     /// Ticks after that time. Called once for each tick: a busy transfer does not collect a backlog of them.
     func sleep(for duration: Duration) {
-        state.withLock { state in
-            if case .over = state { return }
-            state = .sleeping(
-                Task { [tick] in
-                    do { try await Task.sleep(for: duration) } catch { return }
-                    tick(.tick)
-                })
+        guard !isOver else { return }
+        after(duration) { [weak self] in
+            guard let self, !isOver else { return }
+            tick(.tick)
         }
     }
 
+    private var isOver: Bool { state.withLock { if case .over = $0 { true } else { false } } }
+
     /// Ends it, for good.
-    func end() {
-        state.withLock { state in
-            if case .sleeping(let task) = state { task.cancel() }
-            state = .over
-        }
-    }
+    func end() { state.withLock { $0 = .over } }
 }
 
 /// Starts the tickers of transfers that are still there after a moment.

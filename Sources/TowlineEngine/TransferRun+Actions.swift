@@ -82,7 +82,7 @@ extension TransferRun {
     private func verify(_ checksums: [Checksum], _ length: Int64) {
         guard let sink = part?.sink else { return }
         let mailbox = mailbox
-        storageTask = Task {
+        storageTask = services.begin {
             do throws(TowlineError) {
                 let mismatches = try await sink.verify(checksums, length: length)
                 mailbox.post(.storage(.verified(mismatches: mismatches), of: ObjectIdentifier(sink)))
@@ -105,7 +105,7 @@ extension TransferRun {
             return
         }
         let mailbox = mailbox
-        storageTask = Task { mailbox.post(await sink.published(terms)) }
+        storageTask = services.begin { mailbox.post(await sink.published(terms)) }
     }
 
     /// Goes on with the journal of an earlier run. Before a byte of this run comes, it says if some may come over http.

@@ -83,7 +83,7 @@ extension TransferRun {
 
     private nonisolated(nonsending) func read(_ proof: Proof) async -> Result<FileProof, TowlineError> {
         let (storage, source) = (services.storage, source)
-        let reading = Task { () async -> Result<FileProof, TowlineError> in
+        let reading = services.begin { () async -> Result<FileProof, TowlineError> in
             do throws(TowlineError) {
                 return .success(try await storage.prove(proof.place, source: source, checksum: proof.checksum))
             } catch {

@@ -99,7 +99,7 @@ final class TransferRun {
             terms: terms, firstID: Self.firstID().value, hostCeiling: host.ceiling,
             // Found where no limit held bytes back.
             hostUsual: limiter.isLimited || services.limiter.isLimited ? nil : host.usual)
-        ticker = Ticker { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
+        ticker = Ticker(after: services.after) { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
     }
 
     /// What `run` came to.
@@ -291,7 +291,7 @@ final class TransferRun {
         guard checkpoint == nil else { return }
         guard checkpoints.isDue(now: start, bytes: bytes) else { return }
         let mailbox = mailbox
-        checkpoint = Task {
+        checkpoint = services.begin {
             let event: TransferEvent
             do throws(TowlineError) {
                 try await journal.checkpoint(part.sink)
@@ -314,19 +314,15 @@ final class TransferRun {
         let makesOne = isWanted && isBehind && checkpoints.isQuick
         guard running != nil || makesOne else { return }
         let (isOver, over) = AsyncStream<Void>.makeStream()
-        Task {
+        services.begin {
             await running?.value
             // One that fails unmarks what it could not sync; the transfer ends the way it ends.
             if makesOne { try? await journal.checkpoint(part.sink) }
             over.finish()
         }
         let most = stopPurpose == .close ? CheckpointPolicy.patienceAtExit : CheckpointPolicy.patienceAtEnd
-        let patience = Task {
-            try? await Task.sleep(for: most)
-            over.finish()
-        }
+        services.after(most) { over.finish() }
         for await _ in isOver {}
-        patience.cancel()
     }
 
     private func finished() throws(TowlineError) -> CompletedTransfer {
@@ -371,7 +367,7 @@ final class TransferRun {
         guard let storageTask else { return part.sink.close() }
         // A checksum may still be read from the file; its descriptor stays until that notices.
         storageTask.cancel()
-        Task {
+        services.begin {
             await storageTask.value
             part.sink.close()
         }

@@ -23,6 +23,10 @@ package final class TransferServices: Sendable {
     let load = TransferLoad()
     /// What makes those look at themselves that last for a moment.
     let tickers: TickerBoard
+    /// What they wait with.
+    let after: DelayedCall
+    /// Where the tasks run that are not part of another one; `nil`: where the runtime sees fit.
+    private let executor: (any TaskExecutor)?
     /// What decides how many of them run; `nil`: others do.
     private let slots: BatchSlots?
 
@@ -31,26 +35,37 @@ package final class TransferServices: Sendable {
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
         after: DelayedCall? = nil
     ) {
-        self.init(transport: transport, storage: storage, board: board, limiter: limiter, slots: nil, after: after)
+        self.init(
+            transport: transport, storage: storage, board: board, limiter: limiter, slots: nil, executor: nil, after: after)
     }
 
     init(
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter, slots: BatchSlots?,
-        after: DelayedCall?
+        executor: (any TaskExecutor)?, after: DelayedCall?
     ) {
         self.slots = slots
+        self.executor = executor
         // Nobody cancels that task: it ends by itself.
-        tickers = TickerBoard(
-            after: after ?? { delay, body in
+        let after =
+            after ?? { delay, body in
                 Task {
                     try? await Task.sleep(for: delay)
                     body()
                 }
-            })
+            }
+        self.after = after
+        tickers = TickerBoard(after: after)
         self.transport = transport
         self.storage = storage
         self.board = board
         self.limiter = limiter
+    }
+
+    /// Begins a task that is not part of another one. The runtime's own threads would not do where the user may start only a
+    /// few (`RLIMIT_NPROC`): it waits for ever for one that it does not get.
+    @discardableResult
+    func begin<Value: Sendable>(_ operation: sending @escaping () async -> Value) -> Task<Value, Never> {
+        Task(executorPreference: executor, operation: operation)
     }
 
     /// Whether one more may have connections of its own to a host, to which the one that it first asks may have led it. If it

@@ -20,6 +20,7 @@ package final class ThreadExecutor: TaskExecutor {
         var jobs: [Job] = []
         /// Index of the next one.
         var next = 0
+        /// The last one is due first.
         var timers: [Timer] = []
         /// Threads that wait for something to do.
         var parked: [AutoResetEvent] = []
@@ -86,8 +87,10 @@ package final class ThreadExecutor: TaskExecutor {
 
     /// Runs `body` after a delay, or as soon as a job that is under way then has ended; it must not take long.
     package func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
+        let timer = Timer(due: .now.advanced(by: delay), body: body)
         let event = state.withLock { state in
-            state.timers.append(Timer(due: .now.advanced(by: delay), body: body))
+            let index = state.timers.lastIndex { $0.due >= timer.due }
+            state.timers.insert(timer, at: index.map { $0 + 1 } ?? 0)
             // Who waits has to know how long.
             return state.parked.popLast()
         }
@@ -162,15 +165,15 @@ package final class ThreadExecutor: TaskExecutor {
     /// The next thing to do, and who is to do what it leaves behind: the job may wait for a disk.
     private func take(parking event: AutoResetEvent) -> (Work, Call) {
         state.withLock { state in
-            if !state.timers.isEmpty, let index = state.timers.firstIndex(where: { $0.due <= .now }) {
-                return (.timer(state.timers.remove(at: index).body), .nobody)
+            if let next = state.timers.last, next.due <= .now {
+                state.timers.removeLast()
+                return (.timer(next.body), .nobody)
             }
             guard state.next < state.jobs.count else {
                 state.jobs.removeAll(keepingCapacity: state.jobs.count < 1024)
                 state.next = 0
                 state.parked.append(event)
-                let due = state.timers.map(\.due).min()
-                let rest = due.map { Int(ContinuousClock.now.duration(to: $0) / .milliseconds(1)) + 1 }
+                let rest = (state.timers.last?.due).map { Int(ContinuousClock.now.duration(to: $0) / .milliseconds(1)) + 1 }
                 return (.rest(max(0, rest ?? Self.idleLife)), .nobody)
             }
             if state.next >= 1024, state.next * 2 >= state.jobs.count {

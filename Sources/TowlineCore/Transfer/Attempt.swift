@@ -71,6 +71,8 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case streamRefused
         /// HTTP/2 failed, and HTTP/1.1 may work: the transport uses it for this host from now on. Reported once per host.
         case http2Failed
+        /// The system gives no thread for the connection: the limit on processes is reached.
+        case threadRefused
         /// Out of memory, descriptors, or another local cause.
         case local
         /// Anything else.
