@@ -23,9 +23,9 @@ package final class TransferServices: Sendable {
     let load = TransferLoad()
     /// What makes those look at themselves that last for a moment.
     let tickers: TickerBoard
-    /// What they wait with.
+    /// Timers.
     let after: DelayedCall
-    /// Where the tasks run that are not part of another one; `nil`: where the runtime sees fit.
+    /// The executor of tasks that are not part of another task; `nil` leaves the choice to the runtime.
     private let executor: (any TaskExecutor)?
     /// What decides how many of them run; `nil`: others do.
     private let slots: BatchSlots?
@@ -36,7 +36,8 @@ package final class TransferServices: Sendable {
         after: DelayedCall? = nil
     ) {
         self.init(
-            transport: transport, storage: storage, board: board, limiter: limiter, slots: nil, executor: nil, after: after)
+            transport: transport, storage: storage, board: board, limiter: limiter, slots: nil, executor: nil,
+            after: after)
     }
 
     init(

@@ -173,7 +173,8 @@ package final class ThreadExecutor: TaskExecutor {
                 state.jobs.removeAll(keepingCapacity: state.jobs.count < 1024)
                 state.next = 0
                 state.parked.append(event)
-                let rest = (state.timers.last?.due).map { Int(ContinuousClock.now.duration(to: $0) / .milliseconds(1)) + 1 }
+                let now = ContinuousClock.now
+                let rest = (state.timers.last?.due).map { Int(now.duration(to: $0) / .milliseconds(1)) + 1 }
                 return (.rest(max(0, rest ?? Self.idleLife)), .nobody)
             }
             if state.next >= 1024, state.next * 2 >= state.jobs.count {
