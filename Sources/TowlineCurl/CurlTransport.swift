@@ -80,8 +80,8 @@ package final class CurlTransport: Transport {
         case false?: receiver.ended(.cancelled)
         case nil:
             let reason =
-                "cannot start a thread for the download, probably because a limit on processes and threads is reached"
-                + " (ulimit -u, or pids.max of a container)"
+                "cannot start a thread for the download, because a limit on processes, memory or open files is reached"
+                + " (ulimit -u, -v, -n, or pids.max of a container)"
             receiver.ended(.failed(TransportFailure(.threadRefused, reason)))
         }
     }

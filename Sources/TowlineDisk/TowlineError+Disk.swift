@@ -164,6 +164,11 @@ extension TowlineError {
                 "\(action): the file is larger than the file system or `ulimit -f` allows. "
                     + "Raise the limit, or choose another disk",
                 systemError: number)
+        case EMFILE, ENFILE:
+            return TowlineError(
+                .diskFailure,
+                "\(action): \(reason). Raise the limit on open files (ulimit -n), or use fewer connections and downloads",
+                systemError: number)
         case EPIPE:
             return TowlineError(
                 .diskFailure, "\(action): the program that reads this output has ended. Start the download again",

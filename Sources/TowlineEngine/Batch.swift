@@ -21,8 +21,6 @@ package struct BatchOptions: Sendable {
     package var affordable = Int.max
     /// So many more may wait for the disk, each with a descriptor.
     package var publishing = BatchConcurrency.mostPublishing
-    /// Timers are to be there before connections take the last descriptors.
-    package var reservesTimers = true
     /// Bytes per second of all together; 0: no limit.
     package var rateLimit: Int64 = 0
 

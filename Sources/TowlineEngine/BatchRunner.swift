@@ -8,8 +8,6 @@ package final class BatchRunner: Sendable {
     private let observer: any BatchObserver
     /// Where its tasks run; `nil`: where the runtime sees fit.
     private let executor: (any TaskExecutor)?
-    /// The runtime's own timers are used, and need descriptors.
-    private let reservesTimers: Bool
     private let roster = BatchRoster()
     private let slots: BatchSlots
     private let isStopped = Atomic<Bool>(false)
@@ -27,7 +25,6 @@ package final class BatchRunner: Sendable {
         services = TransferServices(
             transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit),
             slots: slots, executor: executor, after: after)
-        reservesTimers = options.reservesTimers && after == nil
         self.slots = slots
         self.executor = executor
     }
@@ -51,15 +48,12 @@ package final class BatchRunner: Sendable {
     private nonisolated(nonsending) func runAll(
         _ next: nonisolated(nonsending) @Sendable () async -> NextDownload
     ) async {
-        // Beside the reading of the list.
-        let reserve = reservesTimers ? Task { await TimerReserve.fill() } : nil
         await withDiscardingTaskGroup { group in
             var number = 0
             while true {
                 let slot = await slots.take()
                 guard !isStopped.load(ordering: .relaxed) else { return }
                 let next = await next()
-                if number == 0 { await reserve?.value }
                 number += 1
                 slot.begin()
                 switch next {

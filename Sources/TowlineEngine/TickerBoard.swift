@@ -22,7 +22,7 @@ final class Ticker: Sendable {
     }
 
     /// - Parameters:
-    ///   - after: what it waits with.
+    ///   - after: the timer.
     ///   - tick: answers each with `sleep`, now or later.
     init(after: @escaping DelayedCall, _ tick: @escaping @Sendable (Occasion) -> Void) {
         self.after = after

@@ -23,9 +23,9 @@ package final class TransferServices: Sendable {
     let load = TransferLoad()
     /// What makes those look at themselves that last for a moment.
     let tickers: TickerBoard
-    /// Timers.
+    /// The timer of all transfers.
     let after: DelayedCall
-    /// The executor of tasks that are not part of another task; `nil` leaves the choice to the runtime.
+    /// The executor of unstructured tasks; `nil`: the runtime's own.
     private let executor: (any TaskExecutor)?
     /// What decides how many of them run; `nil`: others do.
     private let slots: BatchSlots?
@@ -62,8 +62,8 @@ package final class TransferServices: Sendable {
         self.limiter = limiter
     }
 
-    /// Begins a task that is not part of another one. The runtime's own threads would not do where the user may start only a
-    /// few (`RLIMIT_NPROC`): it waits for ever for one that it does not get.
+    /// Begins an unstructured task. Under a limit on threads (`RLIMIT_NPROC`) the runtime's own executor would wait for a
+    /// thread without end.
     @discardableResult
     func begin<Value: Sendable>(_ operation: sending @escaping () async -> Value) -> Task<Value, Never> {
         Task(executorPreference: executor, operation: operation)

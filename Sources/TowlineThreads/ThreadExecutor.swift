@@ -173,9 +173,9 @@ package final class ThreadExecutor: TaskExecutor {
                 state.jobs.removeAll(keepingCapacity: state.jobs.count < 1024)
                 state.next = 0
                 state.parked.append(event)
-                let now = ContinuousClock.now
-                let rest = (state.timers.last?.due).map { Int(now.duration(to: $0) / .milliseconds(1)) + 1 }
-                return (.rest(max(0, rest ?? Self.idleLife)), .nobody)
+                guard let due = state.timers.last?.due else { return (.rest(Self.idleLife), .nobody) }
+                let rest = Int(ContinuousClock.now.duration(to: due) / .milliseconds(1)) + 1
+                return (.rest(max(0, rest)), .nobody)
             }
             if state.next >= 1024, state.next * 2 >= state.jobs.count {
                 state.jobs.removeFirst(state.next)

@@ -72,18 +72,45 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 80: the runtime ends a process that cannot make its timers; where descriptors may run out they are there before
-    /// connections are.
-    @Test(.enabled(if: DiskFaultTests.canTrace)) func row80TimersComeFirst() async throws {
+    /// Row 80: the runtime ends a process without a free descriptor for its timers. `tow get` does not use these timers,
+    /// not even before the next attempt.
+    @Test(.enabled(if: DiskFaultTests.canTrace)) func row80NoTimerOfTheRuntime() async throws {
         try await Site.with(try await Site(.first(2, .closeBeforeHead))) { site in
             let log = site.scratch.file("calls")
-            let few = ["/bin/bash", "-c", "ulimit -n 500; exec \"$@\"", "bash"]
-            let strace = few + ["/usr/bin/strace", "-f", "-qq", "-o", log, "-e", "trace=timerfd_create,connect"]
+            let strace = ["/usr/bin/strace", "-f", "-qq", "-o", log, "-e", "trace=timerfd_create,connect"]
             try site.law(try await site.tow(["-x", "4"], prefix: strace), status: 0)
-            let lines = site.scratch.read("calls").split(separator: "\n")
-            let first = try #require(lines.firstIndex { $0.contains("AF_INET") })
-            #expect(lines[..<first].contains { $0.contains("timerfd_create") })
-            #expect(!lines[first...].contains { $0.contains("timerfd_create") }, "\(lines)")
+            let calls = site.scratch.read("calls")
+            #expect(calls.contains("AF_INET") && !calls.contains("timerfd_create"), "\(calls)")
+        }
+    }
+
+    /// Root can run a program as a user without other processes.
+    private static let canLimitProcesses =
+        geteuid() == 0 && Thoroughness.areThere("/usr/bin/setpriv", "/usr/bin/prlimit")
+
+    /// Row 80: a limit on the threads of the user, the first thread included. With one thread the error comes at once.
+    @Test(.enabled(if: canLimitProcesses), arguments: [1, 2, 3, 4], ["127.0.0.1", "localhost"])
+    func row80FewThreads(_ limit: Int, _ host: String) async throws {
+        // Each case has a user of its own.
+        let user = 60_000 + limit * 2 + (host == "localhost" ? 1 : 0)
+        try await Site.with(try await Site(length: 3_000_000)) { site in
+            let program = site.scratch.file("program")
+            try FileManager.default.copyItem(atPath: ChildRun.tow, toPath: program)
+            for name in [program, site.scratch.path] {
+                try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: name)
+            }
+            let url = "http://\(host):\(site.server.port)\(Site.path)"
+            let command =
+                ["/usr/bin/prlimit", "--nproc=\(limit)", "/usr/bin/setpriv", "--reuid", "\(user)", "--clear-groups"]
+                + [program, "get", "-o", "few", url]
+            let result = try await ChildRun.run(command, directory: site.scratch.path)
+            #expect((result.status == 0) == (limit > 1), "\(result.stderr)")
+            if limit == 1 {
+                #expect(result.status == 3 && result.stderr.contains("ulimit -u"), "\(result.stderr)")
+            } else {
+                let content = Version(length: 3_000_000).content
+                #expect(try content.firstMismatch(inFile: site.scratch.file("few"), length: 3_000_000) == nil)
+            }
         }
     }
 

@@ -76,13 +76,6 @@ package struct BatchConcurrency: Sendable {
         min(mostPublishing, max(0, (descriptors - reserved) / 4))
     }
 
-    /// Whether downloads may come near the last descriptor: so many at once with so many connections each, `nil` being as
-    /// many as are tried, beside those that wait for the disk.
-    package static func isScarce(descriptors: Int, concurrency: Int?, connections: Int?, publishing: Int) -> Bool {
-        let each = 2 + (connections ?? ConnectionBudget.most)
-        return descriptors < 2 * (reserved + each * (concurrency ?? ConnectionSearch.most) + publishing)
-    }
-
     /// What the process itself needs: standard streams, event queues, directories, libraries.
     private static let reserved = 64
     /// Enough for one sync to be shared by many.

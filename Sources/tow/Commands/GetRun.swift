@@ -50,9 +50,6 @@ struct GetRun {
         let most = BatchConcurrency.affordable(descriptors: descriptors)
         batch.publishing = BatchConcurrency.affordablePublishing(descriptors: descriptors)
         let wanted = batch.concurrency
-        batch.reservesTimers = BatchConcurrency.isScarce(
-            descriptors: descriptors, concurrency: wanted, connections: plan.settings.connections,
-            publishing: batch.publishing)
         batch.affordable = most
         if let wanted, wanted > most, !plan.report.isQuiet {
             say(

@@ -58,10 +58,6 @@ struct BatchConcurrencyTests {
         #expect(BatchConcurrency.affordable(descriptors: 20_000) == 6645)
         #expect(BatchConcurrency.affordable(descriptors: 112) == 16)
         #expect(BatchConcurrency.affordable(descriptors: 16) == 1)
-        let scarce = { BatchConcurrency.isScarce(descriptors: $0, concurrency: $1, connections: $2, publishing: 128) }
-        // 64 with 16 connections each, twice over.
-        #expect(scarce(2687, nil, nil) && !scarce(2688, nil, nil))
-        #expect(!scarce(512, 1, 4) && scarce(512, 1, 100) && scarce(20_000, 1000, 16))
         #expect(BatchConcurrency.affordablePublishing(descriptors: 1024) == 240)
         #expect(BatchConcurrency.affordablePublishing(descriptors: 20_000) == BatchConcurrency.mostPublishing)
         #expect(BatchConcurrency.affordablePublishing(descriptors: 112) == 12)
