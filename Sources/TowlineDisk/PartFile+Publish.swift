@@ -86,8 +86,10 @@ extension PartFile {
         switch terms.existing {
         case .overwrite:
             // What takes its place takes it from everybody who reads and writes there.
-            if try folder.status(of: names.final)?.kind == .other { throw .unusable(folder.path(of: names.final)) }
+            let replaced = try folder.status(of: names.final)
+            if replaced?.kind == .other { throw .unusable(folder.path(of: names.final)) }
             try folder.rename(names.part, over: names.final)
+            FileMode.keepReadOnly(file, like: replaced)
             return names.final
         case .skip:
             return try give(names.final) ? names.final : nil

@@ -65,4 +65,27 @@ struct ForeignLockTests {
         #expect(try FaultContent(seed: 7).firstMismatch(inFile: place.path("data.bin"), length: length) == nil)
         await server.stop()
     }
+
+    /// A user without special rights replaces a read-only file of his own. It stays read-only, and has the mark of a finished
+    /// file: the next run does not download it again.
+    @Test(arguments: [300, 3 << 20] as [Int64]) func aReadOnlyFileIsReplaced(_ length: Int64) async throws {
+        let server = try await FaultServer.start(["/data.bin": Resource(length: length, seed: 7)])
+        let place = try TestDirectory()
+        #expect(FileManager.default.createFile(atPath: place.path("data.bin"), contents: Data([7])))
+        for path in [place.url.path, place.path("data.bin")] { #expect(chown(path, 65534, 65534) == 0) }
+        #expect(chmod(place.path("data.bin"), 0o444) == 0)
+        let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        let tow = CommandRun.products.appendingPathComponent("tow").path
+        func get(_ more: [String]) async throws -> CommandRun.Result {
+            let words = user + [tow, "get", "-d", place.url.path] + more + [server.url("/data.bin")]
+            return try await CommandRun(words, program: URL(fileURLWithPath: "/usr/bin/setpriv")).finish()
+        }
+        #expect(try await get(["--if-exists", "overwrite"]).status == 0)
+        let attributes = try FileManager.default.attributesOfItem(atPath: place.path("data.bin"))
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o444)
+        let again = try await get([])
+        #expect(again.status == 0 && again.stderr.contains("already downloaded"), "\(again.stderr)")
+        #expect(server.log.requests("/data.bin").count == 1)
+        await server.stop()
+    }
 }
