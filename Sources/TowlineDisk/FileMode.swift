@@ -19,13 +19,22 @@ enum FileMode {
 
     /// Gives a file that is about to be published its bits.
     ///
+    /// Its owner can read and write it until it has its name: the next run must be able to open it after a crash, and without
+    /// the right to write no attribute can be set (xattr(7)). `keepReadOnly` takes these rights away.
+    ///
     /// - Parameter replaced: the file whose place it takes: it never becomes readable for more users, and a program stays one.
     static func open(_ file: Descriptor, replacing replaced: FileStatus?, in folder: Folder) {
         if let replaced, replaced.kind == .regular {
-            set(replaced.mode & 0o777, on: file)
+            set(replaced.mode & 0o777 | own, on: file)
         } else if !folder.hasDefaultRights {
             set(new & ~towline_umask(), on: file)
         }
+    }
+
+    /// Makes a file that has its name read-only if the file that it replaced was.
+    static func keepReadOnly(_ file: Descriptor, like replaced: FileStatus?) {
+        guard let replaced, replaced.kind == .regular, replaced.mode & own != own else { return }
+        set(replaced.mode & 0o777, on: file)
     }
 
     /// File systems without permissions, or with fixed ones, keep theirs. The file is never open to more users by a failure.

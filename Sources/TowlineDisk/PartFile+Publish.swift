@@ -94,12 +94,14 @@ extension PartFile {
         switch terms.existing {
         case .overwrite:
             // What takes its place takes it from everybody who reads and writes there.
-            switch try folder.status(of: names.final)?.kind {
+            let replaced = try folder.status(of: names.final)
+            switch replaced?.kind {
             case .other: throw .unusable(folder.path(of: names.final))
             case .link: throw .link(folder.path(of: names.final))
             default: break
             }
             try folder.rename(names.part, over: names.final)
+            FileMode.keepReadOnly(file, like: replaced)
             return names.final
         case .skip:
             return try give(names.final) ? names.final : nil
