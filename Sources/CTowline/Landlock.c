@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CTowline.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -59,7 +60,10 @@ static uint64_t changes(int version) {
 
 // A path that is not there, or that cannot be opened, is left out: using it fails as it does without a ruleset.
 static int allow(int ruleset, const char *path, int version) {
-    int place = open(path, O_PATH | O_CLOEXEC);
+    // Without O_PATH first: a directory that is mounted when it is used (autofs) is mounted now. The rule counts for what is
+    // there at this moment.
+    int place = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (place < 0) place = open(path, O_PATH | O_CLOEXEC);
     if (place < 0) return 0;
     struct stat status;
     uint64_t rights = changes(version) & ~(uint64_t)(MAKE_CHAR | MAKE_BLOCK);
@@ -70,9 +74,20 @@ static int allow(int ruleset, const char *path, int version) {
     return code;
 }
 
+// Returns true if other threads run: a ruleset counts for the thread that sets it, and for those that it starts afterwards.
+static int has_other_threads(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    if (!tasks) return 0;
+    int count = 0;
+    for (struct dirent *task; (task = readdir(tasks));) count += task->d_name[0] != '.';
+    closedir(tasks);
+    return count > 1;
+}
+
 int towline_confine(char *const *writable, int runs_programs) {
     int version = towline_landlock_version();
     if (version < 1) return 0;
+    if (has_other_threads()) return -EBUSY;
     struct ruleset rules = {.files = changes(version) | (runs_programs ? 0 : EXECUTE)};
     if (version >= 6) rules.scopes = SCOPES;
     size_t size = version >= 6 ? sizeof rules : sizeof rules.files;

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -136,6 +137,41 @@ int towline_watch_network(void) {
         return -code;
     }
     return descriptor;
+}
+
+int towline_is_delivered_here(int family, const void *address) {
+    size_t size = family == AF_INET6 ? 16 : 4;
+    struct {
+        struct nlmsghdr head;
+        struct rtmsg route;
+        struct rtattr attribute;
+        unsigned char address[16];
+    } question = {.head = {.nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST}};
+    question.head.nlmsg_len = (uint32_t)(offsetof(__typeof__(question), address) + size);
+    question.route.rtm_family = (unsigned char)family;
+    question.route.rtm_dst_len = (unsigned char)(size * 8);
+    question.attribute.rta_type = RTA_DST;
+    question.attribute.rta_len = (unsigned short)RTA_LENGTH(size);
+    memcpy(question.address, address, size);
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (descriptor < 0) return -errno;
+    union {
+        struct nlmsghdr head;
+        char bytes[4096];
+    } answer;
+    ssize_t count = send(descriptor, &question, question.head.nlmsg_len, 0);
+    // The kernel answers before send(2) returns.
+    if (count >= 0) count = recv(descriptor, &answer, sizeof answer, MSG_DONTWAIT);
+    int code = count < 0 ? -errno : 0;
+    close(descriptor);
+    if (code < 0) return code;
+    if (!NLMSG_OK(&answer.head, (size_t)count)) return -EBADMSG;
+    if (answer.head.nlmsg_type == NLMSG_ERROR) {
+        int error = ((struct nlmsgerr *)NLMSG_DATA(&answer.head))->error;
+        return error == -ENETUNREACH || error == -EHOSTUNREACH ? 0 : error < 0 ? error : -EBADMSG;
+    }
+    unsigned char type = ((struct rtmsg *)NLMSG_DATA(&answer.head))->rtm_type;
+    return type == RTN_LOCAL || type == RTN_BROADCAST || type == RTN_ANYCAST || type == RTN_MULTICAST;
 }
 
 static int reaches_further(const struct sockaddr *address) {

@@ -38,7 +38,7 @@ extension EasyHandle {
                     start: UnsafeRawPointer(place) + offset, count: Int(place.pointee.addrlen))
                 let number = bytes(of: address, place.pointee.family)
                 let isPublic = LocalAddresses.current().map { PublicAddress.isPublic(number, beside: $0) } ?? false
-                guard isPublic, !LocalAddresses.isLocal(address, place.pointee.family) else {
+                guard isPublic, !LocalAddresses.isLocal(number) else {
                     if let context { Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue().refuseAddress() }
                     return -1
                 }

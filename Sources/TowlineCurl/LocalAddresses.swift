@@ -1,4 +1,5 @@
 import CCurl
+import CTowline
 import Glibc
 internal import TowlineCore
 
@@ -26,19 +27,15 @@ enum LocalAddresses {
 
     /// Returns whether the kernel delivers packets for an address to this machine, also where no interface has the address
     /// (`local` routes). If the kernel cannot tell, the address counts as local.
-    static func isLocal(_ address: UnsafeRawBufferPointer, _ family: Int32) -> Bool {
-        var copy = sockaddr_storage()
-        let descriptor = socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0, address.count <= MemoryLayout<sockaddr_storage>.size else { return true }
-        defer { close(descriptor) }
-        return withUnsafeMutableBytes(of: &copy) { bytes in
-            bytes.copyMemory(from: address)
-            // The port, in both families: any.
-            bytes.storeBytes(of: 0, toByteOffset: 2, as: UInt16.self)
-            guard let start = bytes.baseAddress else { return true }
-            // Only an address of this machine can be bound (bind(2), EADDRNOTAVAIL).
-            let code = bind(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(address.count))
-            return code == 0 || errno != EADDRNOTAVAIL
+    ///
+    /// - Parameter bytes: the address, in network order.
+    static func isLocal(_ bytes: [UInt8]) -> Bool {
+        switch bytes.count {
+        case 4: towline_is_delivered_here(AF_INET, bytes) != 0
+        // An IPv4 address in IPv6 form (RFC 4291 §2.5.5.2).
+        case 16 where bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]): isLocal(Array(bytes[12...]))
+        case 16: towline_is_delivered_here(AF_INET6, bytes) != 0
+        default: true
         }
     }
 

@@ -34,11 +34,11 @@ package final class SQLiteRegistry: Registry {
     }
 
     /// The version of SQLite, as NAME/VERSION.
+    ///
+    /// No database is opened for it, which would start threads.
     package static var libraryVersion: String {
-        let version = try? DatabaseQueue().read { database in
-            try String.fetchOne(database, sql: "SELECT sqlite_version()")
-        }
-        return "SQLite/\(version ?? "unknown")"
+        let number = Database.sqliteLibVersionNumber
+        return "SQLite/\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
     }
 
     /// Opens the registry in `stateDirectory`, which is made if it is not there.

@@ -91,4 +91,22 @@ struct LandlockTests {
         let found = try findings(place.file("state/report"))
         #expect(found == ["inside": 0, "inside-too": 0, "outside": EACCES, "program": 0])
     }
+
+    /// A ruleset counts for the thread that sets it and for threads that start later, so no thread may start before.
+    /// `NoNewPrivs` (proc(5)) tells which threads have one: towd sets both in one step.
+    @Test func everyThreadOfTheServiceIsLimited() async throws {
+        let place = try TestDirectory()
+        let service = try ServiceProcess(place)
+        #expect(try await service.tow(["list"]).status == 0)
+        let tasks = "/proc/\(try #require(service.number))/task"
+        let threads = try FileManager.default.contentsOfDirectory(atPath: tasks)
+        #expect(threads.count > 1)
+        for thread in threads {
+            guard let status = try? String(contentsOfFile: tasks + "/\(thread)/status", encoding: .utf8) else {
+                continue
+            }
+            #expect(status.contains("NoNewPrivs:\t1"), "\(status.prefix(40))")
+        }
+        service.kill()
+    }
 }

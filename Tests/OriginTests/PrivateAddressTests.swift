@@ -45,7 +45,8 @@ import Testing
         for (url, outcome) in result.refused {
             #expect(["addressRefused", "400"].contains(outcome), "\(url): \(outcome)")
         }
-        #expect(result.refused.values.count { $0 == "addressRefused" } >= 16, "\(result.refused)")
+        #expect(result.refused.values.count { $0 == "addressRefused" } >= 24, "\(result.refused)")
+        #expect(result.refused.keys.count { $0.contains(":8083/") } == 6, "routes of type local, IPv4 and IPv6")
         #expect(result.public == "finished")
         #expect(result.redirected == "finished")
         #expect(result.link == "addressRefused")

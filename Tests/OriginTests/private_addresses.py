@@ -19,6 +19,8 @@ PUBLIC = "93.184.216.34"
 # This machine's own public address, and a host in its directly connected IPv6 network.
 OWN = "93.184.216.35"
 NEAR = "2a00:1::6"
+# No interface has these, but the kernel delivers them to this machine (ip-route(8), `local`).
+ROUTED = ["93.184.217.7", "93.184.218.9", "2a00:2::7", "2a00:3::9"]
 PRIVATE = ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00::7", OWN, "2a00:1::5"]
 towd, folder, policy = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
 
@@ -30,8 +32,11 @@ def run(*words):
 run("ip", "link", "set", "lo", "up")
 for address in ["10.1.2.3/32", "169.254.169.254/32", "fd00::7/128"]:
     run("ip", "addr", "add", address, "dev", "lo", *["nodad"] * (":" in address))
+for network in ["93.184.217.7/32", "93.184.218.0/24", "2a00:2::7/128", "2a00:3::/64"]:
+    run("ip", "route", "add", "local", network, "dev", "lo")
 hosts = folder / "hosts"
-hosts.write_text(f"127.0.0.1 localhost rebound.test\n10.1.2.3 inside.test\n{PUBLIC} public.test\n")
+hosts.write_text(f"127.0.0.1 localhost rebound.test\n10.1.2.3 inside.test\n{PUBLIC} public.test\n"
+                 + "".join(f"{address} routed.test\n" for address in ROUTED))
 run("mount", "--bind", str(hosts), "/etc/hosts")
 
 
@@ -85,7 +90,7 @@ settings.write_text("{}\n")
 
 class Private(Public):
     def do_GET(self):
-        reached.append(self.server.server_address[0] + self.path)
+        reached.append(self.connection.getsockname()[0] + self.path)
         super().do_GET()
 
 
@@ -97,6 +102,8 @@ def serve(address, port, handler):
 public = neighbour()
 for address in PRIVATE:
     serve(address, 8081, Private)
+# An IPv6 address that no interface has cannot be listened on by itself. This takes IPv4 too.
+serve("::", 8083, Private)
 
 service = subprocess.Popen(
     [towd, "--state", folder / "state", "--downloads", folder / "downloads", "--socket", folder / "towd.sock",
@@ -154,6 +161,8 @@ urls += ["http://localhost:8081/a", "http://rebound.test:8081/b", "http://inside
 urls += ["http://2130706433:8081/d", "http://0x7f000001:8081/e", "http://127.1:8081/f", "http://[::ffff:127.0.0.1]:8081/g"]
 urls += ["http://0.0.0.0:8081/h", to("http://127.0.0.1:8081/i"), to("http://rebound.test:8081/j"), to(to("http://[fd00::7]:8081/k"))]
 urls += [f"http://[::ffff:{OWN}]:8081/l", to(f"http://{OWN}:8081/n"), f"http://[{NEAR}]:8081/o"]
+urls += [f"http://{'[' + a + ']' if ':' in a else a}:8083/p{n}" for n, a in enumerate(ROUTED)]
+urls += ["http://routed.test:8083/q", to("http://[2a00:3::5]:8083/r"), to("http://93.184.218.77:8083/s"), "http://[::ffff:93.184.217.7]:8083/t"]
 result = {"refused": {url: fetch(url) for url in urls}, "reached": list(reached)}
 result["public"] = fetch(f"http://{PUBLIC}:8080/ok")
 result["redirected"] = fetch(to(f"http://{PUBLIC}:8080/elsewhere"))

@@ -365,6 +365,38 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// Nor do connections whose heads come in slowly and never end, from the owner's own address, without the token. One that
+    /// has shown the token outlives them.
+    @Test func slowConnectionsLockNobodyOut() async throws {
+        let site = try await ServiceSite {
+            $0.maximumConnections = 40
+            $0.headTimeout = .seconds(120)
+        }
+        let head = "GET /api/v1/totals HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        let authorized = Array((head + "Authorization: Bearer \(site.service.token.text)\r\n\r\n").utf8)
+        func answer(_ descriptor: Int32) -> String {
+            RawExchange.write(authorized, to: descriptor)
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            return String(decoding: buffer.prefix(max(0, read(descriptor, &buffer, buffer.count))), as: UTF8.self)
+        }
+        let owner = try RawExchange.connect(.port(site.port))
+        #expect(answer(owner).hasPrefix("HTTP/1.1 200"))
+        var strangers: [Int32] = []
+        for round in 0..<4 {
+            for _ in 0..<10 {
+                let descriptor = try RawExchange.connect(.port(site.port))
+                RawExchange.write(Array((head + "X: ").utf8), to: descriptor)
+                strangers.append(descriptor)
+            }
+            // Those that are still there send.
+            for descriptor in strangers { RawExchange.write([0x78], to: descriptor) }
+            #expect(try await ask(site, "GET", "/api/v1/totals").status == 200, "round \(round)")
+            #expect(answer(owner).hasPrefix("HTTP/1.1 200"), "round \(round)")
+        }
+        for descriptor in strangers + [owner] { close(descriptor) }
+        try await site.stop()
+    }
+
     @Test func endlessHeadsAreCutOff() async throws {
         let site = try await ServiceSite()
         for line in [String(repeating: "x", count: 100_000), String(repeating: "X: y\r\n", count: 5000)] {

@@ -77,14 +77,17 @@ int towline_move(const char *from, const char *to);
 
 /// A netlink socket that hears of every change of links, addresses and routes; it does not block.
 int towline_watch_network(void);
+/// Returns 1 if the kernel delivers packets for an address to this machine (a route of type local, broadcast, anycast or
+/// multicast), 0 if it sends them elsewhere or nowhere, and -errno if it does not say. `address`: 4 or 16 bytes.
+int towline_is_delivered_here(int family, const void *address);
 /// Whether an interface other than the loopback is up, has a carrier, and an address that is not link-local.
 int towline_has_address(void);
 
 /// The version of Landlock that the kernel supports (landlock(7)); 0 without it.
 int towline_landlock_version(void);
 /// Limits this thread, and threads and processes that it starts: they can change files only below the `writable` paths (a list
-/// that ends with NULL), and cannot start programs unless `runs_programs`. The limits are permanent. Other existing threads are
-/// not limited. Returns the version of Landlock, or 0 if the kernel does not support it.
+/// that ends with NULL), and cannot start programs unless `runs_programs`. The limits are permanent. Returns the version of
+/// Landlock, 0 if the kernel does not support it, or -errno: -EBUSY if other threads run, because they would not be limited.
 int towline_confine(char *const *writable, int runs_programs);
 
 /// Keeps up to `kept` freed bytes of each of `arenas` arenas, and takes blocks of up to `largest` from them (mallopt(3)).

@@ -36,6 +36,9 @@ final class ServiceProcess {
         self.process = process
     }
 
+    /// The number of its process.
+    var number: Int32? { process?.processIdentifier }
+
     /// Ends it at once, without a word.
     func kill() {
         guard let process else { return }
