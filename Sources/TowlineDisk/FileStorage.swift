@@ -23,7 +23,7 @@ package final class FileStorage: Storage {
     let syscall: any Syscall
     let boot: BootIdentity
     let queue: SyncQueue
-    private let space: Preallocation
+    let space: Preallocation
     /// Downloads into one directory share its descriptor.
     private let folders = Mutex<[String: WeakFolder]>([:])
     /// Holds the directory that was opened last, between one download and the next, and finds it without looking for it.
@@ -269,6 +269,8 @@ package final class FileStorage: Storage {
         do throws(TowlineError) {
             if terms.reservesSpace, let length = record.representation.completeLength {
                 reservation = try space.reserve(length, for: file, in: folder)
+            } else if record.representation.completeLength == nil {
+                reservation = space.watch()
             }
         } catch {
             if journal != nil { try? folder.remove(names.journal) }

@@ -68,6 +68,9 @@ final class Preallocation: Sendable {
         return reservation
     }
 
+    /// Looks after the space of a file that takes none ahead; `nil` if nothing is to be left free.
+    func watch() -> SpaceReservation? { keptFree > 0 ? SpaceReservation(watching: self) : nil }
+
     /// Refuses to take so many more bytes if too few would be left to others.
     func checkFloor(_ length: Int64, _ file: Descriptor) throws(TowlineError) {
         guard keptFree > 0, let space = space(of: file), space.available - length < floor(space) else { return }

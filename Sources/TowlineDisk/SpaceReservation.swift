@@ -9,6 +9,9 @@ final class SpaceReservation: @unchecked Sendable {
     /// So many bytes are taken at once.
     static let step: Int64 = 64 << 20
 
+    /// Where nothing is taken, the free space is checked after so many bytes.
+    private static let interval: Int64 = 8 << 20
+
     /// The file system that the file is on.
     let device: UInt64
     private let length: Int64
@@ -18,6 +21,9 @@ final class SpaceReservation: @unchecked Sendable {
     /// A bit for each step that was taken, or written to.
     private let words: UnsafeMutableBufferPointer<Atomic<UInt64>>
     private let taken: Atomic<Int64>
+    /// Bytes that were written; counted where no steps are.
+    private let written = Atomic<Int64>(0)
+    private let countsSteps: Bool
 
     /// - Parameter taken: the number of steps, from the first, that are taken already: 0 or 1.
     init(length: Int64, device: UInt64, takes: Bool, taken: Int, from source: Preallocation) {
@@ -25,12 +31,22 @@ final class SpaceReservation: @unchecked Sendable {
         self.device = device
         self.takes = takes
         self.source = source
+        countsSteps = true
         self.taken = Atomic(min(length, Int64(taken) * Self.step))
         let steps = (length - 1) / Self.step + 1
         words = .allocate(capacity: Int((steps - 1) / 64 + 1))
         for index in words.indices {
             words.initializeElement(at: index, to: Atomic(index == 0 ? UInt64(taken) : 0))
         }
+    }
+
+    /// Takes no space, and checks every 8 MiB if enough is left for others: for a file of unknown length, or one that an
+    /// earlier run began.
+    init(watching source: Preallocation) {
+        (length, device, takes, countsSteps) = (0, 0, false, false)
+        self.source = source
+        taken = Atomic(0)
+        words = .allocate(capacity: 0)
     }
 
     deinit {
@@ -47,6 +63,12 @@ final class SpaceReservation: @unchecked Sendable {
     /// Takes the steps that a write of `count` bytes touches, unless they are taken. A write touches two at most.
     func cover(_ offset: Int64, _ count: Int, of file: Descriptor) throws(TowlineError) {
         guard count > 0 else { return }
+        guard countsSteps else {
+            let before = written.wrappingAdd(Int64(count), ordering: .relaxed).oldValue
+            let isDue = before == 0 || before / Self.interval != (before + Int64(count)) / Self.interval
+            if isDue { try source.checkFloor(before == 0 ? Int64(count) : Self.interval, file) }
+            return
+        }
         let (first, last) = (offset / Self.step, (offset + Int64(count) - 1) / Self.step)
         try take(first, of: file)
         if last != first { try take(last, of: file) }

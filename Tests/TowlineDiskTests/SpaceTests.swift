@@ -73,6 +73,31 @@ import TowlineEngine
         part.sink.discard()
     }
 
+    /// A body without a length, and a download that an earlier run began, could fill the disk as well.
+    @Test(arguments: [false, true]) func aServiceLeavesSomeSpaceFreeToTheEnd(_ isResumed: Bool) throws {
+        let calls = FaultySyscall()
+        calls.setAvailable(1 << 30)
+        let storage = FileStorage(syscall: calls, boot: BootIdentity(high: 1, low: 1), keptFree: 64 << 20)
+        var part: OpenPart
+        if isResumed {
+            part = try storage.make(directory.place(), length: 4 << 20)
+            try part.fill(0..<1000)
+            part.sink.close()
+            part = try #require(try storage.unfinished(directory.place()))
+        } else {
+            part = try storage.create(
+                directory.place(), record: .sample(length: nil), terms: CreateTerms(journaled: true))
+        }
+        try part.fill(1000..<2000)
+        calls.setAvailable(70 << 20)
+        let piece = [UInt8](repeating: 1, count: 1 << 20)
+        let error = #expect(throws: TowlineError.self) {
+            for _ in 0..<9 { try piece.withUnsafeBytes { try part.sink.write($0, at: 2000) } }
+        }
+        #expect(error?.code == .diskFull)
+        part.sink.discard()
+    }
+
     @Test func withoutFallocateTheFileIsSparse() throws {
         let faulty = FileStorage(syscall: FaultySyscall { call, _ in call == .fallocate ? .error(EOPNOTSUPP) : nil })
         let part = try faulty.make(directory.place(), length: 4 << 20)

@@ -5,10 +5,10 @@ extension TransferStateMachine {
         guard let most = terms.maximumSize else { return nil }
         let length = max(ledger.completeLength ?? 0, representation?.completeLength ?? 0)
         guard max(length, ledger.written.ranges.last?.upperBound ?? 0) > most else { return nil }
-        let size = length > most ? "is \(ByteCountText.format(length)) long" : "is longer"
+        let size = length > most ? "\(length) bytes" : "more than the limit"
         return TowlineError(
             .fileTooLarge,
-            "the file \(size) and the limit is \(ByteCountText.format(most)) (--max-size). Nothing more was downloaded. "
-                + "Raise the limit to download the file")
+            "the file has \(size), and the limit is \(most) bytes (--max-size). "
+                + (terms.isStream ? "The output is incomplete. " : "") + "Raise the limit to download the file")
     }
 }
