@@ -11,7 +11,7 @@ package enum CurlLibrary {
 
     /// libcurl reports a stream that ends without END_STREAM as a failure (8.1). Before, a reset with code 0 and a
     /// connection that nghttp2 gives up look like the end of the response.
-    static let provesStreamEnd = ccurl_version() >= 0x080100
+    package static let provesStreamEnd = ccurl_version() >= 0x080100
 
     /// What libcurl says about a code.
     static func text(_ code: CURLcode) -> String {

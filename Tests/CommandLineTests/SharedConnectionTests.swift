@@ -3,6 +3,7 @@ import Foundation
 import ShapingProxy
 import TestServers
 import Testing
+import TowlineCurl
 
 /// Small files of an HTTP/2 server, from outside: as streams of few connections, and each of them right.
 @Suite(.serialized, .timeLimit(.minutes(2)), .enabled(if: Programs.areThere(Programs.nginx, Programs.openssl)))
@@ -237,14 +238,15 @@ struct SharedConnectionTests {
         #expect(Set(there.map(\.connection)).count <= (way == "good" ? 16 : 23))
     }
 
-    /// Files whose length the server does not say share as well; one of them that is long is asked for once more.
+    /// Files whose length the server does not say share as well; one of them that is long is asked for once more. libcurl before
+    /// 8.1 does not tell the end of a stream from a reset: such a server is asked over HTTP/1.1, where chunks tell.
     @Test func thoseWithoutALengthShareToo() async throws {
         let urls = try files(0..<300, under: "chunked/") + [nginx.url("chunked/large", certificate: "http2")]
         let result = try await get(urls, ["--progress", "none"])
         #expect(result.status == 0, "\(result.stderr)")
         try expectFiles(0..<300)
         #expect(try Nginx.content.firstMismatch(inFile: place.path("large"), length: Nginx.largeLength) == nil)
-        #expect(sharedCount > 200)
+        #expect(sharedCount > 200 || !CurlLibrary.provesStreamEnd)
         let large = nginx.log.filter { $0.path == "/chunked/large" }
         #expect(large.count <= 2, "\(large)")
     }

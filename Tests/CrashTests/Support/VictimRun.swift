@@ -62,8 +62,12 @@ struct VictimRun: Sendable {
         return place.problem(name, version)
     }
 
-    /// Whether anything is there that must not be lost: a part file without a journal claims nothing.
-    var hasClaims: Bool { place.has(name + ".tow-journal") || place.has(name) }
+    /// Whether anything is there that must not be lost: a part file without a journal claims nothing, nor does a journal that was
+    /// retired because another part file takes the place of its own.
+    var hasClaims: Bool {
+        if case .unfinished = try? JournalReader.look(at: place.file(name)) { return true }
+        return place.has(name)
+    }
 
     /// Whether a run left all of it, so that nobody asks the server what it has now.
     func holdsAll(_ version: Version) throws -> Bool {
