@@ -124,7 +124,7 @@ struct ClockTests {
             let clocks = lines.filter {
                 !["timerfd_settime", " resumed>", "clock_nanosleep(CLOCK_REALTIME, 0, "].contains(where: $0.contains)
             }
-            #expect(!clocks.isEmpty)
+            // Threads that wait with a limit of their own need no timer: there may be none.
             let others = clocks.filter { !$0.contains("CLOCK_MONOTONIC") && !$0.contains("CLOCK_BOOTTIME") }
             #expect(others.isEmpty, "\(others)")
         }

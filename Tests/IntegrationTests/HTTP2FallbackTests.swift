@@ -50,9 +50,9 @@ import TowlineEngine
                 $0.retryWait = .milliseconds(10)
             }
             try site.expectFile(outcome)
-            // libcurl repeats a refused request itself.
+            // libcurl repeats a refused request itself. Further connections may be on their way when the first one fails.
             let tries = site.requests.filter(\.info.isHTTP2).count
-            #expect(tries >= 1 && tries <= (fault.testDescription == "refused" ? 6 : 1))
+            #expect(tries >= 1 && tries <= (fault.testDescription == "refused" ? 6 : 3), "\(tries)")
             #expect(site.requests.contains { !$0.info.isHTTP2 })
         }
     }
