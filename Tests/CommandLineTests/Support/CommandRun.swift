@@ -70,7 +70,8 @@ final class CommandRun {
     /// Returns when it has ended.
     func finish() async throws -> Result {
         for await _ in ended {}
-        process.waitUntilExit()
+        // Not `waitUntilExit`: it blocks a thread that all tests share, and under load it may miss the end and wait for ever.
+        while process.isRunning { try await Task.sleep(for: .milliseconds(1)) }
         // A process that a signal ended has the status that a shell gives it.
         let bySignal = process.terminationReason == .uncaughtSignal
         return Result(
