@@ -30,7 +30,7 @@ struct CompletionTests {
                 continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile())
             }
         }
-        process.waitUntilExit()
+        while process.isRunning { usleep(1000) }
         return String(decoding: data, as: UTF8.self).split(separator: "\n").map { String($0) }
     }
 
@@ -109,7 +109,7 @@ struct CompletionTests {
             ]
             process.standardInput = FileHandle.nullDevice
             try process.run()
-            process.waitUntilExit()
+            while process.isRunning { usleep(1000) }
             #expect(process.terminationStatus == 0)
         }
     }

@@ -43,7 +43,7 @@ final class ServiceProcess {
     func kill() {
         guard let process else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        while process.isRunning { usleep(1000) }
         self.process = nil
     }
 
