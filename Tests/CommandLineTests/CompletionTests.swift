@@ -30,7 +30,7 @@ struct CompletionTests {
                 continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile())
             }
         }
-        while process.isRunning { usleep(1000) }
+        process.waitUntilExit()
         return String(decoding: data, as: UTF8.self).split(separator: "\n").map { String($0) }
     }
 
@@ -109,7 +109,7 @@ struct CompletionTests {
             ]
             process.standardInput = FileHandle.nullDevice
             try process.run()
-            while process.isRunning { usleep(1000) }
+            process.waitUntilExit()
             #expect(process.terminationStatus == 0)
         }
     }

@@ -27,7 +27,7 @@ struct ForeignLockTests {
         program.standardOutput = pipe
         try program.run()
         let data = pipe.fileHandleForReading.readDataToEndOfFile()
-        while program.isRunning { usleep(1000) }
+        program.waitUntilExit()
         return String(decoding: data, as: UTF8.self).split(separator: "\n").compactMap { Int32($0) }
     }
 

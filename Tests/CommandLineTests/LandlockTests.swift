@@ -42,7 +42,7 @@ struct LandlockTests {
         compiler.executableURL = URL(fileURLWithPath: "/usr/bin/cc")
         compiler.arguments = ["-shared", "-fPIC", "-o", place.path("hostile.so"), place.path("hostile.c")]
         try compiler.run()
-        while compiler.isRunning { usleep(1000) }
+        compiler.waitUntilExit()
         try #require(compiler.terminationStatus == 0)
         return place.path("hostile.so")
     }

@@ -60,7 +60,7 @@ struct ManualTests {
                 continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile())
             }
         }
-        while process.isRunning { usleep(1000) }
+        process.waitUntilExit()
         return String(decoding: data, as: UTF8.self)
     }
 
@@ -105,7 +105,7 @@ struct ManualTests {
         process.standardError = FileHandle.nullDevice
         try process.run()
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        while process.isRunning { usleep(1000) }
+        process.waitUntilExit()
         #expect(process.terminationStatus == 0)
         #expect(text == "")
     }

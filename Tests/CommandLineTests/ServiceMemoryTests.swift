@@ -39,7 +39,7 @@ struct ServiceMemoryTests {
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
         try process.run()
-        while process.isRunning { usleep(1000) }
+        process.waitUntilExit()
         return process.terminationStatus == 0
     }
 }

@@ -28,7 +28,7 @@ import Testing
             let copying = try Process.run(
                 URL(fileURLWithPath: "/usr/bin/install"),
                 arguments: ["-m", "0755", directory.path(name), directory.path("bin/" + name)])
-            while copying.isRunning { usleep(1000) }
+            copying.waitUntilExit()
         }
 
         deinit { if let process = try? owner { kill(process, SIGKILL) } }
@@ -303,7 +303,7 @@ import Testing
         process.standardOutput = output
         try process.run()
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        while process.isRunning { usleep(1000) }
+        process.waitUntilExit()
         return (process.terminationStatus, text)
     }
 }

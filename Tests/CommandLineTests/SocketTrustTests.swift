@@ -76,7 +76,7 @@ struct SocketTrustTests {
 
         func stop() {
             kill(process.processIdentifier, SIGKILL)
-            while process.isRunning { usleep(1000) }
+            process.waitUntilExit()
         }
     }
 }

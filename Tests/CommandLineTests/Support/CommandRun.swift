@@ -118,7 +118,7 @@ final class TestDirectory {
         program.standardOutput = pipe
         try program.run()
         let line = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        while program.isRunning { usleep(1000) }
+        program.waitUntilExit()
         return String(line.prefix(64))
     }
 

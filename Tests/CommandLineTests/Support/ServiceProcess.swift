@@ -43,7 +43,7 @@ final class ServiceProcess {
     func kill() {
         guard let process else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
-        while process.isRunning { usleep(1000) }
+        process.waitUntilExit()
         self.process = nil
     }
 
