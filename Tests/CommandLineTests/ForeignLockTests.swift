@@ -2,10 +2,12 @@ import FaultServer
 import Foundation
 import Testing
 
-/// Another user of the machine must not be able to lock a part file (flock(2)), which would stop the download, or to read it.
+/// Another user of the machine must not be able to lock a part file (flock(2)), which would stop the download, or to
+/// read it.
 @Suite(.enabled(if: getuid() == 0, "only root can start programs of another user"), .timeLimit(.minutes(1)))
 struct ForeignLockTests {
-    /// Prints for each file the error number of opening it, for each way of opening, and 0 where it was opened and locked.
+    /// Prints for each file the error number of opening it, for each way of opening, and 0 where it was opened and
+    /// locked.
     private static let intruder = """
         import fcntl, os, sys
         for path in sys.argv[1:]:
@@ -18,21 +20,14 @@ struct ForeignLockTests {
         """
 
     /// Runs the intruder as the user nobody, and returns what it printed.
-    private func intrude(on files: [String]) throws -> [Int32] {
-        let program = Process()
-        let pipe = Pipe()
-        program.executableURL = URL(fileURLWithPath: "/usr/bin/setpriv")
-        program.arguments =
-            ["--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-c", Self.intruder] + files
-        program.standardOutput = pipe
-        try program.run()
-        let data = pipe.fileHandleForReading.readDataToEndOfFile()
-        program.waitUntilExit()
-        return String(decoding: data, as: UTF8.self).split(separator: "\n").compactMap { Int32($0) }
+    private func intrude(on files: [String]) async throws -> [Int32] {
+        let words = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-c", Self.intruder]
+        let run = try CommandRun(words + files, program: URL(fileURLWithPath: "/usr/bin/setpriv"))
+        return try await run.finish().text.split(separator: "\n").compactMap { Int32($0) }
     }
 
-    /// Under every umask, also one that lets everybody read and write new files, and for a part file with the mode that older
-    /// versions gave it.
+    /// Under every umask, also one that lets everybody read and write new files, and for a part file with the mode that
+    /// older versions gave it.
     @Test(arguments: ["000", "022", "077"], [false, true]) func aPartFileIsItsOwners(_ umask: String, isOld: Bool)
         async throws
     {
@@ -46,19 +41,19 @@ struct ForeignLockTests {
         let run = try CommandRun(words, directory: place.url, program: shell)
         await server.log.wait { $0.bodyBytesServed("/data.bin") > length / 4 }
         let files = ["data.bin.tow", "data.bin.tow-journal"].map { place.path($0) }
-        #expect(try intrude(on: files) == Array(repeating: EACCES, count: 6))
+        #expect(try await intrude(on: files) == Array(repeating: EACCES, count: 6))
         run.signal(SIGINT)
         #expect(try await run.finish().status == 130)
         #expect(place.names == ["data.bin.tow", "data.bin.tow-journal"])
         if isOld {
             #expect(chmod(files[0], 0o644) == 0)
         } else {
-            #expect(try intrude(on: files) == Array(repeating: EACCES, count: 6))
+            #expect(try await intrude(on: files) == Array(repeating: EACCES, count: 6))
         }
 
         let again = try CommandRun(words, directory: place.url, program: shell)
         await server.log.wait { $0.bodyBytesServed("/data.bin") > length * 5 / 8 }
-        #expect(try intrude(on: [files[0]]) == Array(repeating: EACCES, count: 3))
+        #expect(try await intrude(on: [files[0]]) == Array(repeating: EACCES, count: 3))
         let result = try await again.finish()
         #expect(result.status == 0, "\(result.stderr)")
         #expect(place.names == ["data.bin"])
@@ -66,8 +61,8 @@ struct ForeignLockTests {
         await server.stop()
     }
 
-    /// A user without special rights replaces a read-only file of his own. It stays read-only, and has the mark of a finished
-    /// file: the next run does not download it again.
+    /// A user without special rights replaces a read-only file of his own. It stays read-only, and has the mark of a
+    /// finished file: the next run does not download it again.
     @Test(arguments: [300, 3 << 20] as [Int64]) func aReadOnlyFileIsReplaced(_ length: Int64) async throws {
         let server = try await FaultServer.start(["/data.bin": Resource(length: length, seed: 7)])
         let place = try TestDirectory()

@@ -2,8 +2,8 @@ import Foundation
 import Testing
 import TowlineDisk
 
-/// Limits of a process whose libraries were exploited. A preloaded library stands for the exploit: at the first socket it
-/// tries to create files and to start a program. Without the limits each attempt returns 0.
+/// Limits of a process whose libraries were exploited. A preloaded library stands for the exploit: at the first socket
+/// it tries to create files and to start a program. Without the limits each attempt returns 0.
 @Suite(.enabled(if: Confinement.version != nil, "this kernel does not support Landlock"), .timeLimit(.minutes(2)))
 struct LandlockTests {
     /// Writes "PLACE errno" to the file `REPORT` for creating a file in each of `PLACES`, and for starting a program.
@@ -36,14 +36,11 @@ struct LandlockTests {
         """
 
     /// Compiles the library.
-    private func library(in place: TestDirectory) throws -> String {
+    private func library(in place: TestDirectory) async throws -> String {
         try Data(Self.hostile.utf8).write(to: place.file("hostile.c"))
-        let compiler = Process()
-        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/cc")
-        compiler.arguments = ["-shared", "-fPIC", "-o", place.path("hostile.so"), place.path("hostile.c")]
-        try compiler.run()
-        compiler.waitUntilExit()
-        try #require(compiler.terminationStatus == 0)
+        let words = ["-shared", "-fPIC", "-o", place.path("hostile.so"), place.path("hostile.c")]
+        let result = try await CommandRun(words, program: URL(fileURLWithPath: "/usr/bin/cc")).finish()
+        try #require(result.status == 0, "\(result.stderr)")
         return place.path("hostile.so")
     }
 
@@ -68,7 +65,7 @@ struct LandlockTests {
         _ = try await CommandRun.run(
             arguments + target,
             environment: [
-                "LD_PRELOAD": try library(in: place), "REPORT": place.path("here/report"),
+                "LD_PRELOAD": try await library(in: place), "REPORT": place.path("here/report"),
                 "PLACES": places.joined(separator: ":"),
             ])
         let found = try findings(place.file("here/report"))
@@ -83,7 +80,7 @@ struct LandlockTests {
         let service = try ServiceProcess(
             place,
             prefix: [
-                "/usr/bin/env", "LD_PRELOAD=" + (try library(in: place)), "REPORT=" + place.path("state/report"),
+                "/usr/bin/env", "LD_PRELOAD=" + (try await library(in: place)), "REPORT=" + place.path("state/report"),
                 "PLACES=" + places.joined(separator: ":"),
             ])
         #expect(try await service.tow(["list"]).status == 0)
@@ -93,7 +90,7 @@ struct LandlockTests {
     }
 
     /// A ruleset counts for the thread that sets it and for threads that start later, so no thread may start before.
-    /// `NoNewPrivs` (proc(5)) tells which threads have one: towd sets both in one step.
+    /// `NoNewPrivs` (proc(5)) shows which threads have a ruleset: towd sets both in one step.
     @Test func everyThreadOfTheServiceIsLimited() async throws {
         let place = try TestDirectory()
         let service = try ServiceProcess(place)

@@ -22,7 +22,9 @@ struct ServiceAddTests {
     @Test func whereThereIsNoServiceTheWayToItIsNamed() async throws {
         let directory = try TestDirectory()
         let program = directory.file("tow")
-        try FileManager.default.copyItem(at: CommandRun.products.appendingPathComponent("tow"), to: program)
+        // By another process: a child of this one that starts meanwhile would keep the copy open for writing (ETXTBSY).
+        let original = CommandRun.products.appendingPathComponent("tow").path
+        _ = try await CommandRun([original, program.path], program: URL(fileURLWithPath: "/bin/cp")).finish()
         let state = ["HOME": directory.url.path, "XDG_RUNTIME_DIR": directory.url.path]
         let result = try await CommandRun(["add", "http://127.0.0.1:9/a"], environment: state, program: program)
             .finish()

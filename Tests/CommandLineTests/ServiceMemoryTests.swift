@@ -12,7 +12,7 @@ struct ServiceMemoryTests {
         #expect(try await service.tow(["list"]).status == 0)
         let lock = try String(contentsOf: directory.file("state/registry.lock"), encoding: .utf8)
         let process = try #require(lock.split(separator: " ").first)
-        #expect(try !read("/proc/\(process)/exe"))
+        #expect(try await !read("/proc/\(process)/exe"))
         let limits = try String(contentsOfFile: "/proc/\(process)/limits", encoding: .utf8)
         let core = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") })
         #expect(core.split(separator: " ").dropFirst(4).first == "0", "\(core)")
@@ -20,26 +20,24 @@ struct ServiceMemoryTests {
     }
 
     /// Shows that the check can fail.
-    @Test func anOrdinaryProcessIsOpen() throws {
+    @Test(.timeLimit(.minutes(1))) func anOrdinaryProcessIsOpen() async throws {
         let process = Process()
-        let words = Self.unprivileged + ["/bin/sleep", "60"]
+        let words = Self.unprivileged + ["/bin/sleep", "600"]
         process.executableURL = URL(fileURLWithPath: words[0])
         process.arguments = Array(words.dropFirst())
+        // Must not keep the output of the tests open.
+        (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
         try process.run()
-        defer { process.terminate() }
-        #expect(try read("/proc/\(process.processIdentifier)/exe"))
+        // It inherits a signal mask that blocks SIGTERM.
+        defer { kill(process.processIdentifier, SIGKILL) }
+        // Before it is sleep(1), the program that takes its privileges away has more than the one that looks.
+        while try await !read("/proc/\(process.processIdentifier)/exe") { try await Task.sleep(for: .milliseconds(20)) }
     }
 
     /// Returns true if another process of this user may see the link. This takes the right to trace the target.
-    private func read(_ link: String) throws -> Bool {
-        let process = Process()
+    private func read(_ link: String) async throws -> Bool {
         let words = Self.unprivileged + ["/bin/readlink", link]
-        process.executableURL = URL(fileURLWithPath: words[0])
-        process.arguments = Array(words.dropFirst())
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        return process.terminationStatus == 0
+        return try await CommandRun(Array(words.dropFirst()), program: URL(fileURLWithPath: words[0])).finish().status
+            == 0
     }
 }

@@ -70,7 +70,7 @@ final class CommandRun {
     /// Returns when it has ended.
     func finish() async throws -> Result {
         for await _ in ended {}
-        // Not `waitUntilExit`: it blocks a thread that all tests share, and under load it may miss the end and wait for ever.
+        // Not `waitUntilExit`, which blocks a thread that all tests share.
         while process.isRunning { try await Task.sleep(for: .milliseconds(1)) }
         // A process that a signal ended has the status that a shell gives it.
         let bySignal = process.terminationReason == .uncaughtSignal
