@@ -24,11 +24,25 @@ package final class ThreadExecutor: TaskExecutor {
         var timers: [Timer] = []
         /// Threads that wait for something to do.
         var parked: [AutoResetEvent] = []
+        /// The first parked thread waits for the next timer. If all waited, each timer would wake all of them.
+        var isTimed = false
         var threads = 0
         /// The one that stays.
         var first: pthread_t?
         /// When the last job was begun, or somebody was called to begin one.
         var lastBegun = ContinuousClock.now
+
+        /// Returns a thread to wake, the one that waits for timers last.
+        mutating func unpark() -> AutoResetEvent? {
+            let event = parked.popLast()
+            if parked.isEmpty { isTimed = false }
+            return event
+        }
+
+        mutating func unpark(at index: Int) -> AutoResetEvent {
+            if index == 0 { isTimed = false }
+            return parked.remove(at: index)
+        }
     }
 
     /// Who has to hear of a new job, once the lock is free again.
@@ -88,11 +102,12 @@ package final class ThreadExecutor: TaskExecutor {
     /// Runs `body` after a delay, or as soon as a job that is under way then has ended; it must not take long.
     package func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
         let timer = Timer(due: .now.advanced(by: delay), body: body)
-        let event = state.withLock { state in
-            let index = state.timers.lastIndex { $0.due >= timer.due }
-            state.timers.insert(timer, at: index.map { $0 + 1 } ?? 0)
-            // Who waits has to know how long.
-            return state.parked.popLast()
+        let event: AutoResetEvent? = state.withLock { state in
+            let index = state.timers.lastIndex { $0.due >= timer.due }.map { $0 + 1 } ?? 0
+            state.timers.insert(timer, at: index)
+            // Only the timer that is due next changes how long a thread may wait.
+            guard index == state.timers.count - 1, !state.parked.isEmpty else { return nil }
+            return state.isTimed ? state.unpark(at: 0) : state.unpark()
         }
         event?.set()
     }
@@ -106,7 +121,7 @@ package final class ThreadExecutor: TaskExecutor {
             let event = state.withLock { state in
                 state.threads -= 1
                 // Meanwhile somebody may have relied on it.
-                return state.next < state.jobs.count ? state.parked.popLast() : nil
+                return state.next < state.jobs.count ? state.unpark() : nil
             }
             event?.set()
         }
@@ -123,7 +138,7 @@ package final class ThreadExecutor: TaskExecutor {
     }
 
     private func another(_ state: inout State) -> Call {
-        if let event = state.parked.popLast() {
+        if let event = state.unpark() {
             state.lastBegun = .now
             return .wake(event)
         }
@@ -148,7 +163,7 @@ package final class ThreadExecutor: TaskExecutor {
                 return state.withLock { state in
                     // Among the parked still: nobody woke it.
                     guard let index = state.parked.firstIndex(where: { $0 === event }) else { return true }
-                    state.parked.remove(at: index)
+                    _ = state.unpark(at: index)
                     if stays || isWoken || !state.timers.isEmpty || state.next < state.jobs.count { return true }
                     state.threads -= 1
                     return false
@@ -172,8 +187,12 @@ package final class ThreadExecutor: TaskExecutor {
             guard state.next < state.jobs.count else {
                 state.jobs.removeAll(keepingCapacity: state.jobs.count < 1024)
                 state.next = 0
-                state.parked.append(event)
-                guard let due = state.timers.last?.due else { return (.rest(Self.idleLife), .nobody) }
+                guard !state.isTimed, let due = state.timers.last?.due else {
+                    state.parked.append(event)
+                    return (.rest(Self.idleLife), .nobody)
+                }
+                state.parked.insert(event, at: 0)
+                state.isTimed = true
                 let rest = Int(ContinuousClock.now.duration(to: due) / .milliseconds(1)) + 1
                 return (.rest(max(0, rest)), .nobody)
             }
@@ -186,7 +205,10 @@ package final class ThreadExecutor: TaskExecutor {
             state.lastBegun = .now
             let isAlone = state.threads - state.parked.count < Self.usualThreads
             let leavesMore = state.next < state.jobs.count
-            return (.job(job), leavesMore && isAlone ? another(&state) : .nobody)
+            if leavesMore && isAlone { return (.job(job), another(&state)) }
+            // This thread may have waited for timers, and the job may take long.
+            if !state.isTimed, !state.timers.isEmpty, let event = state.unpark() { return (.job(job), .wake(event)) }
+            return (.job(job), .nobody)
         }
     }
 }

@@ -112,4 +112,42 @@ struct ThreadExecutorTests {
         await withCheckedContinuation { continuation in executor.after(.milliseconds(30)) { continuation.resume() } }
         #expect(ContinuousClock.now - idle >= .milliseconds(30))
     }
+
+    /// While a job keeps one thread, another waits for the timers.
+    @Test func timersComeInTheirTimeBesideALongJob() async {
+        let executor = await ThreadExecutor.served()
+        for _ in 0..<20 {
+            let isReleased = AutoResetEvent()
+            executor.after(.milliseconds(10)) { isReleased.set() }
+            executor.after(.milliseconds(5)) { Task(executorPreference: executor) { isReleased.wait(milliseconds: 900) } }
+            let waiting = Task(executorPreference: executor) { isReleased.wait(milliseconds: 900) }
+            #expect(await waiting.value)
+        }
+    }
+
+    /// A timer wakes one thread, not each that waits.
+    @Test func aTimerWakesOneThread() async throws {
+        let executor = await ThreadExecutor.served()
+        // Four threads.
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask(executorPreference: executor) { usleep(30_000) }
+                try? await Task.sleep(for: .milliseconds(6))
+            }
+        }
+        let (count, switches) = (200, try Self.switches())
+        await withCheckedContinuation { continuation in
+            for number in 1...count {
+                executor.after(.milliseconds(2 * number)) { if number == count { continuation.resume() } }
+            }
+        }
+        #expect(try Self.switches() - switches < 2 * count)
+    }
+
+    /// Returns how often threads of this process have begun to wait so far.
+    private static func switches() throws -> Int {
+        var usage = rusage()
+        getrusage(RUSAGE_SELF, &usage)
+        return usage.ru_nvcsw
+    }
 }
