@@ -1,7 +1,7 @@
 /// The URL of a proxy, checked before anything is sent: `[SCHEME://][NAME[:PASSWORD]@]HOST[:PORT]`.
 ///
-/// Accepts what libcurl accepts and nothing that libcurl would quote in an error message: the user information may hold a
-/// password. No message and no property shows the user information.
+/// Accepts what libcurl accepts and nothing that libcurl would quote in an error message: the user information may hold
+/// a password. No message and no property shows the user information.
 package struct ProxyAddress: Hashable, Sendable {
     /// The schemes that libcurl speaks to proxies; without one a proxy speaks HTTP (`CURLOPT_PROXY(3)`).
     private static let schemes = ["http", "https", "socks5", "socks5h", "socks4", "socks4a", "socks"]
@@ -29,6 +29,10 @@ package struct ProxyAddress: Hashable, Sendable {
             throw Self.unusable("the proxy URL must begin with http://, https://, socks5:// or socks5h://")
         }
         let authority = rest.prefix { !"/?#".utf8.contains($0) }
+        // `http//HOST` and `http:/HOST` are mistyped schemes, not hosts with the name "http".
+        guard rest.startIndex > 0 || [[], [0x2F]].contains(Array(rest[authority.endIndex...])) else {
+            throw Self.unusable("the proxy URL must begin with http://, https://, socks5:// or socks5h://")
+        }
         let at = authority.firstIndex(of: 0x40)
         // Several `@`, or one after the authority, can be read in two ways. libcurl refuses them too.
         guard !rest[authority.endIndex...].contains(0x40), at == authority.lastIndex(of: 0x40) else {
