@@ -73,7 +73,7 @@ extension TransferRun {
         // One that it had in the journal before is of a part file that was given up.
         slots.removeAll { $0.id == id }
         if let slot { slots.append((id, slot)) }
-        writer.attach(sink: part.sink, slot: slot, lease: lease)
+        writer.attach(sink: part.sink, slot: slot, lease: lease.clipped(to: options.maximumSize))
         if delivered != id { services.transport.proceed(id) }
     }
 
@@ -108,7 +108,8 @@ extension TransferRun {
         storageTask = services.begin { mailbox.post(await sink.published(terms)) }
     }
 
-    /// Goes on with the journal of an earlier run. Before a byte of this run comes, it says if some may come over http.
+    /// Resumes with the journal of an earlier run. The journal records that bytes may come over http before any such
+    /// byte is written.
     func adopt(_ journal: any Journal) {
         var record = journal.record
         record.mayBePlain = record.mayBePlain || options.mayBringPlainBytes
@@ -133,5 +134,13 @@ extension Sink {
         } catch {
             return .storage(.storageFailed(error), of: ObjectIdentifier(self))
         }
+    }
+}
+
+extension ByteRange {
+    /// The range up to the first byte beyond a limit, which shows that the file is longer.
+    fileprivate func clipped(to most: Int64?) -> ByteRange {
+        guard let most, most < .max else { return self }
+        return ByteRange(lowerBound, max(lowerBound, min(upperBound, most + 1)))
     }
 }
