@@ -30,6 +30,8 @@ struct StatusCommand: ParsableCommand {
     var json = false
 
     func run() throws {
+        // As `tow get -o LINK` does.
+        let file = (try? LinkTarget.resolve(file)) ?? file
         // A finished file may have the name of a part file, too.
         var status = try? Assembly.status(path: file)
         if case .finished? = status {} else { status = try Assembly.status(path: Self.finalPath(file)) }

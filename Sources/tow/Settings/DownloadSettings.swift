@@ -83,13 +83,21 @@ struct DownloadSettings {
                 .unusableOption,
                 "-o '\(TerminalSafeText.make(output))' is a directory. Use -d for a directory and -o for a file name")
         }
-        if followsLink, existing == .overwrite, let target = try LinkTarget.resolve(place + "/" + name),
-            let slash = target.utf8.lastIndex(of: 0x2F)
-        {
+        if followsLink, let target = try linkTarget(place + "/" + name), let slash = target.utf8.lastIndex(of: 0x2F) {
             let directory = Self.plain(slash == target.startIndex ? "/" : String(target[..<slash]))
             return .file(directory: directory, name: String(target[target.utf8.index(after: slash)...]))
         }
         return .file(directory: place, name: name)
+    }
+
+    /// Returns the file that `-o LINK` stands for. `rename` saves beside the link instead. Only `overwrite` writes to
+    /// the file, so only there a link of another user is an error.
+    private func linkTarget(_ path: String) throws(TowlineError) -> String? {
+        switch existing {
+        case .overwrite: try LinkTarget.resolve(path)
+        case .fail, .skip: try? LinkTarget.resolve(path)
+        case .rename: nil
+        }
     }
 
     /// The path with single slashes, and none at its end.
