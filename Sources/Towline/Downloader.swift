@@ -17,7 +17,8 @@ import TowlineSystem
 ///
 /// If the last reference to a downloader is released, the downloader closes in the background, as with ``close()``.
 public actor Downloader {
-    /// Bytes that downloads leave free on a disk: a list that runs unattended must not take the last block from everybody.
+    /// Bytes that downloads leave free on a disk: a list that runs unattended must not take the last block from
+    /// everybody.
     private static let keptFree: Int64 = 64 << 20
     nonisolated let center: DownloadCenter
     nonisolated let hub: SnapshotHub
@@ -82,8 +83,8 @@ public actor Downloader {
     ///
     /// The same URL with the same destination is the same download. If the list already contains the download, its
     /// handle is returned. A finished download sends no request, unless its file was deleted. A failed or cancelled
-    /// download restarts with the options of the new request. ``DownloadRequest/publicAddressesOnly`` stays set if the
-    /// earlier request had it set.
+    /// download restarts with the options of the new request, and a waiting one if these differ.
+    /// ``DownloadRequest/publicAddressesOnly`` stays set if the earlier request had it set.
     ///
     /// The download is durable when this call returns.
     ///

@@ -75,6 +75,20 @@ import Towline
         await site.server.stop()
     }
 
+    /// A reason to wait may be gone with other options. The same request again keeps a wait that the server asked for.
+    @Test func withOtherOptionsThanThoseItWaitsWith() async throws {
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .retryAfter("600")))])
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file"))
+        try await download.reaches { $0.state == .waiting(.server) }
+        try await downloader.add(try site.request("/file"))
+        #expect(try await download.snapshot.state == .waiting(.server))
+        #expect(try await downloader.add(try site.request("/file") { $0.user = "me:secret" }).id == download.id)
+        _ = try await download.file
+        await downloader.close()
+        await site.server.stop()
+    }
+
     /// Neither may somebody from elsewhere have this machine's owner fetch it, nor the other way round.
     @Test(arguments: [(true, false), (false, true)])
     func aRuleForOneAskerStays(_ first: Bool, _ second: Bool) async throws {

@@ -124,6 +124,8 @@ actor DownloadCenter {
             // It was being moved.
             if files.hasFinished(record) { return beginFollowUps(id) }
         case .failed, .cancelled: break
+        // The same request again does not end a wait that the server asked for.
+        case .waiting where (try? StoredRequest.decode(record.options)) != request: break
         default: return
         }
         var request = request
