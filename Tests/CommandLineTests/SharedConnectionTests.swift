@@ -238,15 +238,25 @@ struct SharedConnectionTests {
         #expect(Set(there.map(\.connection)).count <= (way == "good" ? 16 : 23))
     }
 
-    /// Files whose length the server does not say share as well; one of them that is long is asked for once more. libcurl before
-    /// 8.1 does not tell the end of a stream from a reset: such a server is asked over HTTP/1.1, where chunks tell.
+    /// Files whose length the server does not say share as well; one of them that is long is asked for once more.
+    /// libcurl before 8.1 does not tell the end of a stream from a reset: such a server is asked over HTTP/1.1, where
+    /// chunks tell.
     @Test func thoseWithoutALengthShareToo() async throws {
         let urls = try files(0..<300, under: "chunked/") + [nginx.url("chunked/large", certificate: "http2")]
         let result = try await get(urls, ["--progress", "none"])
         #expect(result.status == 0, "\(result.stderr)")
         try expectFiles(0..<300)
         #expect(try Nginx.content.firstMismatch(inFile: place.path("large"), length: Nginx.largeLength) == nil)
-        #expect(sharedCount > 200 || !CurlLibrary.provesStreamEnd)
+        if CurlLibrary.provesStreamEnd {
+            #expect(sharedCount > 200)
+        } else {
+            // Each file is requested once over HTTP/1.1. The first ones, which showed the missing lengths, were so over
+            // HTTP/2.
+            let small = nginx.log.filter { $0.path.contains("/chunked/") && !$0.path.hasSuffix("/large") }
+            let again = small.count - 300
+            #expect((0..<100).contains(again), "\(again)")
+            #expect(Set(small.map(\.connection)).count <= 40, "\(Set(small.map(\.connection)).count)")
+        }
         let large = nginx.log.filter { $0.path == "/chunked/large" }
         #expect(large.count <= 2, "\(large)")
     }

@@ -135,12 +135,7 @@ struct CredentialTests {
     /// Row 48 over TLS, and row 15 of the rules: never from https to http; an end without close_notify is no end.
     @Test(.enabled(if: Thoroughness.areThere("/usr/bin/openssl"))) func overTLS() async throws {
         let folder = try Scratch()
-        try await ChildRun.tool(
-            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
-            folder.file("key.pem"), "-out", folder.file("chain.pem"))
-        var options = ServerOptions()
-        options.tls = ServerOptions.TLS(certificateChain: folder.file("chain.pem"), privateKey: folder.file("key.pem"))
+        let options = try await folder.makeTLS()
         let plain = try await FaultServer.start(["/plain": Resource(length: 100_000)])
         try await Site.with(try await Site(Resource(length: 400_000), options: options)) { site in
             func download(_ behaviour: Behaviour) async throws -> Outcome {

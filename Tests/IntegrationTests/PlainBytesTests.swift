@@ -39,19 +39,14 @@ struct PlainBytesTests {
     /// A server over https with the file of seed 1, and a folder with the certificate that it is trusted by.
     private func withSecureServer(_ body: (FaultServer, _ authority: String) async throws -> Void) async throws {
         let keys = try Scratch()
-        try await ChildRun.tool(
-            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
-            keys.file("key.pem"), "-out", keys.file("chain.pem"))
-        var options = ServerOptions()
-        options.tls = ServerOptions.TLS(certificateChain: keys.file("chain.pem"), privateKey: keys.file("key.pem"))
+        let options = try await keys.makeTLS()
         let server = try await FaultServer.start([Site.path: Self.resource(seed: 1)], options: options)
         try await body(server, keys.file("chain.pem"))
         await server.stop()
     }
 
-    /// Begun over http, where everything is as it will be over https but for the bytes if `seed` is 2; asked for again over
-    /// https, from another port.
+    /// Begun over http, where everything is as it will be over https but for the bytes if `seed` is 2; asked for again
+    /// over https, from another port.
     @Test(arguments: [1, 2] as [UInt64], Proof.allCases) func begunOverHTTP(_ seed: UInt64, _ proof: Proof) async throws
     {
         try await withSecureServer { secure, authority in
@@ -101,8 +96,8 @@ struct PlainBytesTests {
         }
     }
 
-    /// A checksum allowed a mirror over http, or the user a redirect. Without it, the bytes that came that way are fetched
-    /// over https.
+    /// A checksum allowed a mirror over http, or the user a redirect. Without it, the bytes that came that way are
+    /// fetched over https.
     @Test(arguments: [true, false]) func broughtByAMirrorOrARedirect(isMirror: Bool) async throws {
         try await withSecureServer { secure, authority in
             let url = try HTTPURL(parsing: secure.url(Site.path))

@@ -72,8 +72,8 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 80: the runtime ends a process without a free descriptor for its timers. `tow get` does not use these timers,
-    /// not even before the next attempt.
+    /// Row 80: the runtime ends a process without a free descriptor for its timers. `tow get` does not use these
+    /// timers, not even before the next attempt.
     @Test(.enabled(if: DiskFaultTests.canTrace)) func row80NoTimerOfTheRuntime() async throws {
         try await Site.with(try await Site(.first(2, .closeBeforeHead))) { site in
             let log = site.scratch.file("calls")

@@ -42,7 +42,7 @@ struct RangeFaultTests {
         Scenario(12, .ignoresRange, .resume, .restartedFile, connections: 4, bound: 2.2),
         Scenario(12, .ignoresRange, .firstOfResume(1), .resumedFile, bound: 1.6),
         Scenario(12, .partWith200, .resume, .resumedFile, bound: 0.7),
-        Scenario(12, .partWith200, .resume, .resumedFile, connections: 4, bound: 0.75),
+        Scenario(12, .partWith200, .resume, .resumedFile, connections: 4, bound: 0.7),
         Scenario(12, .unlabelledPartWith200, .resume, .restartedFile),
         Scenario(13, .ignoresRangeOfOtherContent(), .firstOfResume(1), .resumedFile),
         Scenario(14, .startsLater(), .firstOfResume(1), .resumedFile),

@@ -62,8 +62,8 @@ struct VictimRun: Sendable {
         return place.problem(name, version)
     }
 
-    /// Whether anything is there that must not be lost: a part file without a journal claims nothing, nor does a journal that was
-    /// retired because another part file takes the place of its own.
+    /// True if a kill must not lose the part file. A part file without a journal claims nothing. A journal that was
+    /// retired, because a new part file replaces its own, claims nothing either.
     var hasClaims: Bool {
         if case .unfinished = try? JournalReader.look(at: place.file(name)) { return true }
         return place.has(name)

@@ -1,3 +1,4 @@
+import FaultServer
 import Foundation
 import TowlineEngine
 
@@ -21,6 +22,19 @@ final class Scratch: Sendable {
     }
 
     func read(_ name: String) -> String { (try? String(contentsOfFile: file(name), encoding: .utf8)) ?? "" }
+
+    /// Makes a key and a certificate for 127.0.0.1 in it, as `key.pem` and `chain.pem`.
+    ///
+    /// - Returns: the options of a server that uses them.
+    func makeTLS() async throws -> ServerOptions {
+        try await ChildRun.tool(
+            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", file("key.pem"),
+            "-out", file("chain.pem"))
+        var options = ServerOptions()
+        options.tls = ServerOptions.TLS(certificateChain: file("chain.pem"), privateKey: file("key.pem"))
+        return options
+    }
 
     /// What is in it, sorted.
     var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path))?.sorted() ?? [] }
