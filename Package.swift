@@ -11,7 +11,8 @@ let strict: [SwiftSetting] = [
 /// not: Swift 6.3's optimiser fails on some that await an `async let` of a result.
 let unmeasured = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
-/// The C library checks the sizes of buffers where the compiler knows them (feature_test_macros(7)), which takes an optimiser.
+/// The C library checks the sizes of buffers where the compiler knows them (feature_test_macros(7)), which takes an
+/// optimiser.
 let checked: [CSetting] = [.define("_FORTIFY_SOURCE", to: "3", .when(configuration: .release))]
 
 let package = Package(

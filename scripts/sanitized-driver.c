@@ -4,8 +4,9 @@
 //     sanitized-driver control                 makes an error that AddressSanitizer must report
 //
 // The child's code is part of this program, so that the reader runs without the confinement, whose system call filter
-// would stop the sanitizer. Fails if a reader crashes, reports an error of the sanitizers, does not end within 10 seconds,
-// or writes something that is not a sequence of frames. A failure names the seed and the run, and keeps the input.
+// would stop the sanitizer. Fails if a reader crashes, reports an error of the sanitizers, does not end within 10
+// seconds, or writes something that is not a sequence of frames. A failure names the seed and the run, and keeps the
+// input.
 #include "../Sources/CUnpack/CUnpack.c"
 
 #include "../Sources/CTowline/include/CTowline.h"

@@ -60,8 +60,8 @@ static uint64_t changes(int version) {
 
 // A path that is not there, or that cannot be opened, is left out: using it fails as it does without a ruleset.
 static int allow(int ruleset, const char *path, int version) {
-    // Without O_PATH first: a directory that is mounted when it is used (autofs) is mounted now. The rule counts for what is
-    // there at this moment.
+    // Without O_PATH first: a directory that is mounted when it is used (autofs) is mounted now. The rule counts for
+    // what is there at this moment.
     int place = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (place < 0) place = open(path, O_PATH | O_CLOEXEC);
     if (place < 0) return 0;
@@ -74,7 +74,8 @@ static int allow(int ruleset, const char *path, int version) {
     return code;
 }
 
-// Returns true if other threads run: a ruleset counts for the thread that sets it, and for those that it starts afterwards.
+// Returns true if other threads run: a ruleset counts for the thread that sets it, and for those that it starts
+// afterwards.
 static int has_other_threads(void) {
     DIR *tasks = opendir("/proc/self/task");
     if (!tasks) return 0;

@@ -6,8 +6,8 @@ import TowlineRegistry
 
 /// Limits of a process that only downloads, enforced by the kernel.
 package enum ProcessLimits {
-    /// From here on this process can change files only below these directories, and below those that the list of downloads
-    /// already uses. Reading is not limited. Creates the directories, as the state directory is created.
+    /// From here on this process can change files only below these directories, and below those that the list of
+    /// downloads already uses. Reading is not limited. Creates the directories, as the state directory is created.
     ///
     /// Must be called while the process has one thread. Without Landlock in the kernel nothing happens.
     ///

@@ -37,7 +37,7 @@ final class Attempt {
     private(set) var speaksHTTP2 = false
     /// The head's status is 2xx.
     private(set) var hasSucceeded = false
-    /// The server ended the HTTP/2 connection with an error (GOAWAY). libcurl 7.88 goes on to wait for the response.
+    /// The server ended the HTTP/2 connection with an error (GOAWAY). libcurl 7.88 still waits for the response.
     private(set) var hasBrokenConnection = false
     private var piecesSeen = 0
 
@@ -156,7 +156,7 @@ final class Attempt {
         }
     }
 
-    /// A response that was under way may still come. It is given up after so long without a byte.
+    /// Time without a byte after which the rest of a response on such a connection is no longer expected.
     private static let brokenLimit = Duration.seconds(1)
 
     /// Notes the end of the HTTP/2 connection with an error.

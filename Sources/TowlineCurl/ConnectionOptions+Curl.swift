@@ -15,8 +15,8 @@ extension ConnectionOptions {
         return options
     }
 
-    /// Whether libcurl 7.88 can put several streams on a connection: not where HTTP/2 is spoken unasked, since it begins
-    /// anew on a connection that it uses again (curl pull request 10643, mended in 8.0). HTTP/1.1 has no streams.
+    /// Returns whether libcurl 7.88 can put several streams on a connection: not where HTTP/2 is used unasked, because
+    /// it starts HTTP/2 again on a reused connection (curl pull request 10643, fixed in 8.0). HTTP/1.1 has no streams.
     var mayShare: Bool { httpProtocol == .automatic }
 
     /// Sets everything on a handle that does not differ between two attempts with these options.
@@ -24,8 +24,8 @@ extension ConnectionOptions {
         applyRules(to: handle)
         applyTLS(to: handle)
         if publicAddressesOnly { handle.refusePrivateAddresses() }
-        // The environment was asked before (`withProxy`); empty: libcurl does not ask it again. Behind a proxy nobody sees
-        // what is connected to.
+        // An empty text keeps libcurl from reading the environment, which `withProxy` has read. With public addresses
+        // only, no proxy is used, because the addresses behind a proxy are unknown.
         handle.set(CURLOPT_PROXY, publicAddressesOnly ? "" : proxy ?? "")
         handle.set(CURLOPT_NOPROXY, "")
         applyCredentials(to: handle)
@@ -102,8 +102,8 @@ extension ConnectionOptions {
 }
 
 extension ConnectionPool {
-    /// Throws `local` for options that libcurl would quietly ignore: a file that cannot be read, and text that would end
-    /// early in C or break a line on the wire.
+    /// Throws `local` for options that libcurl would quietly ignore: a file that cannot be read, and text that would
+    /// end early in C or break a line on the wire.
     static func check(_ options: ConnectionOptions) throws(TransportFailure) {
         var files: [(String, String)] = []
         if let file = options.certificateAuthorityFile { files.append(("certificate file", file)) }

@@ -46,8 +46,8 @@ final class ConnectionPool {
     /// Idle handles kept for the next attempts: making one costs some 20 µs and 5 KiB.
     private static let maximumIdleHandles = 64
 
-    /// Throws `local` if a file named in the options cannot be read, or memory ran out; `proxyUnusable` if the proxy's URL
-    /// is not valid.
+    /// Throws `local` if a file named in the options cannot be read, or memory ran out; `proxyUnusable` if the proxy's
+    /// URL is not valid.
     init(
         options: ConnectionOptions, sharing: ConnectionSharing, tag: UInt32, watch: SocketWatch
     ) throws(TransportFailure) {

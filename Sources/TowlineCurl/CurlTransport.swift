@@ -51,8 +51,8 @@ package final class CurlTransport: Transport {
     ///     32 KiB that may not have been marked: together 256 KiB at most, with a KiB less than whole pieces, so that
     ///     the last piece of a reading is told by its length.
     ///
-    /// If the system refuses the first thread, each attempt asks for it again, and ends with `failed(.threadRefused)` if the
-    /// system still refuses.
+    /// If the system refuses the first thread, each attempt asks for it again, and ends with `failed(.threadRefused)`
+    /// if the system still refuses.
     package init(engineThreads: Int = 1, bufferSize: Int = BufferPolicy.usual) {
         self.bufferSize = min(max(bufferSize, 16 * 1024), 512 * 1024)
         mostThreads = max(engineThreads, 1)

@@ -6,7 +6,8 @@ extension EasyHandle {
     /// libcurl resolves host names on threads of its own, and got none.
     var lacksResolverThread: Bool { errorDetail?.contains("thread failed to start") == true }
 
-    /// Resolves the host name of a URL on the calling thread, which waits for the result, for the attempt that begins next.
+    /// Resolves the host name of a URL on the calling thread, which waits for the result, for the attempt that begins
+    /// next.
     ///
     /// - Returns: `false` if the name does not resolve.
     func resolveHere(_ url: HTTPURL) -> Bool {

@@ -249,7 +249,8 @@ enum FailureTable {
 }
 
 extension EasyHandle {
-    /// Returns true if the URL has an address instead of a name, in any form that getaddrinfo(3) accepts: `[::1]`, `127.1`.
+    /// Returns true if the URL has an address instead of a name, in any form that getaddrinfo(3) accepts: `[::1]`,
+    /// `127.1`.
     fileprivate var hostIsAddress: Bool {
         var text: UnsafePointer<CChar>?
         guard ccurl_get_text(pointer, CURLINFO_EFFECTIVE_URL, &text) == CURLE_OK, let text,

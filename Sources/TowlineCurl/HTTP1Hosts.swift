@@ -3,7 +3,8 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The hosts that are asked over HTTP/1.1 because HTTP/2 failed there (DESIGN.md §5). Shared by the threads of a transport.
+/// The hosts that are asked over HTTP/1.1 because HTTP/2 failed there (DESIGN.md §5). Shared by the threads of a
+/// transport.
 final class HTTP1Hosts: Sendable {
     private struct Entry {
         var end: MonotonicTime
@@ -42,8 +43,8 @@ final class HTTP1Hosts: Sendable {
         }
     }
 
-    /// Notes the result of an attempt over HTTP/1.1. A host that has never sent a response that way is asked over HTTP/2
-    /// again.
+    /// Notes the result of an attempt over HTTP/1.1. A host that has never sent a response that way is asked over
+    /// HTTP/2 again.
     func note(_ origin: HTTPURL.Origin, hasResponded: Bool, failure: TransportFailure.Kind?) {
         guard !isEmpty.load(ordering: .acquiring) else { return }
         entries.withLock { entries in
@@ -93,8 +94,8 @@ extension AttemptLoop {
 extension FailureTable {
     /// Returns whether an attempt over HTTP/2 failed because of HTTP/2, not because of the network.
     ///
-    /// On a shared connection it may be the fault of another stream, or the server's orderly end of the connection (GOAWAY):
-    /// the file is then requested over its own connection, and this is decided there.
+    /// On a shared connection it may be the fault of another stream, or the server's orderly end of the connection
+    /// (GOAWAY): the file is then requested over its own connection, and this is decided there.
     static func isHTTP2Error(_ attempt: Attempt, _ code: CURLcode) -> Bool {
         guard attempt.pool.sharing == .none else { return false }
         switch code {

@@ -4,8 +4,8 @@ internal import TowlineEngine
 
 /// The proxies that environment variables name, chosen as libcurl chooses them (libcurl-env(3)).
 ///
-/// Towline chooses, not libcurl: only then is an address checked before libcurl quotes it with its password, and an error
-/// names the proxy and the variable.
+/// Towline chooses, not libcurl: only then is an address checked before libcurl quotes it with its password, and an
+/// error names the proxy and the variable.
 struct ProxyEnvironment: Sendable {
     /// A proxy and the variable that names it.
     struct Choice: Hashable, Sendable {
@@ -42,8 +42,8 @@ struct ProxyEnvironment: Sendable {
         return choice
     }
 
-    /// Returns whether `no_proxy` names a host: `*` alone, a domain with or without a dot before it, an IP address, or a
-    /// network such as `10.0.0.0/8`; separated by commas or white space.
+    /// Returns whether `no_proxy` names a host: `*` alone, a domain with or without a dot before it, an IP address, or
+    /// a network such as `10.0.0.0/8`; separated by commas or white space.
     private func isExempt(_ host: String) -> Bool {
         if exceptions == "*" { return true }
         let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host

@@ -2,8 +2,8 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// The part of the file system that this process can change, as the kernel enforces it (landlock(7)): a second line of defence,
-/// for when a server's bytes make a library do what they want.
+/// The part of the file system that this process can change, as the kernel enforces it (landlock(7)): a second line of
+/// defence, for when a server's bytes make a library do what they want.
 package enum Confinement {
     /// The version of Landlock that the kernel supports; `nil` without it.
     package static var version: Int? {
@@ -13,8 +13,8 @@ package enum Confinement {
 
     /// Limits this process to changing files below `directories`, until it ends. Reading is not limited.
     ///
-    /// Must be called while the process has one thread. Directories that do not exist are left out. Without support of the
-    /// kernel nothing happens.
+    /// Must be called while the process has one thread. Directories that do not exist are left out. Without support of
+    /// the kernel nothing happens.
     ///
     /// - Parameter runsPrograms: the process may start programs.
     /// - Returns: `true` if the limits are in place.

@@ -2,8 +2,8 @@ internal import TowlineCore
 
 /// Files of others under the names that a download needs, such as a finished file with the name `NAME.tow`.
 ///
-/// A name proves nothing: a part file is recognized by its journal or its mark. Any other file is renamed with a notice, keeps
-/// its bytes, and gets its name back when the download ends. After a crash it keeps the other name.
+/// A name proves nothing: a part file is recognized by its journal or its mark. Any other file is renamed with a
+/// notice, keeps its bytes, and gets its name back when the download ends. After a crash it keeps the other name.
 struct Displaced: Sendable {
     private var moves: [(name: String, aside: String)] = []
     /// The user has not seen these yet.
@@ -48,8 +48,8 @@ extension Folder {
         try remove(name)
     }
 
-    /// Throws `destinationExists` if the file with this final name is the part file or the journal of another download that
-    /// can be resumed or is running. No policy for existing files replaces or skips such a file.
+    /// Throws `destinationExists` if the file with this final name is the part file or the journal of another download
+    /// that can be resumed or is running. No policy for existing files replaces or skips such a file.
     func refuseUnfinished(_ name: String, boot machine: BootIdentity) throws(TowlineError) {
         let suffixes = PlaceNames(final: "")
         for suffix in [suffixes.part, suffixes.journal] where name.hasSuffix(suffix) && name != suffix {

@@ -3,8 +3,9 @@ internal import TowlineCore
 
 /// The permission bits of part files and of finished files.
 ///
-/// Only the owner can open a part file: a user who can open a file can also lock it (flock(2)), which stops the download, and
-/// can read bytes that are not yet verified. A finished file has the bits of the umask, or those of the file that it replaces.
+/// Only the owner can open a part file: a user who can open a file can also lock it (flock(2)), which stops the
+/// download, and can read bytes that are not yet verified. A finished file has the bits of the umask, or those of the
+/// file that it replaces.
 enum FileMode {
     /// The bits of a new file, before the kernel applies the umask or the directory's default ACL.
     static let new: UInt32 = 0o666
@@ -19,10 +20,11 @@ enum FileMode {
 
     /// Gives a file that is about to be published its bits.
     ///
-    /// Its owner can read and write it until it has its name: the next run must be able to open it after a crash, and without
-    /// the right to write no attribute can be set (xattr(7)). `keepReadOnly` takes these rights away.
+    /// Its owner can read and write it until it has its name: the next run must be able to open it after a crash, and
+    /// without the right to write no attribute can be set (xattr(7)). `keepReadOnly` takes these rights away.
     ///
-    /// - Parameter replaced: the file whose place it takes: it never becomes readable for more users, and a program stays one.
+    /// - Parameter replaced: the file whose place it takes: it never becomes readable for more users, and a program
+    ///   stays one.
     static func open(_ file: Descriptor, replacing replaced: FileStatus?, in folder: Folder) {
         if let replaced, replaced.kind == .regular {
             set(replaced.mode & 0o777 | own, on: file)
@@ -37,7 +39,8 @@ enum FileMode {
         set(replaced.mode & 0o777, on: file)
     }
 
-    /// File systems without permissions, or with fixed ones, keep theirs. The file is never open to more users by a failure.
+    /// File systems without permissions, or with fixed ones, keep theirs. The file is never open to more users by a
+    /// failure.
     private static func set(_ mode: UInt32, on file: Descriptor) {
         let syscall = file.syscall
         _ = try? file.call { syscall.setMode($0, mode) }

@@ -91,8 +91,9 @@ extension FileStorage {
         scene.part.map { FinishedMark.isFinished($0, boot: scene.folder.boot(boot)) } ?? false
     }
 
-    /// A part file without a journal is removed only if its mark says that it is one. Any other file keeps its bytes. It keeps its
-    /// name, too, if it is a finished file or if no part file may be needed; `create` renames it for a while if one is.
+    /// A part file without a journal is removed only if its mark says that it is one. Any other file keeps its bytes.
+    /// It keeps its name, too, if it is a finished file or if no part file may be needed; `create` renames it for a
+    /// while if one is.
     private func judgeWithoutJournal(_ scene: inout Scene) throws(TowlineError) -> Survey {
         if let part = scene.part {
             // A process that replaces one generation by another holds the part file's lock.
@@ -281,7 +282,8 @@ extension FileStorage {
         return nil
     }
 
-    /// Removes what a crash left of a next generation. After a power loss that may hold bytes and may be a user's file as well.
+    /// Removes what a crash left of a next generation. After a power loss that may hold bytes and may be a user's file
+    /// as well.
     private func clearNext(_ scene: inout Scene) throws(TowlineError) {
         let (folder, next) = (scene.folder, scene.names.nextPart)
         guard let file = try? folder.open(next), !FinishedMark.isFinished(file, boot: folder.boot(boot)) else { return }

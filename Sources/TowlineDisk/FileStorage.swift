@@ -209,7 +209,8 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// Creates the part file. A file under its name that is no part file gets another name as long as the download takes.
+    /// Creates the part file. A file under its name that is no part file gets another name as long as the download
+    /// takes.
     private func createPart(
         _ folder: Folder, _ names: PlaceNames, _ terms: CreateTerms, _ displaced: inout Displaced
     ) throws(TowlineError) -> Descriptor {
@@ -241,8 +242,8 @@ package final class FileStorage: Storage {
         return try equip(file, folder, names, record, terms, &displaced, isNamed: false)
     }
 
-    /// A journal that lost its part file must not claim the one to come, not even after a power loss. A file that is no journal
-    /// gets another name if a journal is to have this one.
+    /// A journal that lost its part file must not claim the one to come, not even after a power loss. A file that is no
+    /// journal gets another name if a journal is to have this one.
     private func retireStray(
         _ folder: Folder, _ names: PlaceNames, _ terms: CreateTerms, _ displaced: inout Displaced
     ) throws(TowlineError) {

@@ -15,8 +15,8 @@ internal import TowlineCore
 /// One that was published without syncing has 56 and another version: at the end is the run of the machine under which
 /// it counts. A power loss takes the file's bytes and may leave the mark.
 ///
-/// A part file without a journal gets its mark before its final name, with the bit `pendingBit`. The bit is removed after
-/// the rename. So a finished file is never taken for a part file, whatever name somebody gives it.
+/// A part file without a journal gets its mark before its final name, with the bit `pendingBit`. The bit is removed
+/// after the rename. So a finished file is never taken for a part file, whatever name somebody gives it.
 struct FinishedMark: Equatable, Sendable {
     private static let name = "user.towline"
     private static let version: UInt64 = 1
@@ -118,8 +118,8 @@ struct FinishedMark: Equatable, Sendable {
         return mark.version == refutedVersion && mark.isOf(source)
     }
 
-    /// Returns whether a file without a journal is a part file of Towline: its mark says that it is unfinished or has not got its
-    /// final name yet, or it was created and has neither a mark nor a byte. A finished file never is.
+    /// Returns whether a file without a journal is a part file of Towline: its mark says that it is unfinished or has
+    /// not got its final name yet, or it was created and has neither a mark nor a byte. A finished file never is.
     static func isUnfinished(_ file: Descriptor) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 56)
         guard let count = read(file, into: &bytes) else { return false }

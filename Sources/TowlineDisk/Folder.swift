@@ -47,7 +47,8 @@ final class Folder: Sendable {
         hasDefaultRights = length > 0 || length == -ERANGE
     }
 
-    /// The number that Linux shows in a user namespace for every user that has no number there (`overflowuid`, proc(5)).
+    /// The number that Linux shows in a user namespace for every user that has no number there (`overflowuid`,
+    /// proc(5)).
     private static let unmapped: UInt32 = 65534
 
     /// Returns the owner of a directory, or `nil` if its number stands for several users and others may write here too.

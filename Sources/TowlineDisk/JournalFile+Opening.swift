@@ -23,7 +23,8 @@ extension JournalFile {
         case foreign
     }
 
-    /// Returns whether a file under the name of a new journal is one that a crash left: empty, or it begins like a journal.
+    /// Returns whether a file under the name of a new journal is one that a crash left: empty, or it begins like a
+    /// journal.
     static func isLeftover(_ file: Descriptor) -> Bool {
         guard let bytes = try? file.read(JournalHeader.magic.count, at: 0) else { return false }
         return bytes.isEmpty || bytes == JournalHeader.magic

@@ -2,7 +2,8 @@ import Glibc
 import Synchronization
 internal import TowlineCore
 
-/// The space of a storage's downloads: finds a full disk before the first byte, and takes the space where that is quick.
+/// The space of a storage's downloads: finds a full disk before the first byte, and takes the space where that is
+/// quick.
 final class Preallocation: Sendable {
     private struct WeakReservation {
         weak var reservation: SpaceReservation?
@@ -13,14 +14,16 @@ final class Preallocation: Sendable {
     /// Shorter files are not worth the call.
     private static let smallest: Int64 = 1 << 20
 
-    /// So many bytes stay free, or a twentieth of a small disk: for those who share the disk with a service that nobody watches.
+    /// So many bytes stay free, or a twentieth of a small disk: for those who share the disk with a service that nobody
+    /// watches.
     private let keptFree: Int64
     /// The reservations of the downloads in progress.
     private let promises = Mutex<[WeakReservation]>([])
 
     init(keptFree: Int64) { self.keptFree = keptFree }
 
-    /// Refuses a length that cannot fit beside the other downloads of this process. `reusable` bytes are about to become free.
+    /// Refuses a length that cannot fit beside the other downloads of this process. `reusable` bytes are about to
+    /// become free.
     func checkSpace(for length: Int64, reusable: Int64 = 0, in folder: Folder) throws(TowlineError) {
         guard let space = space(of: folder.descriptor), space.available < .max else { return }
         let promised = promises.withLock { promises in
@@ -68,7 +71,7 @@ final class Preallocation: Sendable {
         return reservation
     }
 
-    /// Looks after the space of a file that takes none ahead; `nil` if nothing is to be left free.
+    /// Returns a check of the free space for a file without reserved space; `nil` if no space has to stay free.
     func watch() -> SpaceReservation? { keptFree > 0 ? SpaceReservation(watching: self) : nil }
 
     /// Refuses to take so many more bytes if too few would be left to others.

@@ -1,15 +1,15 @@
 import Synchronization
 internal import TowlineCore
 
-/// Takes the space of a long file while it comes, 64 MiB at a time around each place that is written: a response head alone,
-/// which may claim any length, takes no more of the disk than that.
+/// Takes the space of a long file while it comes, 64 MiB at a time around each place that is written: a response head
+/// alone, which may claim any length, takes no more of the disk than that.
 ///
 /// `@unchecked Sendable`: what changes are atomics.
 final class SpaceReservation: @unchecked Sendable {
     /// So many bytes are taken at once.
     static let step: Int64 = 64 << 20
 
-    /// Where nothing is taken, the free space is checked after so many bytes.
+    /// Number of bytes between two checks of the free space, for a file without reserved space.
     private static let interval: Int64 = 8 << 20
 
     /// The file system that the file is on.
@@ -40,8 +40,8 @@ final class SpaceReservation: @unchecked Sendable {
         }
     }
 
-    /// Takes no space, and checks every 8 MiB if enough is left for others: for a file of unknown length, or one that an
-    /// earlier run began.
+    /// Takes no space, and checks every 8 MiB if enough is left for others: for a file of unknown length, or one that
+    /// an earlier run began.
     init(watching source: Preallocation) {
         (length, device, takes, countsSteps) = (0, 0, false, false)
         self.source = source

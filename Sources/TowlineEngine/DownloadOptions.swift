@@ -29,7 +29,8 @@ package struct DownloadOptions: Sendable {
         return record.source.hasPrefix("http://") || record.mayBePlain && !allowsDowngrade
     }
 
-    /// Returns whether bytes of this run may come over http although the URL is https: from a mirror, or after a redirect.
+    /// Returns whether bytes of this run may come over http although the URL is https: from a mirror, or after a
+    /// redirect.
     var mayBringPlainBytes: Bool {
         url.scheme == .https && (allowsDowngrade || mirrors.contains { $0.scheme == .http })
     }

@@ -62,8 +62,8 @@ package final class TransferServices: Sendable {
         self.limiter = limiter
     }
 
-    /// Begins an unstructured task. Under a limit on threads (`RLIMIT_NPROC`) the runtime's own executor would wait for a
-    /// thread without end.
+    /// Begins an unstructured task. Under a limit on threads (`RLIMIT_NPROC`) the runtime's own executor would wait for
+    /// a thread without end.
     @discardableResult
     func begin<Value: Sendable>(_ operation: sending @escaping () async -> Value) -> Task<Value, Never> {
         Task(executorPreference: executor, operation: operation)

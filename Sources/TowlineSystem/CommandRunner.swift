@@ -41,10 +41,10 @@ package struct CommandRunner: Sendable {
 
     /// Runs `arguments[0]` with the rest as its arguments and waits for its end, on a thread of its own.
     ///
-    /// It leads a process group of its own, reads nothing, and inherits no descriptor but those it writes to. Its working
-    /// directory is `/`: many programs take their settings, or code, from the directory they are started in, and that of
-    /// the download holds files of servers. Of the environment it gets `inherited` only. What it leaves in the background
-    /// may stay, unless it ran out of time or was cancelled: then its group goes with it.
+    /// It leads a process group of its own, reads nothing, and inherits no descriptor but those it writes to. Its
+    /// working directory is `/`: many programs take their settings, or code, from the directory they are started in,
+    /// and that of the download holds files of servers. Of the environment it gets `inherited` only. What it leaves in
+    /// the background may stay, unless it ran out of time or was cancelled: then its group goes with it.
     ///
     /// - Throws: `commandFailed` if it cannot be started, `cancelled` if the task was. A command that ran and failed
     ///   is no error here.
@@ -87,8 +87,8 @@ package struct CommandRunner: Sendable {
             systemError: number)
     }
 
-    /// The variables that a program gets, as far as they are set: who and where the user is, and how to reach the desktop.
-    /// Ours may hold secrets of any kind.
+    /// The variables that a program gets, as far as they are set: who and where the user is, and how to reach the
+    /// desktop. Ours may hold secrets of any kind.
     package static let inherited = [
         "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE",
         "LC_COLLATE",

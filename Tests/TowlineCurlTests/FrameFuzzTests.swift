@@ -5,8 +5,9 @@ import TowlineCurl
 import TowlineEngine
 
 extension CurlTransportTests {
-    /// A server that sends random and mutated HTTP/2 frames. libcurl and nghttp2 parse frames, so the transport is tested
-    /// as a whole. `TOWLINE_TORTURE=1` runs the long form; `TOWLINE_FUZZ_SEED` with the seed of a failure repeats it.
+    /// A server that sends random and mutated HTTP/2 frames. libcurl and nghttp2 parse frames, so the transport is
+    /// tested as a whole. `TOWLINE_TORTURE=1` runs the long form; `TOWLINE_FUZZ_SEED` with the seed of a failure
+    /// repeats it.
     ///
     /// Fails if an attempt crashes the process or does not end, if bytes reach the receiver that no DATA frame of the
     /// stream contained, if a body of another length than its head says is complete, and if a valid response is not. To
@@ -38,13 +39,7 @@ extension CurlTransportTests {
             -> RecordingReceiver.Record
         {
             let server = ScriptedServer { connection, _ in
-                _ = connection.read(24)
-                connection.send(sequence.first)
-                // The HEADERS frame of the request follows settings and window updates.
-                while case let head = connection.read(9), head.count == 9 {
-                    _ = connection.read(Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2]))
-                    if head[3] == 1 { break }
-                }
+                connection.readHTTP2Request(sending: sequence.first)
                 connection.send(sequence.rest)
                 connection.finishSending()
                 connection.waitForPeer()
@@ -186,8 +181,8 @@ private struct FrameSequence: Sendable {
             let length = head.fields.value(named: "Content-Length").flatMap { Int($0) }
             return length == record.body.count ? nil : "\(record.body.count) bytes, of length \(length ?? -1)"
         case .stream:
-            // The length is not verifiable: libcurl 7.88 takes a reset without an error for an end, and also a connection
-            // that it ended itself because of an invalid frame, such as a PUSH_PROMISE that was disabled.
+            // The length is not verifiable: libcurl 7.88 takes a reset without an error for an end, and also a
+            // connection that it ended itself because of an invalid frame, such as a PUSH_PROMISE that was disabled.
             return isValid && record.body != body ? "\(record.body.count) of \(body.count) bytes" : nil
         case .closed: return "the framing of HTTP/1.0"
         }

@@ -8,8 +8,8 @@ import TowlineEngine
 /// Mutated response heads, line by line as libcurl passes them on, compared with a second reading of the same lines.
 ///
 /// Fails if `HeadCollector` accepts a byte that may not be in a field, a folded framing field or two lengths, if it
-/// exceeds a limit, or if `FieldCache` changes a result. To see it fail, remove one of the checks in `parse`, `unfold` or
-/// `BodyFraming.end`.
+/// exceeds a limit, or if `FieldCache` changes a result. To see it fail, remove one of the checks in `parse`, `unfold`
+/// or `BodyFraming.end`.
 @Suite("Fuzz: response heads") struct HeadFuzzTests {
     private static let heads = [
         "HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Length: 5\r\nETag: \"1\"\r\n\r\n",

@@ -65,13 +65,7 @@ extension CurlTransportTests {
         func streams(name: String) async throws {
             let script = try #require(Self.cases.first { $0.name == name })
             let server = ScriptedServer { connection, server in
-                _ = connection.read(24)
-                connection.send(Self.settings)
-                // The request's HEADERS frame; everything before it is settings.
-                while case let head = connection.read(9), head.count == 9 {
-                    _ = connection.read(Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2]))
-                    if head[3] == 1 { break }
-                }
+                connection.readHTTP2Request(sending: Self.settings)
                 connection.send(script.first)
                 if !script.first.isEmpty { server.waitForTest() }
                 connection.send(script.last)

@@ -62,8 +62,8 @@ import TowlineEngine
         #expect(directory.names == ["file", "file.tow"])
     }
 
-    /// A crash between mark and rename leaves a part file that is known as such; between the rename and its last mark, a
-    /// finished file, which gets that mark.
+    /// A crash between mark and rename leaves a part file that is known as such; between the rename and its last mark,
+    /// a finished file, which gets that mark.
     @Test func theMarkTellsAPartFileUntilItHasItsName() async throws {
         let part = try storage.make(directory.place(), length: 5000, journaled: false)
         try part.fill(0..<5000)

@@ -95,8 +95,8 @@ struct AttemptAnswerTests {
 
     // MARK: Pages
 
-    /// The answer to a request for `file.bin`, labelled as a page, in pieces. `nil`: it was reported as a page; otherwise the
-    /// bytes that were written.
+    /// The answer to a request for `file.bin`, labelled as a page, in pieces. `nil`: it was reported as a page;
+    /// otherwise the bytes that were written.
     private func labelledPage(_ pieces: [String], length: Int? = nil) throws -> [UInt8]? {
         let bench = try WriterBench(ByteRange(0, .max), joinsDirectly: false, mayGather: true)
         let framing = length.map { ("Content-Length", "\($0)") } ?? ("Transfer-Encoding", "chunked")

@@ -24,7 +24,8 @@ struct DowngradeTests {
         #expect(try options(scheme).isDowngrade(from: record(source)) == isDowngrade)
     }
 
-    /// Bytes from an http mirror, or after a redirect to http, are trusted only if this run may bring such bytes itself.
+    /// Bytes from an http mirror, or after a redirect to http, are trusted only if this run may bring such bytes
+    /// itself.
     @Test(arguments: [("https", false, true), ("https", true, false), ("http", false, false)])
     func bytesOfMirrors(_ scheme: String, _ allows: Bool, _ isDowngrade: Bool) throws {
         var options = try options(scheme)

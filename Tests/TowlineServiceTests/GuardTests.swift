@@ -365,8 +365,8 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// Nor do connections whose heads come in slowly and never end, from the owner's own address, without the token. One that
-    /// has shown the token outlives them.
+    /// Nor do connections whose heads come in slowly and never end, from the owner's own address, without the token.
+    /// One that has shown the token outlives them.
     @Test func slowConnectionsLockNobodyOut() async throws {
         let site = try await ServiceSite {
             $0.maximumConnections = 40
@@ -394,7 +394,7 @@ import TowlineWire
                 RawExchange.write(Array((head + "X: ").utf8), to: descriptor)
                 strangers.append(descriptor)
             }
-            // Those that are still there send.
+            // The open connections send another byte.
             for descriptor in strangers { RawExchange.write([0x78], to: descriptor) }
             #expect(try await ask(site, "GET", "/api/v1/totals").status == 200, "round \(round)")
             #expect(await answer(owner).hasPrefix("HTTP/1.1 200"), "round \(round)")

@@ -65,9 +65,9 @@ uint32_t towline_umask(void);
 /// lseek(2) with SEEK_DATA or, if `hole` is not zero, SEEK_HOLE.
 int64_t towline_seek(int descriptor, int64_t offset, int hole);
 
-/// Starts a program: `arguments[0]` is looked for as a shell would, nothing else of a shell. It leads a process group of
-/// its own and works in `/`, reads nothing, writes to `output` alone, has no other descriptor of ours, and signals as they are
-/// by default. Answers the process id.
+/// Starts a program: `arguments[0]` is looked for as a shell would, nothing else of a shell. It leads a process group
+/// of its own and works in `/`, reads nothing, writes to `output` alone, has no other descriptor of ours, and signals
+/// as they are by default. Answers the process id.
 int towline_spawn(char *const *arguments, char *const *environment, int output);
 /// A process's end, if it came: 1, and the code of waitid(2) and what it means; the process stays a zombie. 0: it runs.
 int towline_peek_end(int process, int *code, int *status);
@@ -77,17 +77,18 @@ int towline_move(const char *from, const char *to);
 
 /// A netlink socket that hears of every change of links, addresses and routes; it does not block.
 int towline_watch_network(void);
-/// Returns 1 if the kernel delivers packets for an address to this machine (a route of type local, broadcast, anycast or
-/// multicast), 0 if it sends them elsewhere or nowhere, and -errno if it does not say. `address`: 4 or 16 bytes.
+/// Returns 1 if the kernel delivers packets for an address to this machine (a route of type local, broadcast, anycast
+/// or multicast), 0 if it sends them elsewhere or nowhere, and -errno if it does not say. `address`: 4 or 16 bytes.
 int towline_is_delivered_here(int family, const void *address);
 /// Whether an interface other than the loopback is up, has a carrier, and an address that is not link-local.
 int towline_has_address(void);
 
 /// The version of Landlock that the kernel supports (landlock(7)); 0 without it.
 int towline_landlock_version(void);
-/// Limits this thread, and threads and processes that it starts: they can change files only below the `writable` paths (a list
-/// that ends with NULL), and cannot start programs unless `runs_programs`. The limits are permanent. Returns the version of
-/// Landlock, 0 if the kernel does not support it, or -errno: -EBUSY if other threads run, because they would not be limited.
+/// Limits this thread, and threads and processes that it starts: they can change files only below the `writable` paths
+/// (a list that ends with NULL), and cannot start programs unless `runs_programs`. The limits are permanent. Returns
+/// the version of Landlock, 0 if the kernel does not support it, or -errno: -EBUSY if other threads run, because they
+/// would not be limited.
 int towline_confine(char *const *writable, int runs_programs);
 
 /// Keeps up to `kept` freed bytes of each of `arenas` arenas, and takes blocks of up to `largest` from them (mallopt(3)).
@@ -96,12 +97,12 @@ void towline_keep_freed_memory(int kept, int largest, int arenas);
 /// Runs `body` on a detached thread of its own.
 int towline_run_detached(void (*body)(void *argument), void *argument);
 
-/// Keeps the memory of this process from others without privileges: it leaves no core file, and no other process of the same
-/// user can trace it or read its memory, environment and descriptors. Children become readable again when they execute a
-/// program, and can raise their limit of core files again.
+/// Keeps the memory of this process from others without privileges: it leaves no core file, and no other process of the
+/// same user can trace it or read its memory, environment and descriptors. Children become readable again when they
+/// execute a program, and can raise their limit of core files again.
 void towline_protect_memory(void);
-/// Returns 1 unless this process is in the first user namespace. In the others, all users without a number in the namespace
-/// share one number (user_namespaces(7)).
+/// Returns 1 unless this process is in the first user namespace. In the others, all users without a number in the
+/// namespace share one number (user_namespaces(7)).
 int towline_is_in_user_namespace(void);
 
 /// The words that the process was started with, in its own memory, where glibc hands them to what runs before `main`;

@@ -107,7 +107,8 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     }
     private var isPublicOnly: Bool?
 
-    /// A Boolean value that indicates whether checksums that the server sends are ignored. `checksum` is still verified.
+    /// A Boolean value that indicates whether checksums that the server sends are ignored. `checksum` is still
+    /// verified.
     ///
     /// Set this property if the server sends a wrong checksum.
     public var ignoresServerChecksums: Bool {
@@ -116,8 +117,8 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     }
     private var areServerChecksumsIgnored: Bool?
 
-    /// A Boolean value that indicates whether a web page is accepted even if the name or the URL is that of another kind of
-    /// file. If `false`, such a page is refused as a probable login page.
+    /// A Boolean value that indicates whether a web page is accepted even if the name or the URL is that of another
+    /// kind of file. If `false`, such a page is refused as a probable login page.
     public var acceptsWebPages: Bool {
         get { areWebPagesAccepted ?? false }
         set { areWebPagesAccepted = newValue ? true : nil }

@@ -17,8 +17,8 @@ public enum FollowUp: Hashable, Sendable, Codable {
     /// Runs a program with arguments, without a shell.
     ///
     /// The placeholders `{path}`, `{directory}`, `{name}` and `{url-without-secrets}` in arguments are replaced. An
-    /// exit status other than 0 is a failure. The program is stopped after `timeout` seconds. It runs in the directory `/`,
-    /// and gets only a few variables of the environment, such as `PATH`, `HOME` and `LANG`.
+    /// exit status other than 0 is a failure. The program is stopped after `timeout` seconds. It runs in the directory
+    /// `/`, and gets only a few variables of the environment, such as `PATH`, `HOME` and `LANG`.
     case run(program: URL, arguments: [String], timeout: Double = 3600)
     /// Sends a POST request with a small JSON object to a URL.
     ///

@@ -1,7 +1,7 @@
 /// Encoded words (RFC 2047), which servers made from mail software put into `filename=` and browsers decode.
 enum EncodedWords {
-    /// Returns the text with its encoded words decoded. A word in a charset other than UTF-8, US-ASCII and ISO-8859-1, or
-    /// with an invalid encoding, stays as it is.
+    /// Returns the text with its encoded words decoded. A word in a charset other than UTF-8, US-ASCII and ISO-8859-1,
+    /// or with an invalid encoding, stays as it is.
     static func decoded(_ text: String) -> String {
         var rest = Array(text.utf8)[...]
         var bytes: [UInt8] = []

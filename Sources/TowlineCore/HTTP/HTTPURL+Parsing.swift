@@ -5,7 +5,7 @@ extension HTTPURL {
     ///   (CVE-2017-6508), NUL would end the text for C.
     /// - User information ends at the last `@` of the authority; a backslash in the authority is refused, because
     ///   some programs take it for a `/`.
-    /// - What may not stand in a path or query is percent-encoded byte by byte (`ByteText`); dot segments are removed
+    /// - Bytes that a path or query must not contain are percent-encoded (`ByteText`); dot segments are removed
     ///   (RFC 3986 §5.2.4); the fragment is dropped, since it never goes to a server (RFC 9110 §7.1).
     ///
     /// - Throws: `unusableURL`, with a message that shows no secret.

@@ -29,8 +29,8 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         "x-oss-signature", "x-oss-credential", "x-oss-security-token", "hdnea", "hdnts", "hdntl",
     ]
 
-    /// Common words that are signatures only beside one of these: Amazon S3 (version 2), Google and Alibaba the same way,
-    /// CloudFront, Azure (where `se`, `sp` and `sv` say when and what, and stay).
+    /// Common words that are signatures only beside one of these: Amazon S3 (version 2), Google and Alibaba the same
+    /// way, CloudFront, Azure (where `se`, `sp` and `sv` say when and what, and stay).
     private static let kin: [String: Set<String>] = {
         let signers: Set<String> = ["awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "key-pair-id"]
         var kin = Dictionary(uniqueKeysWithValues: signers.map { ($0, Set(["signature"])) })

@@ -61,8 +61,8 @@ package enum ResponseEvaluator {
         return .rangeIgnored(facts)
     }
 
-    /// Returns whether a 200 is as long as the range that was asked for, and not as the file: probably that range, whose bytes
-    /// must not become the file.
+    /// Returns whether a 200 is as long as the range that was asked for, and not as the file: probably that range,
+    /// whose bytes must not become the file.
     private static func isUnlabelledPart(
         _ facts: ResponseFacts, _ question: ResponseQuestion, _ known: Representation
     ) -> Bool {
@@ -74,8 +74,8 @@ package enum ResponseEvaluator {
         }
     }
 
-    /// Judges a 200 with Content-Range. Some servers honour Range and send 200: the body is the part that the field names,
-    /// and never the whole file by assumption.
+    /// Judges a 200 with Content-Range. Some servers honour Range and send 200: the body is the part that the field
+    /// names, and never the whole file by assumption.
     private static func judgeLabelled(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         guard var part = facts.asPart, case .satisfied(let range, let complete) = part.contentRange else {
             // RFC 9110 §14.4 defines the field for a 206 and a 416 only.

@@ -59,8 +59,8 @@ package struct ResponseFacts: Hashable, Sendable {
         }
     }
 
-    /// Adds the checksum that a redirect gave for the file, if this is a file of that length, or removes all checksums, as
-    /// the question says.
+    /// Adds the checksum that a redirect gave for the file, if this is a file of that length, or removes all checksums,
+    /// as the question says.
     package mutating func adjustDigests(to question: ResponseQuestion) {
         if question.ignoresServerChecksums {
             (wholeDigests, contentDigests) = ([], [])
@@ -71,8 +71,8 @@ package struct ResponseFacts: Hashable, Sendable {
         }
     }
 
-    /// The same response as the part that a 200 with Content-Range names; `nil` unless Content-Length agrees, or is missing, and
-    /// no coding lies between the range and the body.
+    /// The same response as the part that a 200 with Content-Range names; `nil` unless Content-Length agrees, or is
+    /// missing, and no coding lies between the range and the body.
     package var asPart: ResponseFacts? {
         guard status == 200, contentCoding == nil, case .satisfied(let range, let complete) = contentRange else {
             return nil

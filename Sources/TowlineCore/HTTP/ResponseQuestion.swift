@@ -96,7 +96,8 @@ package struct ResponseQuestion: Hashable, Sendable {
 
 /// What to do with a response.
 package indirect enum ResponseVerdict: Hashable, Sendable {
-    /// A 206, or a 200 that names a part, whose bytes belong at `range`; the end is open if the server gave no end that can be trusted.
+    /// A 206, or a 200 that names a part, whose bytes belong at `range`; the end is open if the server gave no end that
+    /// can be trusted.
     case partial(ByteRange, ResponseFacts)
     /// A 200: its body is the whole, from offset 0, and joins nothing.
     case whole(ResponseFacts)

@@ -6,7 +6,8 @@ package enum WebPage {
         + " (log in first, or use --accept-html to download the page)"
 
     /// Returns whether the first bytes of an answer decide if the answer is used: its media type is that of a page, and
-    /// the name, the URL or earlier bytes are those of another kind of file. Servers also label other files `text/html`.
+    /// the name, the URL or earlier bytes are those of another kind of file. Servers also label other files
+    /// `text/html`.
     ///
     /// - Parameters:
     ///   - verdict: the judgement of the head.
@@ -60,8 +61,8 @@ package enum WebPage {
     /// So many bytes are looked at; further white space or comments decide nothing.
     package static let mostLooked = 1024
 
-    /// Returns whether a body begins as a page does, by the signatures of the WHATWG standard "MIME Sniffing" §7.1; `nil` if
-    /// more bytes are needed.
+    /// Returns whether a body begins as a page does, by the signatures of the WHATWG standard "MIME Sniffing" §7.1;
+    /// `nil` if more bytes are needed.
     package static func isPage(_ bytes: [UInt8]) -> Bool? {
         var rest = withoutMark(bytes.prefix(mostLooked))
         skipSpace(&rest)

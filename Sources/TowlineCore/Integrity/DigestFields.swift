@@ -36,8 +36,9 @@ package enum DigestFields {
         return sorted(found)
     }
 
-    /// The SHA-256 of the file that a redirect of Hugging Face leads to: `X-Linked-Etag` of 64 hexadecimal digits, with or
-    /// without quotes, and `X-Linked-Size`. For files in Git itself the tag has 40 digits, and is no checksum of the bytes.
+    /// The SHA-256 of the file that a redirect of Hugging Face leads to: `X-Linked-Etag` of 64 hexadecimal digits, with
+    /// or without quotes, and `X-Linked-Size`. For files in Git itself the tag has 40 digits, and is no checksum of the
+    /// bytes.
     package static func linked(_ head: ResponseHead) -> LinkedChecksum? {
         guard let size = head.fields.value(named: "X-Linked-Size"), !size.isEmpty, size.utf8.allSatisfy(ASCII.isDigit),
             let length = ASCII.number(size.utf8),

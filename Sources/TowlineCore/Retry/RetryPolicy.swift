@@ -56,7 +56,7 @@ package struct RetryPolicy: Hashable, Sendable {
         case .headTooLarge: .permanent(.invalidResponse)
         // Once may be a broken middle box, three times is the server.
         case .malformed: .transient(limit: 3)
-        // Who has no thread cannot wait for one either: fails at once, and another run may have more luck.
+        // Without a thread the process cannot wait for one. The run fails at once; another run may succeed.
         case .threadRefused: .permanent(.transient)
         // Descriptors or memory come back.
         case .local: .transient(limit: 10)

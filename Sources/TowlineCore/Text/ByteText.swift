@@ -65,8 +65,8 @@ package enum ByteText {
         return text.unicodeScalars.map { byte($0).map { "\\x" + String($0, radix: 16) } ?? String($0) }.joined()
     }
 
-    /// Returns the text that a server probably means. If a byte is no UTF-8, all are taken for ISO-8859-1 (RFC 6266 §4.3):
-    /// names from servers go to people and to programs that know only Unicode.
+    /// Returns the text that a server probably means. If a byte is no UTF-8, all are taken for ISO-8859-1 (RFC 6266
+    /// §4.3): names from servers go to people and to programs that know only Unicode.
     package static func readable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: { byte($0) != nil }) else { return text }
         return latin(encode(text))

@@ -23,9 +23,10 @@ package enum AttemptEnd: Sendable {
     package enum Framing: Hashable, Sendable {
         /// A length, chunks or END_STREAM: the end is certain.
         case delimited
-        /// An HTTP/2 stream ended, its head gave no length, and nothing proves that it ended with END_STREAM (RFC 9113 §8.1).
-        /// libcurl before 8.1 also reports an end after a reset without an error (NO_ERROR; a proxy sends it if its server
-        /// died), and after it closed the connection because of an invalid frame. Another answer has to prove the length.
+        /// An HTTP/2 stream ended, its head gave no length, and nothing proves that it ended with END_STREAM (RFC 9113
+        /// §8.1). libcurl before 8.1 also reports an end after a reset without an error (NO_ERROR; a proxy sends it if
+        /// its server died), and after it closed the connection because of an invalid frame. Another answer has to
+        /// prove the length.
         case stream
         /// The connection closed (RFC 9112 §6.3 rule 8): the length is not verifiable.
         case closed
@@ -69,7 +70,8 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case bodyCut
         /// HTTP/2 REFUSED_STREAM or a stream above GOAWAY's: nothing was processed.
         case streamRefused
-        /// HTTP/2 failed, and HTTP/1.1 may work: the transport uses it for this host from now on. Reported once per host.
+        /// HTTP/2 failed, and HTTP/1.1 may work: the transport uses it for this host from now on. Reported once per
+        /// host.
         case http2Failed
         /// The system gives no thread for the connection: the limit on processes is reached.
         case threadRefused

@@ -49,7 +49,8 @@ package enum SmallFilePolicy {
             of: location, from: plan.url, chain: plan.chain, source: terms.source, terms, after: known)
     }
 
-    /// The request that follows a redirect, as the machine would send it. `linked`: the checksum that the redirect gave.
+    /// The request that follows a redirect, as the machine would send it. `linked`: the checksum that the redirect
+    /// gave.
     package static func plan(
         _ terms: TransferTerms, at target: HTTPURL, after last: AttemptPlan, id: AttemptID, sharing: ConnectionSharing,
         wantsDigest: Bool = true, linked: LinkedChecksum? = nil

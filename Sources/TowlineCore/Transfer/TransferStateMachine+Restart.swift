@@ -86,8 +86,8 @@ extension TransferStateMachine {
         return contentCoding == nil ? .identity : .coded
     }
 
-    /// Asks once more before an empty answer, or a coded one where identity bytes are held, replaces bytes: a server that is
-    /// half updated, or a proxy, gives such an answer for a while.
+    /// Asks once more before an empty answer, or a coded one where identity bytes are held, replaces bytes: a server
+    /// that is half updated, or a proxy, gives such an answer for a while.
     ///
     /// - Returns: `nil` if the answer may be used.
     mutating func confirm(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction]? {

@@ -8,8 +8,8 @@ extension TransferStateMachine {
 
     /// Requests the file again after an answer of unknown length whose end nothing proves.
     ///
-    /// - Returns: `nil` if the length counts: two answers ended there, a checksum decides, or the bytes went to a stream, which
-    ///   no further answer can correct.
+    /// - Returns: `nil` if the length counts: two answers ended there, a checksum decides, or the bytes went to a
+    ///   stream, which no further answer can correct.
     mutating func unprovenEnd(_ attempt: Attempt) -> [TransferAction]? {
         guard !terms.isStream, unproven?.length != attempt.position else { return nil }
         unproven = UnprovenAnswer(length: attempt.position, representation: representation)
@@ -33,8 +33,8 @@ extension TransferStateMachine {
             isChange: false)
     }
 
-    /// Takes the answer without a proven end for the file if the server refuses to send another one: the link may be for a
-    /// single use.
+    /// Takes the answer without a proven end for the file if the server refuses to send another one: the link may be
+    /// for a single use.
     ///
     /// - Returns: `nil` if there is no such answer, or its bytes are no longer on disk.
     mutating func acceptUnproven(insteadOf error: TowlineError) -> [TransferAction]? {

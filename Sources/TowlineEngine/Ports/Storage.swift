@@ -22,11 +22,11 @@ package protocol Storage: AnyObject, Sendable {
     /// directory tells and what this storage has published since: `create` finds what came meanwhile. Cheaper than `survey` after `find` in the same directory.
     func seemsVacant(_ place: Place) -> Bool
 
-    /// Throws `unusableDestination` if the final name belongs to a directory, a pipe, a socket or a device, which no file may
-    /// replace.
+    /// Throws `unusableDestination` if the final name belongs to a directory, a pipe, a socket or a device, which no
+    /// file may replace.
     ///
-    /// - Parameter isReplaced: a file is to replace the present one. A symbolic link is refused then, too: neither the link nor
-    ///   its target, which may be in another directory, is replaced.
+    /// - Parameter isReplaced: a file is to replace the present one. A symbolic link is refused then, too: neither the
+    ///   link nor its target, which may be in another directory, is replaced.
     func checkReplaceable(_ place: Place, isReplaced: Bool) throws(TowlineError)
 
     /// Creates part file and, unless `terms.journaled` is off, journal; takes the lock; reserves the space.

@@ -36,8 +36,8 @@ struct PrivateFile: Sendable {
         return String(decoding: bytes.prefix(count), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// Replaces the text of the file, or creates the file with mode 0600. A temporary file is written and renamed: a power
-    /// loss leaves the old or the new text, and the new text once this function has returned.
+    /// Replaces the text of the file, or creates the file with mode 0600. A temporary file is written and renamed: a
+    /// power loss leaves the old or the new text, and the new text once this function has returned.
     ///
     /// - Throws: `diskPermission` if the file cannot be written; it then has the old text.
     func replace(with text: String) throws(TowlineError) {

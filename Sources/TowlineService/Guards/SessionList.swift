@@ -2,8 +2,8 @@ internal import Foundation
 import Synchronization
 internal import Towline
 
-/// The sessions of browsers that are signed in on the web page. A session is 256 random bits, which the browser sends as a
-/// cookie.
+/// The sessions of browsers that are signed in on the web page. A session is 256 random bits, which the browser sends
+/// as a cookie.
 ///
 /// The file `sessions` in the state directory keeps them while the service does not run. Its first line is the access
 /// token: sessions end when the token changes. Each other line is a session and the time of its end, oldest first.
@@ -60,7 +60,8 @@ final class SessionList: Sendable {
     /// Returns true if the value of a cookie is a session that has not ended.
     func contains(_ value: some StringProtocol) -> Bool {
         let key = String(value)
-        // Not in constant time: the place in the dictionary depends on a random seed, so the time does not show which bits fit.
+        // Not in constant time: the place in the dictionary depends on a random seed, so the time does not show which
+        // bits fit.
         let session = sessions.withLock { $0[key] }
         return session.map { $0.end > Self.now } ?? false
     }
@@ -90,7 +91,8 @@ final class SessionList: Sendable {
     /// Ends the sessions of a browser. Cookies that are no session are ignored. If the file cannot be written, it is
     /// removed, so that an ended session does not become valid again at the next start.
     ///
-    /// - Throws: `diskPermission` if the file can be neither written nor removed. The sessions then end for this process.
+    /// - Throws: `diskPermission` if the file can be neither written nor removed. The sessions then end for this
+    ///   process.
     func end(_ cookies: [Substring]) throws(TowlineError) {
         let hasEnded = sessions.withLock { sessions in
             let count = sessions.count

@@ -3,8 +3,8 @@ import TowlineDisk
 import TowlineEngine
 
 extension GetPlan {
-    /// Limits this process to changing files in the directories of the downloads, and to starting no programs. Must be called
-    /// while the process has one thread.
+    /// Limits this process to changing files in the directories of the downloads, and to starting no programs. Must be
+    /// called while the process has one thread.
     ///
     /// Lists that may set every option may name any directory: then there is no limit.
     func confine() {

@@ -77,7 +77,8 @@ enum ArgumentSecrets {
         return colon + 3..<at
     }
 
-    /// Returns the range before the last `@` of a proxy's URL, without the scheme. An unencoded password may contain `/`.
+    /// Returns the range before the last `@` of a proxy's URL, without the scheme. An unencoded password may contain
+    /// `/`.
     private static func proxyUserRange(in bytes: [UInt8], from start: Int) -> Range<Int>? {
         guard let at = bytes[start...].lastIndex(of: UInt8(ascii: "@")) else { return nil }
         let scheme = bytes[start..<at].indices.first { bytes[$0...].starts(with: "://".utf8) }

@@ -4,8 +4,8 @@ import TowlineCore
 
 /// The words that the process was started with.
 enum ProcessArguments {
-    /// All of them, the program's name first, with every byte (`ByteText`). `CommandLine.arguments` repairs words that are not
-    /// UTF-8, and costs a tenth of a millisecond when it is first used.
+    /// All of them, the program's name first, with every byte (`ByteText`). `CommandLine.arguments` repairs words that
+    /// are not UTF-8, and costs a tenth of a millisecond when it is first used.
     static let words: [String] = {
         var count: Int32 = 0
         guard let start = towline_arguments(&count) else { return CommandLine.arguments }

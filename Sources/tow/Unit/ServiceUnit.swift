@@ -15,7 +15,8 @@ struct ServiceUnit: Hashable {
     static let mark = "# Written by 'tow service install'. Changes of your own: systemctl --user edit towd"
 
     /// The restrictions that need a user namespace (systemd.exec(5), `PrivateUsers=`). Where the system forbids user
-    /// namespaces, a service with them does not start: exit status 217, 218 or 226. `UserManager.allowsNamespaces` tries.
+    /// namespaces, a service with them does not start: exit status 217, 218 or 226. `UserManager.allowsNamespaces`
+    /// tries.
     ///
     /// Not used: `ProtectSystem=strict` and `ProtectHome=`, because the directories of downloads may be named in the
     /// configuration file of `towd`, which `tow` does not read; `PrivateTmp=`, because downloads below `/tmp` would
@@ -42,9 +43,9 @@ struct ServiceUnit: Hashable {
         return (["# These need user namespaces."] + Self.namespaceSettings + [Self.places]).joined(separator: "\n")
     }
 
-    /// No `UMask=`: finished files have mode 0666 less the umask, and other users, such as a media server, may read them.
-    /// Files with secrets have mode 0600 whatever the umask. Pages that the kernel caches count as memory, but it frees
-    /// them at `MemoryHigh=`.
+    /// No `UMask=`: finished files have mode 0666 less the umask, and other users, such as a media server, may read
+    /// them. Files with secrets have mode 0600 whatever the umask. Pages that the kernel caches count as memory, but it
+    /// frees them at `MemoryHigh=`.
     var text: String {
         """
         [Unit]

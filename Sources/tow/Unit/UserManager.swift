@@ -38,8 +38,9 @@ struct UserManager {
     /// Whether it is started by the manager now.
     var isActive: Bool { word("is-active") == "active" }
 
-    /// Returns true if a service with `ServiceUnit.namespaceSettings` can start this program here. The program is run once
-    /// with `--version`, by the manager: Linux and its security modules may forbid user namespaces to some programs only.
+    /// Returns true if a service with `ServiceUnit.namespaceSettings` can start this program here. The program is run
+    /// once with `--version`, by the manager: Linux and its security modules may forbid user namespaces to some
+    /// programs only.
     func allowsNamespaces(_ program: String) -> Bool {
         let settings = ServiceUnit.namespaceSettings.flatMap { ["-p", $0] }
         let words = ["systemd-run", "--user", "--wait", "--quiet", "--collect"] + settings

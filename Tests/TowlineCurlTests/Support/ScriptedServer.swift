@@ -35,6 +35,16 @@ final class ScriptedServer: Sendable {
             return Array(bytes.prefix(max(got, 0)))
         }
 
+        /// Reads an HTTP/2 connection's preface and frames up to the HEADERS frame of the first request.
+        func readHTTP2Request(sending settings: [UInt8]) {
+            _ = read(24)
+            send(settings)
+            while case let head = read(9), head.count == 9 {
+                _ = read(Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2]))
+                if head[3] == 1 { break }
+            }
+        }
+
         /// Sends everything; `false` if the peer is gone.
         @discardableResult
         func send(_ text: String) -> Bool { send(Array(text.utf8)) }
