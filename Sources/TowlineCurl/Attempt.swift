@@ -39,6 +39,8 @@ final class Attempt {
     private(set) var hasSucceeded = false
     /// The server ended the HTTP/2 connection with an error (GOAWAY). libcurl 7.88 still waits for the response.
     private(set) var hasBrokenConnection = false
+    /// The end of its connection made its host one that is asked over HTTP/1.1.
+    var hasFallenBack = false
     private var piecesSeen = 0
 
     private(set) var phase = Phase.connecting

@@ -129,6 +129,7 @@ final class AttemptLoop {
                 id: request.id, receiver: receiver, pool: pool, handle: handle, headTimeout: options.headTimeout,
                 origin: request.url.origin, cache: cache,
                 deadlineDidChange: { [unowned self] attempt in
+                    fallBackIfBroken(attempt)
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
                 })
             let size = BufferPolicy.size(upTo: bufferSize, running: attempts.count + 1)

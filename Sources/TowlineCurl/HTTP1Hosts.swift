@@ -83,11 +83,18 @@ extension AttemptLoop {
         case .complete(.stream) where attempt.hasSucceeded: _ = http1Hosts.add(attempt.origin)
         case .failed(let failure)
         where failure.kind == .streamRefused || FailureTable.isHTTP2Error(attempt, code):
-            guard http1Hosts.add(attempt.origin) else { break }
+            guard attempt.hasFallenBack || http1Hosts.add(attempt.origin) else { break }
             return .failed(TransportFailure(.http2Failed, failure.message))
         default: break
         }
         return end
+    }
+
+    /// Uses HTTP/1.1 for the next attempts as soon as a connection has ended with an error, although the rest of its
+    /// responses may still come.
+    func fallBackIfBroken(_ attempt: Attempt) {
+        guard attempt.hasBrokenConnection, !attempt.hasFallenBack else { return }
+        attempt.hasFallenBack = http1Hosts.add(attempt.origin)
     }
 }
 

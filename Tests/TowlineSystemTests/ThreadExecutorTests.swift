@@ -9,6 +9,7 @@ struct ThreadExecutorTests {
     private final class Seen: Sendable {
         let threads = Mutex<Set<UInt>>([])
         let order = Mutex<[Int]>([])
+        let directories = Mutex<Set<String>>([])
         let isOver = Atomic<Bool>(false)
 
         let runs = Atomic<Int>(0)
@@ -113,41 +114,58 @@ struct ThreadExecutorTests {
         #expect(ContinuousClock.now - idle >= .milliseconds(30))
     }
 
-    /// While a job keeps one thread, another waits for the timers.
+    /// While jobs keep the thread that waited for the timers, another one waits for them.
     @Test func timersComeInTheirTimeBesideALongJob() async {
         let executor = await ThreadExecutor.served()
         for _ in 0..<20 {
             let isReleased = AutoResetEvent()
-            executor.after(.milliseconds(10)) { isReleased.set() }
-            executor.after(.milliseconds(5)) { Task(executorPreference: executor) { isReleased.wait(milliseconds: 900) } }
-            let waiting = Task(executorPreference: executor) { isReleased.wait(milliseconds: 900) }
-            #expect(await waiting.value)
+            executor.after(.milliseconds(5)) { Task(executorPreference: executor) { usleep(100_000) } }
+            executor.after(.milliseconds(15)) { isReleased.set() }
+            #expect(await Task(executorPreference: executor) { isReleased.wait(milliseconds: 900) }.value)
         }
     }
 
     /// A timer wakes one thread, not each that waits.
     @Test func aTimerWakesOneThread() async throws {
         let executor = await ThreadExecutor.served()
-        // Four threads.
+        let seen = Seen()
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<4 {
-                group.addTask(executorPreference: executor) { usleep(30_000) }
-                try? await Task.sleep(for: .milliseconds(6))
+            for _ in 0..<40 {
+                group.addTask(executorPreference: executor) {
+                    _ = seen.directories.withLock { $0.insert(Self.threadDirectory) }
+                    usleep(10_000)
+                }
+                try? await Task.sleep(for: .milliseconds(1))
             }
         }
-        let (count, switches) = (200, try Self.switches())
+        let ids = seen.directories.withLock { $0 }
+        #expect(ids.count > 2)
+        let (count, before) = (200, Self.waits(of: ids))
         await withCheckedContinuation { continuation in
             for number in 1...count {
                 executor.after(.milliseconds(2 * number)) { if number == count { continuation.resume() } }
             }
         }
-        #expect(try Self.switches() - switches < 2 * count)
+        let waits = Self.waits(of: ids) - before
+        #expect(waits > count / 4 && waits < count * 3 / 2, "\(waits)")
     }
 
-    /// Returns how often threads of this process have begun to wait so far.
-    private static func switches() throws -> Int {
-        var usage = rusage()
-        getrusage(RUSAGE_SELF, &usage)
-        return usage.ru_nvcsw
+    /// The calling thread: `PID/task/NUMBER`.
+    private static var threadDirectory: String {
+        var bytes = [Int8](repeating: 0, count: 64)
+        readlink("/proc/thread-self", &bytes, bytes.count - 1)
+        return String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    /// Returns how often these threads have begun to wait so far.
+    private static func waits(of threads: Set<String>) -> Int {
+        threads.reduce(0) { sum, thread in
+            guard let file = fopen("/proc/\(thread)/status", "r") else { return sum }
+            defer { fclose(file) }
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            let text = String(decoding: bytes[..<fread(&bytes, 1, bytes.count, file)], as: UTF8.self)
+            let line = text.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+            return sum + (line?.split(separator: "\t").last.flatMap { Int($0) } ?? 0)
+        }
     }
 }

@@ -39,12 +39,15 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     var says: TransferNotice.Kind?
     /// The most body bytes that the server may give, in lengths of the file, after an interruption if there is one.
     var bound: Double = 8
+    /// Bytes per second of each connection. Without a limit, a response that is cut has already filled large buffers of
+    /// the kernel, which counts as served.
+    var rate: Int64?
     /// Whether a run without the fault ends well afterwards.
     var recovers = true
 
     init(
         _ row: Int, _ fault: Fault, _ moment: Moment, _ end: End, connections: Int = 1,
-        says: TransferNotice.Kind? = nil, bound: Double = 8, recovers: Bool = true
+        says: TransferNotice.Kind? = nil, bound: Double = 8, rate: Int64? = nil, recovers: Bool = true
     ) {
         self.row = row
         self.fault = fault
@@ -53,6 +56,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         self.connections = connections
         self.says = says
         self.bound = bound
+        self.rate = rate
         self.recovers = recovers
     }
 
@@ -61,7 +65,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     static let held: Int64 = 1_500_000
 
     func play(length: Int64 = 3_000_000) async throws {
-        try await Site.with(try await Site(length: length)) { site in
+        try await Site.with(try await Site(Resource(length: length, rate: rate))) { site in
             var first = 0
             switch moment {
             case .first(let count): site.server.set(.first(count, fault), for: Site.path)
