@@ -16,6 +16,7 @@ struct DownloadSettings {
     var connection = ConnectionOptions()
     var maxTries = 20
     var retryWait = Duration.seconds(1)
+    var longestWait = Duration.seconds(3600)
     var stallTimeout = Duration.seconds(30)
     var maximumSize: Int64?
     var maxRedirects = 10
@@ -33,6 +34,9 @@ struct DownloadSettings {
 
     /// The whole of what is asked of one download.
     func options(for url: HTTPURL) throws(TowlineError) -> DownloadOptions {
+        if connection.clientCertificate?.file.isEmpty == true {
+            throw TowlineError(.unusableOption, "--key and --key-password-file need the certificate: add --cert FILE")
+        }
         var options = DownloadOptions(url: url, target: try target())
         options.connections = connections
         options.rateLimit = rateLimit
@@ -45,6 +49,7 @@ struct DownloadSettings {
         }
         options.maxTries = maxTries
         options.retryWait = retryWait
+        options.longestWait = longestWait
         options.stallTimeout = stallTimeout
         options.maximumSize = maximumSize
         options.maxRedirects = maxRedirects
