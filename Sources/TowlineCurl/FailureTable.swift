@@ -179,7 +179,10 @@ enum FailureTable {
             case .body: row.body
             }
         let isBehindProxy = attempt.pool.proxy != nil && attempt.phase == .requested
-        let way = isBehindProxy ? ". The request went through \(attempt.pool.proxyName)" : ""
+        var way = isBehindProxy ? ". The request went through \(attempt.pool.proxyName)" : ""
+        if let family = attempt.pool.options.addressFamily, attempt.phase == .connecting {
+            way += ". Only \(family == .ipv4 ? "IPv4 addresses are used (-4)" : "IPv6 addresses are used (-6)")"
+        }
         return explained(TransportFailure(kind, row.reason + way), detail)
     }
 
