@@ -140,6 +140,23 @@ static inline void ccurl_note_tls_event(const SSL *_Nonnull connection, int inde
     if (flag && what == SSL_CB_READ_ALERT && (value & 0xFF) == SSL_AD_CLOSE_NOTIFY) *flag = 1;
 }
 
+/// A place of our own in every context of OpenSSL; -1 if memory ran out.
+static inline int ccurl_new_context_index(void) { return SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL); }
+
+/// Keeps `number` in a context, and has `callback` called when a server asks for a client certificate and none is set.
+static inline void ccurl_watch_certificate_requests(SSL_CTX *_Nonnull context, int index, unsigned long number,
+                                                    int (*_Nonnull callback)(SSL *_Nullable,
+                                                                             X509 *_Nullable *_Nullable,
+                                                                             EVP_PKEY *_Nullable *_Nullable)) {
+    if (index < 0 || !SSL_CTX_set_ex_data(context, index, (void *)number)) return;
+    SSL_CTX_set_client_cert_cb(context, callback);
+}
+
+/// The number that the context of a connection keeps.
+static inline unsigned long ccurl_context_number(const SSL *_Nonnull connection, int index) {
+    return (unsigned long)SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), index);
+}
+
 /// The handle's TLS connection; `NULL` if it has none at the moment, or one by another library than OpenSSL.
 static inline SSL *_Nullable ccurl_tls_connection(CURL *_Nonnull handle) {
     struct curl_tlssessioninfo *session = NULL;

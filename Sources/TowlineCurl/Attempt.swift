@@ -55,6 +55,12 @@ final class Attempt {
     private var requestedAt = MonotonicTime.never
     /// An address was not connected to, since it is not public.
     private(set) var hasRefusedAddress = false
+    /// The host, if its addresses are known to libcurl alone: no proxy, and no address in the URL.
+    var place: AddressBook.Place?
+    /// The addresses that the user gave for the host.
+    var fixedAddresses: [SocketAddress]?
+    /// The addresses that are connected to.
+    private(set) var race: AddressRace?
     /// The end of a response without a body whose head the receiver answered with `.pause`.
     var heldEnd: AttemptEnd?
 
@@ -151,6 +157,7 @@ final class Attempt {
     var timeLimit: Duration? {
         if hasBrokenConnection, pause.isNone { return Self.brokenLimit }
         if phase == .requested { return headTimeout }
+        if phase == .connecting { return race == nil ? nil : AddressRace.delay }
         switch pause {
         case .none: return endLimit
         case .untilProceed: return nil
@@ -200,6 +207,14 @@ final class Attempt {
 
     // MARK: What libcurl's callbacks say
 
+    /// libcurl connects to an address.
+    func connects(_ descriptor: Int32, to address: SocketAddress) {
+        guard phase == .connecting, place != nil else { return }
+        race = race ?? AddressRace()
+        race?.add(descriptor, address)
+        deadlineDidChange(self)
+    }
+
     /// An address that the host's name leads to is not public.
     func refuseAddress() { hasRefusedAddress = true }
 
@@ -234,6 +249,11 @@ final class Attempt {
             self.framing = framing
             phase = .body
             hasSucceeded = (200..<300).contains(head.status)
+            // nginx lets everybody in and answers so.
+            if head.status == 400, CertificateRequests.contains(id) {
+                decidedEnd = .failed(FailureTable.certificateRequired)
+                return 0
+            }
             let now = MonotonicTime.now
             head.latency = .nanoseconds(max(0, now.nanoseconds - requestedAt.nanoseconds))
             if pool.sharing != .none { heard = now }

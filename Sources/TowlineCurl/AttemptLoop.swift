@@ -15,7 +15,7 @@ final class AttemptLoop {
     private let attemptDidEnd: () -> Void
     let http1Hosts: HTTP1Hosts
 
-    private var attempts: [AttemptID: Attempt] = [:]
+    private(set) var attempts: [AttemptID: Attempt] = [:]
     /// A few: one for each kind of options.
     private var pools: [ConnectionPool] = []
     private var lastTag: UInt32 = 0
@@ -27,7 +27,13 @@ final class AttemptLoop {
     /// The system gave libcurl no thread to resolve a name: names are resolved on this one from then on.
     private var lacksResolverThread = false
     private var nextEnvironmentCheck = MonotonicTime.now
-    private var deadlines = DeadlineQueue()
+    var deadlines = DeadlineQueue()
+    /// Which addresses failed lately.
+    var book = AddressBook()
+    /// Sockets that connect beside libcurl's.
+    var runners: [Int32: Attempt] = [:]
+    /// Looks up the addresses of a host elsewhere; `learn` follows.
+    let lookUp: (AddressBook.Place) -> Void
     /// Whose bodies the kernel moves, by their sockets.
     var spliced: [Int32: Attempt] = [:]
 
@@ -39,9 +45,10 @@ final class AttemptLoop {
 
     init(
         poll: EventPoll, tasks: LocalRunQueue, bufferSize: Int, http1Hosts: HTTP1Hosts,
-        attemptDidEnd: @escaping () -> Void
+        lookUp: @escaping (AddressBook.Place) -> Void, attemptDidEnd: @escaping () -> Void
     ) {
         self.poll = poll
+        self.lookUp = lookUp
         self.tasks = tasks
         watch = SocketWatch(poll: poll)
         self.bufferSize = bufferSize
@@ -57,6 +64,7 @@ final class AttemptLoop {
         let woken = poll.wait(milliseconds: mayWait ? timeToWait() : 0) { event in
             guard watch.isWanted(event.descriptor) else { return }
             if let attempt = spliced[event.descriptor], let body = attempt.spliced { return read(body, for: attempt) }
+            if let attempt = runners[event.descriptor] { return runnerIsReady(event.descriptor, of: attempt) }
             // A pool that was closed a moment ago may have left an event behind.
             guard let pool = pools.first(where: { $0.tag == event.tag }) else { return poll.forget(event.descriptor) }
             act(on: pool) { pool throws(TransportFailure) in
@@ -91,7 +99,7 @@ final class AttemptLoop {
         return Int32(clamping: MonotonicTime.now.milliseconds(until: next))
     }
 
-    private func act(
+    func act(
         on pool: ConnectionPool, _ action: (ConnectionPool) throws(TransportFailure) -> Void
     ) {
         do throws(TransportFailure) {
@@ -131,12 +139,15 @@ final class AttemptLoop {
                 deadlineDidChange: { [unowned self] attempt in
                     fallBackIfBroken(attempt)
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
+                    if attempt.phase != .connecting { endRace(of: attempt) }
                 })
             let size = BufferPolicy.size(upTo: bufferSize, running: attempts.count + 1)
             guard handle.prepare(url: request.url, fields: fields, bufferSize: size, for: attempt) else {
                 throw TransportFailure(.local, FailureTable.outOfMemory)
             }
-            guard !lacksResolverThread || pool.proxy != nil || handle.resolveHere(request.url) else {
+            arrangeAddresses(of: attempt, for: request.url, options)
+            let isKnown = !lacksResolverThread || pool.proxy != nil || attempt.fixedAddresses != nil
+            guard isKnown || handle.resolveHere(request.url) else {
                 throw FailureTable.hostUnknown(options)
             }
             try pool.add(handle)
@@ -262,6 +273,8 @@ final class AttemptLoop {
                 return deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
             }
             finish(attempt, CURLE_HTTP2)
+        } else if attempt.phase == .connecting {
+            continueRace(of: attempt)
         } else if attempt.phase == .requested {
             retireIfSilent(attempt)
             let limit = DurationText.format(attempt.headTimeout)
@@ -293,6 +306,7 @@ final class AttemptLoop {
 
     func end(_ attempt: Attempt, _ end: AttemptEnd) {
         guard attempts.removeValue(forKey: attempt.id) != nil else { return }
+        noteAddresses(of: attempt, end)
         if let body = attempt.spliced {
             spliced[body.socket] = nil
             attempt.spliced = nil

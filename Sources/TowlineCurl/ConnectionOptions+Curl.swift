@@ -11,6 +11,7 @@ extension ConnectionOptions {
             options.user = nil
             options.netrc = .none
             options.cookieFile = nil
+            options.clientCertificate = nil
         }
         return options
     }
@@ -23,7 +24,12 @@ extension ConnectionOptions {
     func apply(to handle: EasyHandle) {
         applyRules(to: handle)
         applyTLS(to: handle)
-        if publicAddressesOnly { handle.refusePrivateAddresses() }
+        handle.watchAddresses()
+        switch addressFamily {
+        case .ipv4?: handle.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
+        case .ipv6?: handle.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))
+        case nil: break
+        }
         // An empty text keeps libcurl from reading the environment, which `withProxy` has read. With public addresses
         // only, no proxy is used, because the addresses behind a proxy are unknown.
         handle.set(CURLOPT_PROXY, publicAddressesOnly ? "" : proxy ?? "")
@@ -61,6 +67,8 @@ extension ConnectionOptions {
         // An address that moved is to be found by the next tries, not in a minute; many files of one host in a row are
         // still resolved once.
         handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 5)
+        // RFC 8305 §5. libcurl's own time is 200 ms.
+        handle.set(CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, Int(AddressRace.delay / .milliseconds(1)))
         handle.set(CURLOPT_TCP_NODELAY, 1)
         handle.set(CURLOPT_TCP_KEEPALIVE, 1)
         handle.set(CURLOPT_TCP_KEEPIDLE, 60)
@@ -70,6 +78,7 @@ extension ConnectionOptions {
     private func applyTLS(to handle: EasyHandle) {
         handle.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
         handle.set(CURLOPT_PROXY_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+        applyClientCertificate(to: handle)
         let verifies = allowsInsecure ? 0 : 1
         handle.set(CURLOPT_SSL_VERIFYPEER, verifies)
         handle.set(CURLOPT_PROXY_SSL_VERIFYPEER, verifies)
@@ -79,9 +88,21 @@ extension ConnectionOptions {
         if let certificateAuthorityFile {
             // Instead of the system's authorities, not besides them.
             handle.setAuthorities(file: certificateAuthorityFile, directory: nil)
-        } else if !allowsInsecure {
-            handle.shareSystemAuthorities()
         }
+        handle.prepareTLS(sharesAuthorities: certificateAuthorityFile == nil && !allowsInsecure)
+    }
+
+    private func applyClientCertificate(to handle: EasyHandle) {
+        guard let clientCertificate else { return }
+        handle.set(CURLOPT_SSLCERT, clientCertificate.file)
+        handle.set(CURLOPT_SSLCERTTYPE, clientCertificate.form.rawValue)
+        if let keyFile = clientCertificate.keyFile {
+            handle.set(CURLOPT_SSLKEY, keyFile)
+        } else if clientCertificate.form == .pkcs12 {
+            handle.set(CURLOPT_SSLKEYTYPE, clientCertificate.form.rawValue)
+        }
+        // Empty rather than none: OpenSSL would ask for the password on the terminal.
+        handle.set(CURLOPT_KEYPASSWD, clientCertificate.keyPassword ?? "")
     }
 
     private func applyCredentials(to handle: EasyHandle) {
@@ -106,13 +127,18 @@ extension ConnectionPool {
     /// end early in C or break a line on the wire.
     static func check(_ options: ConnectionOptions) throws(TransportFailure) {
         var files: [(String, String)] = []
-        if let file = options.certificateAuthorityFile { files.append(("certificate file", file)) }
+        var tlsFiles: [(String, String)] = []
+        if let file = options.certificateAuthorityFile { tlsFiles.append(("certificate file", file)) }
+        if let certificate = options.clientCertificate {
+            tlsFiles.append(("client certificate", certificate.file))
+            if let file = certificate.keyFile { tlsFiles.append(("key file", file)) }
+        }
         if let file = options.cookieFile { files.append(("cookie file", file)) }
         if case .file(let file) = options.netrc { files.append(("netrc file", file)) }
-        for (what, file) in files {
+        for (index, (what, file)) in (tlsFiles + files).enumerated() {
             guard !file.utf8.contains(0), ByteText.withCString(file, { access($0, R_OK) }) == 0 else {
                 let reason = "cannot read the \(what) \(file): the file does not exist or may not be read"
-                throw TransportFailure(.local, reason)
+                throw TransportFailure(index < tlsFiles.count ? .tlsFileUnusable : .local, reason)
             }
         }
         guard options.user?.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) ?? true else {

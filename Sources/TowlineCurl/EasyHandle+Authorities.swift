@@ -18,8 +18,15 @@ extension EasyHandle {
         set(CURLOPT_PROXY_CAPATH, directory)
     }
 
-    /// The system's authorities, which connections share where that is possible.
-    func shareSystemAuthorities() {
+    /// Has OpenSSL tell of servers that ask for a client certificate.
+    ///
+    /// - Parameter sharesAuthorities: the system's authorities are trusted, which connections share where that is possible.
+    func prepareTLS(sharesAuthorities: Bool) {
+        _ = ccurl_set_tls_callback(pointer, Self.observe)
+        if sharesAuthorities { shareSystemAuthorities() }
+    }
+
+    private func shareSystemAuthorities() {
         guard let places = SystemAuthorities.places, ccurl_set_tls_callback(pointer, Self.supply) == CURLE_OK else {
             // libcurl reads them itself, where it is told to or was built to look.
             if let file = NamedAuthorities.file { setAuthorities(file: file.path) }
@@ -30,10 +37,18 @@ extension EasyHandle {
         setAuthorities(file: nil, directory: places.directory)
     }
 
+    private static let observe:
+        @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> CURLcode = {
+            handle, context, _ in
+            if let handle, let context { CertificateRequests.watch(OpaquePointer(context), of: handle) }
+            return CURLE_OK
+        }
+
     private static let supply:
         @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> CURLcode = {
-            _, context, _ in
+            handle, context, _ in
             guard let context else { return CURLE_SSL_CERTPROBLEM }
+            if let handle { CertificateRequests.watch(OpaquePointer(context), of: handle) }
             return SystemAuthorities.supply(OpaquePointer(context)) ? CURLE_OK : CURLE_OUT_OF_MEMORY
         }
 }

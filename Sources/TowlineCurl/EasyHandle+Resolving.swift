@@ -11,24 +11,12 @@ extension EasyHandle {
     ///
     /// - Returns: `false` if the name does not resolve.
     func resolveHere(_ url: HTTPURL) -> Bool {
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        hints.ai_flags = AI_ADDRCONFIG
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(url.host, nil, &hints, &list) == 0 else { return false }
-        defer { freeaddrinfo(list) }
-        var addresses: [String] = []
-        var next = list
-        while let entry = next {
-            next = entry.pointee.ai_next
-            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-            let code = getnameinfo(
-                entry.pointee.ai_addr, entry.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
-            guard code == 0 else { continue }
-            addresses.append(String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
-        }
-        // `+`: not for longer than libcurl keeps what it resolves itself (`CURLOPT_RESOLVE(3)`).
-        useAddresses("+\(url.host):\(url.port):\(addresses.joined(separator: ","))")
+        // libcurl reads an address without a resolver.
+        guard !url.host.hasPrefix("[") else { return true }
+        let place = AddressBook.Place(host: url.host, port: url.port, family: nil)
+        let addresses = SocketAddress.resolve(place.host, port: place.port, family: AF_UNSPEC).compactMap(\.text)
+        guard !addresses.isEmpty else { return false }
+        useAddresses(addresses.map { $0.contains(":") ? "[\($0)]" : $0 }, of: place)
         return true
     }
 }

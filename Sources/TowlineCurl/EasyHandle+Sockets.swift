@@ -26,34 +26,30 @@ extension EasyHandle {
         _ = ccurl_set_close_socket_callback(pointer, Self.socketCloses)
     }
 
-    /// Opens no socket for an address that is not public. What a name leads to is known here and not before: looking it up
-    /// and connecting later would leave the time in between to whoever answers for the name.
-    func refusePrivateAddresses() { _ = ccurl_set_open_socket_callback(pointer, Self.publicSocket) }
+    /// Tells the attempt of each address that libcurl connects to, and opens no socket for one that is not public where only
+    /// those may be used. What a name leads to is known here and not before: looking it up and connecting later would leave
+    /// the time in between to whoever answers for the name.
+    func watchAddresses() { _ = ccurl_set_open_socket_callback(pointer, Self.openSocket) }
 
-    private static let publicSocket:
+    private static let openSocket:
         @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t =
             { context, _, place in
-                guard let place, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return -1 }
-                let address = UnsafeRawBufferPointer(
-                    start: UnsafeRawPointer(place) + offset, count: Int(place.pointee.addrlen))
-                let number = bytes(of: address, place.pointee.family)
-                let isPublic = LocalAddresses.current().map { PublicAddress.isPublic(number, beside: $0) } ?? false
-                guard isPublic, !LocalAddresses.isLocal(number) else {
-                    if let context { Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue().refuseAddress() }
+                guard let place, let context, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else {
                     return -1
                 }
-                return socket(
+                let attempt = Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue()
+                let bytes = UnsafeRawBufferPointer(
+                    start: UnsafeRawPointer(place) + offset, count: Int(place.pointee.addrlen))
+                let address = SocketAddress(Array(bytes))
+                guard !attempt.pool.options.publicAddressesOnly || address.isPublic else {
+                    attempt.refuseAddress()
+                    return -1
+                }
+                let descriptor = socket(
                     place.pointee.family, place.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), place.pointee.protocol)
+                if descriptor >= 0 { attempt.connects(descriptor, to: address) }
+                return descriptor
             }
-
-    /// The address of a `sockaddr_in` or `sockaddr_in6`, in network order.
-    private static func bytes(of address: UnsafeRawBufferPointer, _ family: Int32) -> [UInt8] {
-        switch family {
-        case AF_INET where address.count >= 8: Array(address[4..<8])
-        case AF_INET6 where address.count >= 24: Array(address[8..<24])
-        default: []
-        }
-    }
 
     /// Our place in OpenSSL's connections, the same for all.
     static let tlsIndex = ccurl_new_tls_index()

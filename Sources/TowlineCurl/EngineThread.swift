@@ -11,6 +11,7 @@ final class EngineThread: Sendable {
         case start(AttemptRequest, any AttemptReceiver)
         case cancel(AttemptID)
         case proceed(AttemptID)
+        case learn(AddressBook.Place, [SocketAddress])
     }
 
     private struct State {
@@ -103,9 +104,10 @@ final class EngineThread: Sendable {
     fileprivate func run() {
         _ = CurlLibrary.initialisation
         let tasks = LocalRunQueue(of: self)
-        let loop = AttemptLoop(poll: poll, tasks: tasks, bufferSize: bufferSize, http1Hosts: http1Hosts) { [self] in
-            load.subtract(1, ordering: .relaxed)
-        }
+        let loop = AttemptLoop(
+            poll: poll, tasks: tasks, bufferSize: bufferSize, http1Hosts: http1Hosts,
+            lookUp: { [self] place in lookUp(place) },
+            attemptDidEnd: { [self] in load.subtract(1, ordering: .relaxed) })
         var isStopping = false
         while !isStopping {
             let isWoken = loop.turn(mayWait: tasks.isEmpty)
@@ -129,11 +131,20 @@ final class EngineThread: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
+    /// Looks up the addresses of a host on a thread of its own; without one, libcurl's own order has to do.
+    private func lookUp(_ place: AddressBook.Place) {
+        _ = WorkThread.tryStart { [self] in
+            let addresses = SocketAddress.resolve(place.host, port: place.port, family: place.systemFamily)
+            _ = post(.learn(place, addresses))
+        }
+    }
+
     private func perform(_ command: Command, on loop: AttemptLoop) {
         switch command {
         case .start(let request, let receiver): loop.start(request, receiver)
         case .cancel(let id): loop.cancel(id)
         case .proceed(let id): loop.proceed(id)
+        case .learn(let place, let addresses): loop.learn(addresses, of: place)
         }
     }
 

@@ -82,7 +82,9 @@ enum FailureTable {
             .connectFailed, .closedBeforeHead, .bodyCut,
             "the server reset or closed the connection before the whole response was received"),
         CURLE_SSL_CERTPROBLEM.rawValue: Row(
-            .local, "the client certificate on this machine cannot be used, so the request was not sent"),
+            .tlsFileUnusable,
+            "the client certificate or its key cannot be used, so the request was not sent. Check the files of --cert and"
+                + " --key, and the password (--key-password-file)"),
         CURLE_SSL_CIPHER.rawValue: Row(
             .tlsFailed,
             "the TLS handshake failed: this machine and the server have no encryption method (cipher) in common"),
@@ -93,7 +95,9 @@ enum FailureTable {
         CURLE_USE_SSL_FAILED.rawValue: Row(
             .tlsFailed, "the server does not support encryption (TLS), which this URL requires"),
         CURLE_SSL_CACERT_BADFILE.rawValue: Row(
-            .local, "the file of trusted certificates on this machine cannot be read, so no server can be verified"),
+            .tlsFileUnusable,
+            "the file of trusted certificates cannot be read or contains no certificate, so no server can be verified."
+                + " Give another file with --cacert FILE"),
         CURLE_SSL_SHUTDOWN_FAILED.rawValue: Row(
             .tlsFailed, .closedBeforeHead, .bodyCut,
             "the encrypted (TLS) connection was not closed correctly, so the response may be incomplete"),
@@ -113,8 +117,7 @@ enum FailureTable {
             .certificateRefused,
             "the certificate of the server is revoked or its status is unknown, so the request was not sent"),
         CURLE_PROXY.rawValue: Row(.proxyFailed, socksFailed),
-        CURLE_SSL_CLIENTCERT.rawValue: Row(
-            .tlsFailed, "the server requires a client certificate, which Towline does not support"),
+        CURLE_SSL_CLIENTCERT.rawValue: Row(.clientCertificateRefused, certificateRequired.message),
         CURLE_UNRECOVERABLE_POLL.rawValue: Row(
             .local, "this machine cannot wait for network data: the system call poll(2) failed"),
     ]
@@ -142,12 +145,7 @@ enum FailureTable {
         if code == CURLE_OK {
             // libcurl 7.88 takes a close in the midst of the head for the end of an empty response.
             guard attempt.phase == .body else { return .failed(headCut) }
-            if attempt.framing == .closed, attempt.handle.wasCutOff {
-                let reason =
-                    "the server ended the TLS connection without a closing message (close_notify),"
-                    + " so the file may be incomplete"
-                return .failed(TransportFailure(.bodyCut, reason))
-            }
+            if attempt.framing == .closed, attempt.handle.wasCutOff { return .complete(.unclosed) }
             return .complete(attempt.framing)
         }
         return .failed(failure(of: attempt, code))
@@ -169,7 +167,7 @@ enum FailureTable {
         if attempt.phase == .connecting, let failure = proxyRefusal(of: attempt, code) {
             return explained(failure, detail)
         }
-        if let failure = special(attempt, code) {
+        if let failure = tlsRefusal(of: attempt, code) ?? special(attempt, code) {
             // The message of libcurl contains addresses, which are not for every client.
             return [.addressRefused, .hostNotPublic].contains(failure.kind) ? failure : explained(failure, detail)
         }
@@ -181,7 +179,10 @@ enum FailureTable {
             case .body: row.body
             }
         let isBehindProxy = attempt.pool.proxy != nil && attempt.phase == .requested
-        let way = isBehindProxy ? ". The request went through \(attempt.pool.proxyName)" : ""
+        var way = isBehindProxy ? ". The request went through \(attempt.pool.proxyName)" : ""
+        if let family = attempt.pool.options.addressFamily, attempt.phase == .connecting {
+            way += ". Only \(family == .ipv4 ? "IPv4 addresses are used (-4)" : "IPv6 addresses are used (-6)")"
+        }
         return explained(TransportFailure(kind, row.reason + way), detail)
     }
 

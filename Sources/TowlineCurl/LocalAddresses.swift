@@ -3,6 +3,15 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
+/// An IP address as text.
+package enum NumericAddress {
+    /// Returns whether a text is an IPv4 or IPv6 address, without brackets and zone.
+    package static func isValid(_ text: String) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        return inet_pton(AF_INET, text, &bytes) == 1 || inet_pton(AF_INET6, text, &bytes) == 1
+    }
+}
+
 /// The addresses of this machine's network interfaces.
 enum LocalAddresses {
     /// Returns the addresses as they are now: interfaces come and go, and each call costs some microseconds.

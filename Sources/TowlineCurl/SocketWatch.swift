@@ -89,6 +89,12 @@ final class SocketWatch {
         return true
     }
 
+    /// Another socket has taken the place of one under its number: the kernel does not watch the other one yet.
+    func replaced(_ descriptor: Int32, tag: UInt32) -> Bool {
+        opened(descriptor)
+        return want(.write, of: descriptor, tag: tag)
+    }
+
     /// Nobody wants to hear of a socket for now.
     func dismiss(_ descriptor: Int32) {
         var socket = socket(descriptor)
@@ -110,7 +116,7 @@ final class SocketWatch {
     }
 
     /// Which socket that is: no number but this is told apart from the next one's.
-    private static func inode(of descriptor: Int32) -> UInt64? {
+    static func inode(of descriptor: Int32) -> UInt64? {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : nil
     }

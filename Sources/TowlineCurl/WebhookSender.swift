@@ -11,6 +11,8 @@ package struct WebhookSender: Sendable {
     private let connection: ConnectionOptions
     private let retry: RetryPolicy
     private let timeout: Duration
+    /// The longest `Retry-After` that is obeyed.
+    private static let longestWait = Duration.seconds(3600)
 
     /// - Parameter timeout: for each try, from the start to the answer's head.
     package init(
@@ -47,7 +49,7 @@ package struct WebhookSender: Sendable {
                     status: failure.status)
             }
             let delay = retry.backoff.delay(failures: tries, jitter: Double.random(in: 0..<1))
-            let wait = max(delay, min(failure.wait ?? .zero, retry.retryAfterCap))
+            let wait = max(delay, min(failure.wait ?? .zero, Self.longestWait))
             do {
                 try await Task.sleep(for: wait)
             } catch {

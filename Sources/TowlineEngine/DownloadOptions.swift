@@ -69,6 +69,8 @@ package struct DownloadOptions: Sendable {
     package var maxTries = 20
     /// The first wait after a failure; doubles up to a minute.
     package var retryWait = Duration.seconds(1)
+    /// The longest pause that a server may ask for (`Retry-After`); `nil`: any.
+    package var longestWait: Duration?
     /// No byte for so long means: replace the connection.
     package var stallTimeout = Duration.seconds(30)
     /// The longest file that is accepted, in bytes; `nil`: any.

@@ -184,7 +184,9 @@ struct SmallFileRun {
     private func whole(_ verdict: ResponseVerdict, _ request: Request) -> ResponseFacts? {
         let writer = request.writer
         // Its length has to be confirmed.
-        if case .whole(let said) = verdict, said.representation.completeLength == nil, writer.framing == .stream {
+        if case .whole(let said) = verdict, said.representation.completeLength == nil,
+            writer.framing?.needsProof == true
+        {
             return nil
         }
         guard writer.holdsWhole, let facts = SmallFilePolicy.file(in: verdict.ending(at: Int64(writer.held.count))),

@@ -102,7 +102,9 @@ extension TransferTerms {
         sequential = options.sequential
         isStream = options.target == .standardOutput
         retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
+        retry.longestWait = options.longestWait
         stallTimeout = options.stallTimeout
+        headTimeout = options.connection.headTimeout
         maximumSize = options.maximumSize
         maxRedirects = options.maxRedirects
         allowsDowngrade = options.allowsDowngrade

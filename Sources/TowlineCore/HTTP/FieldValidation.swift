@@ -27,6 +27,11 @@ package enum FieldValidation {
                 "the value of the header '\(name)' contains a control character such as a line break. "
                     + "Remove this character")
         }
+        guard !HTTPFields.equalNames(name, "Host") || value.allSatisfy({ $0 < 0x80 }) && HostSyntax.isHostAndPort(value)
+        else {
+            throw TowlineError(
+                .unusableHeader, "the value of the header 'Host' must be a host name, with a port if needed: HOST:PORT")
+        }
         guard !ownFields.contains(ASCII.lowercased(name)) else {
             throw TowlineError(.unusableHeader, notSettable(name))
         }

@@ -21,12 +21,20 @@ extension HTTPURL {
         guard !bytes.isEmpty else {
             throw TowlineError(.unusableURL, "the Location header of the server's redirect is empty")
         }
-        if Self.hasScheme(bytes) { return try HTTPURL(parsing: reference) }
+        if Self.hasScheme(bytes) { return try withZone(HTTPURL(parsing: reference)) }
         if bytes.starts(with: [0x2F, 0x2F]) {
-            return try HTTPURL(scheme: scheme, afterSlashes: bytes.dropFirst(2), text: reference)
+            return try withZone(HTTPURL(scheme: scheme, afterSlashes: bytes.dropFirst(2), text: reference))
         }
         return try HTTPURL(
             origin: origin, userInfo: userInfo, pathAndQuery: Self.pathAndQuery(of: merged(bytes)[...]))
+    }
+
+    /// Returns a URL with this URL's zone if it names the same address without one: the server does not know the zone
+    /// by which this machine reaches it.
+    private func withZone(_ url: HTTPURL) throws(TowlineError) -> HTTPURL {
+        guard url.host != host, url.host == HostSyntax.withoutZone(host) else { return url }
+        let origin = Origin(scheme: url.scheme, host: host, port: url.port)
+        return try HTTPURL(origin: origin, userInfo: url.userInfo, pathAndQuery: String(url.pathAndQuery))
     }
 
     /// Path, query and fragment of a reference joined with this URL's (RFC 3986 §5.2.2 and §5.2.3).

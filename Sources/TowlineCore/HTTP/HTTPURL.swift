@@ -21,7 +21,7 @@ package struct HTTPURL: Hashable, Sendable {
     package struct Origin: Hashable, Sendable, CustomStringConvertible {
         /// The scheme.
         package let scheme: Scheme
-        /// The host, lower case; an IPv6 address in its brackets.
+        /// The host in ASCII, lower case; an IPv6 address in its brackets.
         package let host: String
         /// The port, 1 … 65535.
         package let port: Int
@@ -67,8 +67,7 @@ package struct HTTPURL: Hashable, Sendable {
 
     /// The scheme.
     package var scheme: Scheme { origin.scheme }
-    /// The host, lower case; an IPv6 address in its brackets. May hold non-ASCII letters: turning them into `xn--`
-    /// form (IDNA) is the transport's work.
+    /// The host in ASCII (`xn--` for other letters), lower case; an IPv6 address in its brackets, with its zone.
     package var host: String { origin.host }
     /// The port, named or the scheme's own.
     package var port: Int { origin.port }

@@ -3,23 +3,41 @@
 /// Narrower than RFC 3986 §3.2.2: no percent-encoding and no sub-delimiters. No host that can be reached needs them,
 /// and each of them has been read as something else by some program.
 enum HostSyntax {
-    /// The host in lower case; `nil` if it is not one.
+    /// The host in ASCII and in lower case, a zone as it is; `nil` if it is not one.
     static func normalized(_ bytes: ArraySlice<UInt8>) -> String? {
         // Longer names do not exist, and have overflowed a buffer in a proxy client (CVE-2023-38545).
         guard bytes.count <= longest else { return nil }
         if bytes.first == 0x5B {
-            guard bytes.last == 0x5D, isIPv6Address(bytes.dropFirst().dropLast()) else { return nil }
-            return ASCII.lowercased(String(decoding: bytes, as: UTF8.self))
+            guard bytes.last == 0x5D else { return nil }
+            let content = bytes.dropFirst().dropLast()
+            let address = content.prefix { $0 != 0x25 }
+            guard isIPv6Address(address) else { return nil }
+            let lower = ASCII.lowercased(String(decoding: address, as: UTF8.self))
+            guard address.endIndex < content.endIndex else { return "[\(lower)]" }
+            // The name of an interface is case-sensitive.
+            return zone(content[address.endIndex...]).map { "[\(lower)%25\($0)]" }
         }
         if let name = plainName(bytes) { return name }
-        guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
-        let host = text.lowercased()
-        let labels = host.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
-        // One dot at the end is the root's; an empty label elsewhere names nothing.
-        let named = labels.last?.isEmpty == true ? labels.dropLast() : labels[...]
-        guard !named.isEmpty, !named.contains(where: \.isEmpty), host.unicodeScalars.allSatisfy(mayStandInName)
+        guard let text = String(validating: bytes, as: UTF8.self), let name = InternationalName.ascii(text),
+            name.utf8.count <= longest
         else { return nil }
-        return host
+        return name
+    }
+
+    /// The zone of an address: `%25eth0` (RFC 6874), or `%eth0` as ping(8) and other programs write it.
+    private static func zone(_ bytes: ArraySlice<UInt8>) -> String? {
+        let escaped = bytes.starts(with: [0x25, 0x32, 0x35]) && bytes.count > 3
+        let zone = bytes.dropFirst(escaped ? 3 : 1)
+        // The kernel's names have at most 15 bytes (IFNAMSIZ).
+        guard (1...15).contains(zone.count),
+            zone.allSatisfy({ ASCII.isLetter($0) || ASCII.isDigit($0) || [0x2D, 0x2E, 0x5F].contains($0) })
+        else { return nil }
+        return String(decoding: zone, as: UTF8.self)
+    }
+
+    /// The host without its zone. A server knows its address only without one.
+    static func withoutZone(_ host: String) -> String {
+        host.firstRange(of: "%25").map { host[..<$0.lowerBound] + "]" } ?? host
     }
 
     /// 253 characters and the dot of the root (RFC 1035 §2.3.4).
@@ -40,6 +58,14 @@ enum HostSyntax {
         return bytes.isEmpty ? nil : ASCII.lowercased(String(decoding: bytes, as: UTF8.self))
     }
 
+    /// Returns whether a text is a host name or an address, with or without a port (RFC 9110 §7.2).
+    static func isHostAndPort(_ bytes: ArraySlice<UInt8>) -> Bool {
+        let colon = bytes.first == 0x5B ? bytes.firstIndex(of: 0x5D).map { $0 + 1 } : bytes.firstIndex(of: 0x3A)
+        let port = bytes[(colon ?? bytes.endIndex)...]
+        guard port.isEmpty || port.first == 0x3A && port.dropFirst().allSatisfy(ASCII.isDigit) else { return false }
+        return normalized(bytes[..<port.startIndex]) != nil
+    }
+
     /// What is wrong with what is no host.
     static func problem(_ bytes: ArraySlice<UInt8>) -> String {
         if bytes.isEmpty { return "the URL must have a host name after http:// or https://" }
@@ -52,25 +78,7 @@ enum HostSyntax {
             : "the IPv6 address in the URL must end with ]"
     }
 
-    /// ASCII letters, digits, `-`, `.` and `_`; beyond ASCII the letters, marks and digits that IDNA's mapping leaves
-    /// alone (RFC 5892 §2: PVALID is what NFKC and case folding do not change), so that no character can turn into
-    /// `/`, `@`, `:` or `.` after this check, as `／` and `℀` would.
-    private static func mayStandInName(_ scalar: Unicode.Scalar) -> Bool {
-        if scalar.isASCII {
-            let byte = UInt8(truncatingIfNeeded: scalar.value)
-            return ASCII.isDigit(byte) || ASCII.isLetter(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
-        }
-        // RFC 5892 §2.6: sharp s and final sigma are valid although folding changes them.
-        if scalar == "\u{DF}" || scalar == "\u{3C2}" { return true }
-        guard !scalar.properties.changesWhenNFKCCaseFolded else { return false }
-        switch scalar.properties.generalCategory {
-        case .lowercaseLetter, .otherLetter, .modifierLetter, .nonspacingMark, .spacingMark, .decimalNumber: return true
-        default: return false
-        }
-    }
-
-    /// `IPv6address` of RFC 3986 §3.2.2, dotted IPv4 at the end included. Zone identifiers are refused: they mean
-    /// something on this machine alone.
+    /// `IPv6address` of RFC 3986 §3.2.2, dotted IPv4 at the end included.
     private static func isIPv6Address(_ bytes: ArraySlice<UInt8>) -> Bool {
         var groups = 0
         var compressed = false

@@ -13,8 +13,8 @@ package struct RetryPolicy: Hashable, Sendable {
     package var maxTries: Int
     /// How long to wait between them.
     package var backoff: Backoff
-    /// Longest `Retry-After` that is obeyed; a server that asks for more is asked again after this.
-    package var retryAfterCap = Duration.seconds(3600)
+    /// The longest `Retry-After` that is waited for; a longer one ends the transfer. `nil`: any is.
+    package var longestWait: Duration?
 
     /// Makes a policy.
     package init(maxTries: Int = 20, backoff: Backoff = Backoff(base: .seconds(1))) {
@@ -39,6 +39,11 @@ package struct RetryPolicy: Hashable, Sendable {
         // Nobody but the user can correct credentials, and a proxy may lock an account after a few wrong ones.
         case .proxyUnauthorized: .permanent(.refusedByServer)
         case .proxyUnusable: .permanent(.unusableOption)
+        // Nobody but the user can name another certificate or another file.
+        case .clientCertificateRefused: .permanent(.refusedByServer)
+        case .tlsFileUnusable: .permanent(.unusableOption)
+        // Versions and ciphers do not change while anybody waits.
+        case .tlsIncompatible: .permanent(.untrustedServer)
         // Nobody but the user can decide to trust.
         case .certificateRefused: .permanent(.untrustedServer)
         case .addressRefused: .permanent(.addressRefused)

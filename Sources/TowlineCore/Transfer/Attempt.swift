@@ -30,6 +30,12 @@ package enum AttemptEnd: Sendable {
         case stream
         /// The connection closed (RFC 9112 §6.3 rule 8): the length is not verifiable.
         case closed
+        /// The connection closed, and TLS did not say so by close_notify (RFC 9112 §9.8): the body may have been cut.
+        /// Another answer has to prove the length.
+        case unclosed
+
+        /// Returns whether another answer has to prove the length.
+        package var needsProof: Bool { self == .stream || self == .unclosed }
     }
 }
 
@@ -56,6 +62,12 @@ package struct TransportFailure: Error, Hashable, Sendable {
         /// The host name has no public address, or does not exist. Both are the same failure: a client that may
         /// use public addresses only must not learn which names this network has.
         case hostNotPublic
+        /// The server requires a client certificate and got none, or rejected the one that it got.
+        case clientCertificateRefused
+        /// A file that the user named for TLS cannot be used, so that no request can be sent.
+        case tlsFileUnusable
+        /// The server and this machine have no version or cipher of TLS in common.
+        case tlsIncompatible
         /// TLS failed otherwise before the response.
         case tlsFailed
         /// Closed or reset before the head was whole.

@@ -64,6 +64,6 @@ package enum RequestTerms {
 
     private static let reserved = [
         "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
-        "Accept-Encoding", "Host", "Content-Length", "Transfer-Encoding", "TE", "Connection",
+        "Accept-Encoding", "Content-Length", "Transfer-Encoding", "TE", "Connection",
     ]
 }

@@ -16,6 +16,8 @@ package struct TransferNotice: Hashable, Sendable {
         case restarted
         /// An attempt failed and another follows.
         case retrying
+        /// The server has not responded yet.
+        case waiting
         /// The server limits connections or rate.
         case limited
         /// A URL of the file is asked no more.
@@ -70,6 +72,10 @@ package struct TransferNotice: Hashable, Sendable {
         case .delimited: return nil
         case .stream:
             end = "the server ended the response after \(count) bytes (HTTP/2), apparently at the end of the file"
+        case .unclosed:
+            end =
+                "the server ended the response after \(count) bytes without closing TLS (close_notify), apparently at the"
+                + " end of the file"
         case .closed: end = "the server closed the connection after \(count) bytes, apparently at the end of the file"
         }
         return TransferNotice(

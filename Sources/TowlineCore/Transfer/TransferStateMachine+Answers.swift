@@ -237,7 +237,7 @@ extension TransferStateMachine {
         let origin = plan.url.origin
         // Some count streams as connections: sixteen at once are fewer.
         var actions = dismiss(id) + stopSharing(plan)
-        let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
+        let wait = retryAfter
         if let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }
         let others = workingAtPrimary(context)
         if others > 0 {
@@ -253,6 +253,7 @@ extension TransferStateMachine {
             return actions
         }
         if overloaded { actions.append(.report(.overloaded, of: origin)) }
+        if let wait, let error = tooLong(wait) { return actions + primaryFailed(error) }
         return actions + failedAttempt(reason, wait, .transient, isTooMany: overloaded, context)
     }
 }

@@ -53,7 +53,7 @@ extension TransferStateMachine {
         // A 206 with `*` for the length ends where it said; what follows is asked for next.
         guard ranges != .works else { return attempt.received == 0 ? failed(attempt, cut, context) : [] }
         if framing != .delimited, attempt.position < lengthOnceKnown ?? 0 { return failed(attempt, cut, context) }
-        if framing == .stream, let actions = unprovenEnd(attempt) { return actions }
+        if framing.needsProof, let actions = unprovenEnd(attempt, framing) { return actions }
         ledger.learn(completeLength: attempt.position)
         representation?.completeLength = attempt.position
         return [learnAction()]

@@ -218,8 +218,9 @@ extension TransferStateMachine {
         case .transient(let reason, let retryAfter, let overloaded, _):
             let others = attempts.count { !$0.isDismissed && $0.isAccepted && $0.plan.source == plan.source }
             var actions = dismiss(id)
-            let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
+            let wait = retryAfter
             if let wait { actions.append(.report(.leaveAlone(wait), of: plan.url.origin)) }
+            if let wait, let error = tooLong(wait) { return actions + leaveOut(index, error.message, .transient) }
             if overloaded, others > 0 {
                 limitConnections(of: plan.source, to: others, context)
                 actions.append(.report(.connections(others), of: plan.url.origin))

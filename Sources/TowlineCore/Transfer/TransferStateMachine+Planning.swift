@@ -37,6 +37,8 @@ extension TransferStateMachine {
                 waitsForServer = true
                 notBefore = host
             }
+            let asks = running == 0 && waitsForServer && mirrors.isEmpty
+            if asks, let notBefore, let error = tooLong(notBefore - context.now) { return primaryFailed(error) }
             return []
         }
         if running == 0 {

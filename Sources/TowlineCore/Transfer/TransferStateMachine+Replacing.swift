@@ -13,7 +13,9 @@ extension TransferStateMachine {
         var actions: [TransferAction] = []
         for attempt in attempts where !attempt.isDismissed {
             let id = attempt.id
-            guard context.now - attempt.lastProgressAt >= terms.stallTimeout else { continue }
+            guard let limit = patience(for: attempt, context), context.now - attempt.lastProgressAt >= limit else {
+                continue
+            }
             // The others that share its connection wait for the same.
             actions += dismiss(id) + stopSharing(attempt.plan)
             let reason = "no data received from the server for \(DurationText.inSentence(terms.stallTimeout))"

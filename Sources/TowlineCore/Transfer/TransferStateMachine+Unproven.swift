@@ -4,23 +4,52 @@ extension TransferStateMachine {
     struct UnprovenAnswer: Sendable {
         let length: Int64
         let representation: Representation?
+        let framing: AttemptEnd.Framing
+        /// How many there were, this one included.
+        let count: Int
     }
+
+    /// Answers that each end at another length before the transfer gives up.
+    private static let mostUnproven = 5
 
     /// Requests the file again after an answer of unknown length whose end nothing proves.
     ///
-    /// - Returns: `nil` if the length counts: two answers ended there, a checksum decides, or the bytes went to a
-    ///   stream, which no further answer can correct.
-    mutating func unprovenEnd(_ attempt: Attempt) -> [TransferAction]? {
-        guard !terms.isStream, unproven?.length != attempt.position else { return nil }
-        unproven = UnprovenAnswer(length: attempt.position, representation: representation)
+    /// - Returns: `nil` if the length counts: two answers ended there, or a checksum decides. What went to a stream no
+    ///   further answer can correct: over HTTP/2 it counts; without close_notify, where anybody on the way can cut it, it
+    ///   does not.
+    mutating func unprovenEnd(_ attempt: Attempt, _ framing: AttemptEnd.Framing) -> [TransferAction]? {
+        if terms.isStream {
+            return framing == .unclosed && terms.checksum == nil ? fail(unprovenStream(attempt.position)) : nil
+        }
+        guard unproven?.length != attempt.position else { return nil }
+        let count = (unproven?.count ?? 0) + 1
+        unproven = UnprovenAnswer(
+            length: attempt.position, representation: representation, framing: framing, count: count)
         guard checksums.isEmpty else { return nil }
+        guard count < Self.mostUnproven else { return fail(differentLengths(count)) }
         needsOwnConnection = true
         let size = ByteCountText.format(attempt.position)
+        let how = framing == .stream ? " (HTTP/2)" : " and ended TLS without a closing message (close_notify)"
         let reason =
-            "the server ended the response after \(size) and did not send the length of the file (HTTP/2),"
-            + " so another request, over HTTP/1.1, has to confirm the length"
+            "the server ended the response after \(size) and did not send the length of the file\(how),"
+            + " so another request\(framing == .stream ? ", over HTTP/1.1," : "") has to confirm the length"
         guard joinRung == nil else { return [.notice(TransferNotice(.info, .retrying, reason))] }
         return startOver(because: reason, isChange: false)
+    }
+
+    private func unprovenStream(_ length: Int64) -> TowlineError {
+        TowlineError(
+            .lengthUnproven,
+            "\(primary.url): the server ended the response after \(ByteCountText.format(length)) without sending its length"
+                + " and without closing TLS (close_notify), so the output may be incomplete. Use --checksum to verify it,"
+                + " or -o FILE, for which tow confirms the length with another request")
+    }
+
+    private func differentLengths(_ count: Int) -> TowlineError {
+        TowlineError(
+            .lengthUnproven,
+            "\(primary.url): each of \(count) responses ended at another length, and the server does not send the length of"
+                + " the file, so the file may be incomplete. Use --checksum to verify the file, or try again later")
     }
 
     /// Starts over, once, after an answer without a proven end that does not match its checksum: it may have been cut.
@@ -29,7 +58,7 @@ extension TransferStateMachine {
     mutating func restartUnproven() -> [TransferAction]? {
         guard let unproven, unproven.length == ledger.completeLength, tally.restarts == 0 else { return nil }
         return startOver(
-            because: "the downloaded file does not match its checksum, probably because the response was cut (HTTP/2)",
+            because: "the downloaded file does not match its checksum, probably because the response was cut",
             isChange: false)
     }
 
@@ -48,6 +77,6 @@ extension TransferStateMachine {
         representation?.completeLength = answer.length
         replacesPart = false
         return [learnAction()]
-            + (TransferNotice.withoutLength(answer.length, .stream).map { [.notice($0)] } ?? [])
+            + (TransferNotice.withoutLength(answer.length, answer.framing).map { [.notice($0)] } ?? [])
     }
 }

@@ -107,6 +107,8 @@ package struct TransferStateMachine: Sendable {
     var notBefore: Duration?
     var waitReason = ""
     package internal(set) var waitsForServer = false
+    /// The attempt whose slow response the user was told of.
+    var announcedSilence: AttemptID?
     var tally = Tally()
     /// When an attempt last wrote a byte, was held back by a limit of ours, or began after a time without any.
     var lastWrittenAt = Duration.zero
@@ -316,7 +318,7 @@ package struct TransferStateMachine: Sendable {
 
     private mutating func tick(_ context: TransferContext) -> [TransferAction] {
         guard phase == .running else { return [] }
-        return replaceStalled(context)
+        return announceSilence(context) + replaceStalled(context)
     }
 
     // MARK: Ending

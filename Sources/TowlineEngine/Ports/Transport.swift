@@ -83,6 +83,52 @@ package struct ConnectionOptions: Hashable, Sendable {
         case file(String)
     }
 
+    /// IPv4 or IPv6.
+    package enum AddressFamily: Hashable, Sendable {
+        /// `-4`.
+        case ipv4
+        /// `-6`.
+        case ipv6
+    }
+
+    /// The addresses of one host and port (curl's `--resolve`).
+    package struct FixedAddresses: Hashable, Sendable {
+        /// The host as in `HTTPURL.host`.
+        package let host: String
+        /// The port.
+        package let port: Int
+        /// Numeric addresses, without brackets, in the order in which they are tried.
+        package let addresses: [String]
+
+        /// Makes them.
+        package init(host: String, port: Int, addresses: [String]) {
+            (self.host, self.port, self.addresses) = (host, port, addresses)
+        }
+    }
+
+    /// A client certificate (RFC 8446 §4.4.2) and its private key.
+    package struct ClientCertificate: Hashable, Sendable {
+        /// The forms in which libcurl reads a certificate with its key.
+        package enum Form: String, Hashable, Sendable {
+            /// RFC 7468.
+            case pem = "PEM"
+            /// PKCS#12, which holds the key as well.
+            case pkcs12 = "P12"
+        }
+
+        /// The file with the certificate.
+        package var file: String
+        /// The form of that file.
+        package var form = Form.pem
+        /// The file with the key; `nil`: `file`.
+        package var keyFile: String?
+        /// The password of the key. Never in a message, a journal or a list.
+        package var keyPassword: String?
+
+        /// Makes one.
+        package init(file: String) { self.file = file }
+    }
+
     /// URL of a proxy (`ProxyAddress`); empty: none, whatever the environment says; `nil`: the one that the environment
     /// names for the request, which the transport reads from time to time, not for each request.
     package var proxy: String?
@@ -96,6 +142,12 @@ package struct ConnectionOptions: Hashable, Sendable {
     package var netrc = Netrc.none
     /// Netscape cookie file to send matching cookies from.
     package var cookieFile: String?
+    /// `--resolve`: the addresses to connect to for some hosts, instead of those that DNS names.
+    package var fixedAddresses: [FixedAddresses] = []
+    /// The only kind of addresses to connect to.
+    package var addressFamily: AddressFamily?
+    /// The client certificate, for the first origin only.
+    package var clientCertificate: ClientCertificate?
     /// `name:password` for basic authentication.
     package var user: String?
     /// Connect to addresses of the public Internet alone, whatever names and redirects say, and through no proxy.
@@ -103,7 +155,7 @@ package struct ConnectionOptions: Hashable, Sendable {
     /// From the start to a connection that is ready for the request, name resolution and TLS included.
     package var connectTimeout = Duration.seconds(30)
     /// From the request to the end of the response head.
-    package var headTimeout = Duration.seconds(30)
+    package var headTimeout = Duration.seconds(300)
     /// Which version of HTTP to speak.
     package var httpProtocol = HTTPProtocol.automatic
 

@@ -96,7 +96,7 @@ final class DownloadQueue: Sendable {
         }
         try refuse(entry, of: list)
         do throws(TowlineError) {
-            let url = try HTTPURL(parsing: entry.url, after: last)
+            let url = try HTTPURL(typed: entry.url, after: last)
             state.withLock { $0.last = url }
             var settings = try baseSettings(for: url.origin)
             for line in entry.options { try apply(line, of: list, to: &settings) }

@@ -52,7 +52,7 @@ struct SecretScope: Sendable {
         for path in readable where !isUsed {
             let reader = try BatchListReader(path: path)
             while let entry = await reader.next() {
-                guard let url = try? HTTPURL(parsing: entry.url, after: last) else { continue }
+                guard let url = try? HTTPURL(typed: entry.url, after: last) else { continue }
                 last = url
                 if try scope.admits(url.origin), !named.isEmpty { isUsed = true }
                 if isUsed { break }
@@ -78,6 +78,7 @@ extension DownloadSettings {
     /// Returns whether requests with these settings carry a secret.
     var hasSecrets: Bool {
         connection.user != nil || connection.cookieFile != nil || connection.netrc != .none
+            || connection.clientCertificate != nil
             || userFields.lines.contains { SecretScope.isSecret(fieldNamed: $0.name) }
     }
 
@@ -87,6 +88,7 @@ extension DownloadSettings {
         settings.connection.user = nil
         settings.connection.cookieFile = nil
         settings.connection.netrc = .none
+        settings.connection.clientCertificate = nil
         settings.userFields = HTTPFields()
         for field in userFields.lines where !SecretScope.isSecret(fieldNamed: field.name) {
             settings.userFields.append(field)

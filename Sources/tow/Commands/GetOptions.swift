@@ -178,12 +178,18 @@ struct FailureOptions: SettingOptions {
 
     @Option(
         help: ArgumentHelp(
+            "Fail if the server asks for a longer pause before the next request (Retry-After). (default: 3600)",
+            valueName: "seconds"))
+    var maxWait: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Close a connection and reconnect if no data arrives for this many seconds. (default: 30)",
             valueName: "seconds"))
     var stallTimeout: String?
 
     var given: [(Setting, String)] {
-        givenValues([.maxTries: maxTries, .retryWait: retryWait, .stallTimeout: stallTimeout])
+        givenValues([.maxTries: maxTries, .retryWait: retryWait, .maxWait: maxWait, .stallTimeout: stallTimeout])
     }
 }
 

@@ -72,14 +72,14 @@ struct GetPlan {
         self.batch = batch
         trustsLists = try Self.listPolicy(arguments.listOptions) == .all
         do {
-            urls = try arguments.urls.map { url throws(TowlineError) in try HTTPURL(parsing: url) }
+            urls = try arguments.urls.map { url throws(TowlineError) in try HTTPURL(typed: url) }
             for url in urls { _ = try settings.options(for: url) }
         } catch {
             throw ValidationError(error.message)
         }
         do {
             let named = try arguments.credentialsFor.map { text throws(TowlineError) in
-                [try HTTPURL(parsing: text).origin]
+                [try HTTPURL(typed: text).origin]
             }
             secrets = SecretScope(naming: named ?? urls.map(\.origin))
         } catch {

@@ -34,7 +34,7 @@ struct ProbeCommand: AsyncParsableCommand {
         var settings = DownloadSettings()
         try request.apply(to: &settings)
         try connection.apply(to: &settings)
-        let options = try settings.options(for: HTTPURL(parsing: url))
+        let options = try settings.options(for: HTTPURL(typed: url))
         let offer = try await Assembly.probe(options)
         var output = OutputDescriptor(STDOUT_FILENO)
         output.write(json ? offer.json.closed + "\n" : offer.text(style: .forOutput(STDOUT_FILENO)))

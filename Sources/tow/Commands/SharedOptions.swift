@@ -99,6 +99,42 @@ struct ConnectionOptionGroup: SettingOptions {
             valueName: "url"))
     var proxy: String?
 
+    @Flag(help: "Use no proxy, whatever the environment variables say.")
+    var noProxy = false
+
+    @Option(
+        name: .customLong("resolve"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Connect to this address for this host and port, not to those in DNS; may be repeated.",
+            valueName: "host:port:address[,address]"))
+    var resolve: [String] = []
+
+    @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "Connect to IPv4 addresses only.")
+    var ipv4 = false
+
+    @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "Connect to IPv6 addresses only.")
+    var ipv6 = false
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Send this client certificate (PEM or PKCS#12) if the server requires one. Not sent to other hosts after a \
+            redirect.
+            """, valueName: "file"),
+        completion: .file())
+    var cert: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The private key of --cert (PEM), if that file does not contain the key.", valueName: "file"),
+        completion: .file())
+    var key: String?
+
+    @Option(
+        help: ArgumentHelp("Read the password of the key from the first line of this file.", valueName: "file"),
+        completion: .file())
+    var keyPasswordFile: String?
+
     @Option(
         help: ArgumentHelp(
             "Trust the certificate authorities in this PEM file, not those of the system.", valueName: "file"),
@@ -111,8 +147,14 @@ struct ConnectionOptionGroup: SettingOptions {
     @Flag(name: .customLong("http1"), help: "Use HTTP/1.1 only, not HTTP/2.")
     var http1 = false
 
-    @Option(help: ArgumentHelp("Time limit for opening a connection. (default: 30)", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp(
+            "Time limit for opening a connection, TLS included. (default: 30)", valueName: "seconds"))
     var connectTimeout: String?
+
+    @Option(
+        help: ArgumentHelp("Time limit for the server's first response to a request. (default: 300)", valueName: "seconds"))
+    var headTimeout: String?
 
     @Option(help: ArgumentHelp("Maximum number of redirects to follow. (default: 10)", valueName: "n"))
     var maxRedirects: String?
@@ -120,9 +162,20 @@ struct ConnectionOptionGroup: SettingOptions {
     @Flag(help: "Follow redirects from https to http. By default, such a download fails.")
     var allowDowngrade = false
 
+    func validate() throws {
+        if ipv4, ipv6 { throw ValidationError("-4 and -6 cannot be used together. Without them, tow uses both.") }
+        if noProxy, proxy != nil { throw ValidationError("--proxy and --no-proxy cannot be used together.") }
+    }
+
     var given: [(Setting, String)] {
-        givenValues([
-            .proxy: proxy, .cacert: cacert, .connectTimeout: connectTimeout, .maxRedirects: maxRedirects,
-        ]) + givenFlags([.insecure: insecure, .http1: http1, .allowDowngrade: allowDowngrade])
+        resolve.map { (.resolve, $0) }
+            + givenValues([
+                .proxy: proxy, .cacert: cacert, .cert: cert, .key: key, .keyPasswordFile: keyPasswordFile,
+                .connectTimeout: connectTimeout, .headTimeout: headTimeout, .maxRedirects: maxRedirects,
+            ])
+            + givenFlags([
+                .noProxy: noProxy, .ipv4: ipv4, .ipv6: ipv6, .insecure: insecure, .http1: http1,
+                .allowDowngrade: allowDowngrade,
+            ])
     }
 }

@@ -89,8 +89,10 @@ enum ArgumentSecrets {
     /// The query of a URL: signed links carry their signature there.
     private static func queryRange(in bytes: [UInt8]) -> Range<Int>? {
         // Also `--mirror=https://…`.
-        guard let colon = bytes.indices.dropLast(2).first(where: { bytes[$0...].starts(with: "://".utf8) }),
-            let mark = bytes[colon...].firstIndex(of: UInt8(ascii: "?"))
+        let colon = bytes.indices.dropLast(2).first { bytes[$0...].starts(with: "://".utf8) }
+        // A URL may lack its scheme, where a word is no option.
+        guard colon != nil || bytes.first != UInt8(ascii: "-"),
+            let mark = bytes[(colon ?? 0)...].firstIndex(of: UInt8(ascii: "?"))
         else { return nil }
         return mark + 1..<bytes.count
     }

@@ -175,7 +175,7 @@ struct AddCommand: AsyncParsableCommand {
     private func newDownloads() throws -> [Wire.NewDownload] {
         var listed: [String] = []
         for file in inputFiles { listed += try Self.lines(file) }
-        let urls = urls + listed
+        let urls = (urls + listed).map(HTTPURL.withScheme)
         guard !urls.isEmpty else {
             throw UsageProblem("No URL to add. Give a URL, or a file with URLs (-i FILE).", in: Self.self)
         }
@@ -222,7 +222,7 @@ struct AddCommand: AsyncParsableCommand {
         do throws(TowlineError) {
             let named = credentialsFor.map { [$0] } ?? urls
             var scope = SecretScope(
-                naming: try named.map { text throws(TowlineError) in try HTTPURL(parsing: text).origin })
+                naming: try named.map { text throws(TowlineError) in try HTTPURL(typed: text).origin })
             return try requests.map { request throws(TowlineError) in
                 // The service refuses a URL that cannot be parsed.
                 guard let origin = try? HTTPURL(parsing: request.url).origin, try scope.admits(origin) else {

@@ -8,6 +8,7 @@ extension DownloadSettings {
     mutating func apply(_ setting: Setting, _ value: String) throws(TowlineError) {
         if setting.isFlag { return apply(flag: setting) }
         if try applyConnection(setting, value) { return }
+        if try applyCertificate(setting, value) { return }
         switch setting {
         case .output: output = value == "/dev/stdout" ? "-" : try OptionValue.text(value)
         case .directory: directory = try OptionValue.text(value)
@@ -21,6 +22,7 @@ extension DownloadSettings {
         case .stallTimeout: stallTimeout = try OptionValue.seconds(value)
         case .maxTries: maxTries = try OptionValue.integer(value, in: 0...1_000_000)
         case .retryWait: retryWait = try OptionValue.seconds(value)
+        case .maxWait: longestWait = try OptionValue.seconds(value, atMost: 366 * 86_400)
         case .maxRedirects: maxRedirects = try OptionValue.integer(value, in: 0...100)
         default: break
         }
@@ -54,6 +56,9 @@ extension DownloadSettings {
         case .insecure: connection.allowsInsecure = true
         case .http1: connection.httpProtocol = .http1
         case .allowDowngrade: allowsDowngrade = true
+        case .noProxy: connection.proxy = connection.proxy ?? ""
+        case .ipv4: connection.addressFamily = .ipv4
+        case .ipv6: connection.addressFamily = .ipv6
         default: break
         }
     }
@@ -71,8 +76,25 @@ extension DownloadSettings {
         case .proxy: connection.proxy = try OptionValue.proxy(value)
         case .cacert: connection.certificateAuthorityFile = try OptionValue.certificateFile(value)
         case .connectTimeout: connection.connectTimeout = try OptionValue.seconds(value)
+        case .headTimeout: connection.headTimeout = try OptionValue.seconds(value)
+        case .resolve: connection.fixedAddresses.append(try OptionValue.fixedAddresses(value))
         default: return false
         }
+        return true
+    }
+}
+
+extension DownloadSettings {
+    /// Whether it was one of these. `--cert` may come after the others, so that `checkCombinations` looks at all of them.
+    fileprivate mutating func applyCertificate(_ setting: Setting, _ value: String) throws(TowlineError) -> Bool {
+        var certificate = connection.clientCertificate ?? ConnectionOptions.ClientCertificate(file: "")
+        switch setting {
+        case .cert: (certificate.file, certificate.form) = try OptionValue.clientCertificate(value)
+        case .key: certificate.keyFile = try OptionValue.readableFile(value)
+        case .keyPasswordFile: certificate.keyPassword = try OptionValue.secret(inFile: value)
+        default: return false
+        }
+        connection.clientCertificate = certificate
         return true
     }
 }

@@ -16,6 +16,7 @@ struct DownloadSettings {
     var connection = ConnectionOptions()
     var maxTries = 20
     var retryWait = Duration.seconds(1)
+    var longestWait = Duration.seconds(3600)
     var stallTimeout = Duration.seconds(30)
     var maximumSize: Int64?
     var maxRedirects = 10
@@ -33,6 +34,16 @@ struct DownloadSettings {
 
     /// The whole of what is asked of one download.
     func options(for url: HTTPURL) throws(TowlineError) -> DownloadOptions {
+        let isIPv6 = url.host.hasPrefix("[")
+        if connection.addressFamily == .ipv4 && isIPv6
+            || connection.addressFamily == .ipv6 && url.host.utf8.allSatisfy({ $0 == 0x2E || 0x30...0x39 ~= $0 })
+        {
+            let option = isIPv6 ? "-4 allows only IPv4 addresses" : "-6 allows only IPv6 addresses"
+            throw TowlineError(.unusableOption, "\(url): \(option), and the address in the URL is none. Omit the option")
+        }
+        if connection.clientCertificate?.file.isEmpty == true {
+            throw TowlineError(.unusableOption, "--key and --key-password-file need the certificate: add --cert FILE")
+        }
         var options = DownloadOptions(url: url, target: try target())
         options.connections = connections
         options.rateLimit = rateLimit
@@ -45,6 +56,7 @@ struct DownloadSettings {
         }
         options.maxTries = maxTries
         options.retryWait = retryWait
+        options.longestWait = longestWait
         options.stallTimeout = stallTimeout
         options.maximumSize = maximumSize
         options.maxRedirects = maxRedirects

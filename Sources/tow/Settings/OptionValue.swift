@@ -27,12 +27,12 @@ enum OptionValue {
         return choice
     }
 
-    /// Seconds with an optional fraction and an optional `s`, above zero and at most a day.
-    static func seconds(_ value: String) throws(TowlineError) -> Duration {
+    /// Seconds with an optional fraction and an optional `s`, above zero and at most a day, or what `most` says.
+    static func seconds(_ value: String, atMost most: Int = 86_400) throws(TowlineError) -> Duration {
         let digits = value.hasSuffix("s") ? value.dropLast() : value[...]
         let plain = digits.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
-        guard plain, let seconds = Double(digits), seconds > 0, seconds <= 86_400 else {
-            throw unusable("\(shown(value)) is not a number of seconds from 0.001 to 86400")
+        guard plain, let seconds = Double(digits), seconds > 0, seconds <= Double(most) else {
+            throw unusable("\(shown(value)) is not a number of seconds from 0.001 to \(most)")
         }
         return .milliseconds(max(1, Int64((seconds * 1000).rounded())))
     }
@@ -75,7 +75,8 @@ enum OptionValue {
         guard !line.isEmpty else {
             throw unusable(
                 "the first line of \(shown(path)) is empty."
-                    + " It must contain NAME:PASSWORD (--user-file) or the token (--bearer-file)")
+                    + " It must contain NAME:PASSWORD (--user-file), the token (--bearer-file) or the password of the key"
+                    + " (--key-password-file)")
         }
         return String(line)
     }

@@ -24,13 +24,22 @@ enum Setting: String, CaseIterable {
     case netrcFile = "netrc-file"
     case cookies
     case proxy
+    case noProxy = "no-proxy"
+    case resolve
+    case ipv4
+    case ipv6
     case cacert
+    case cert
+    case key
+    case keyPasswordFile = "key-password-file"
     case insecure
     case http1
     case connectTimeout = "connect-timeout"
+    case headTimeout = "head-timeout"
     case stallTimeout = "stall-timeout"
     case maxTries = "max-tries"
     case retryWait = "retry-wait"
+    case maxWait = "max-wait"
     case maxRedirects = "max-redirects"
     case allowDowngrade = "allow-downgrade"
 
@@ -47,7 +56,7 @@ enum Setting: String, CaseIterable {
     var isFlag: Bool {
         switch self {
         case .noSync, .noPreallocate, .unsafeResume, .ignoreServerChecksums, .acceptHTML, .sequential, .netrc,
-            .insecure, .http1, .allowDowngrade:
+            .insecure, .http1, .allowDowngrade, .noProxy, .ipv4, .ipv6:
             true
         default: false
         }

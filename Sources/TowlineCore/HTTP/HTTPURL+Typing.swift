@@ -1,0 +1,25 @@
+extension HTTPURL {
+    /// Parses a URL as a user types it: `host[:port][/path]` without a scheme is an http URL, as for curl and wget. A
+    /// server that wants https redirects.
+    ///
+    /// - Throws: `unusableURL`. A word with another scheme (`ftp:`, `magnet:`) or with `@` is none of these: a name and a
+    ///   password before the host would go over the network unencrypted without the user saying so.
+    package init(typed text: String) throws(TowlineError) {
+        try self.init(parsing: Self.withScheme(text))
+    }
+
+    /// Returns what a user typed with `http://` if it lacks a scheme.
+    package static func withScheme(_ text: String) -> String { lacksScheme(text) ? "http://" + text : text }
+
+    /// The same, quicker for a text that begins as another URL does (`init(parsing:after:)`).
+    package init(typed text: String, after known: HTTPURL?) throws(TowlineError) {
+        try self.init(parsing: Self.withScheme(text), after: known)
+    }
+
+    private static func lacksScheme(_ text: String) -> Bool {
+        let authority = text.utf8.prefix { $0 != 0x2F && $0 != 0x3F && $0 != 0x23 }
+        guard !authority.isEmpty, !authority.contains(0x40) else { return false }
+        // What follows a scheme's colon is no number.
+        return authority.last != 0x3A && HostSyntax.isHostAndPort(Array(authority)[...])
+    }
+}

@@ -1,0 +1,40 @@
+/// Servers that let the transfer wait.
+extension TransferStateMachine {
+    /// Returns the error for a pause that the server asks for and the user does not want to wait for.
+    func tooLong(_ wait: Duration) -> TowlineError? {
+        guard let longest = terms.retry.longestWait, wait > longest else { return nil }
+        return TowlineError(
+            .transient,
+            "\(primary.url): the server asks for a pause of \(DurationText.inSentence(wait)) before the next request"
+                + " (Retry-After). Run the same command again after that time, or use --max-wait to wait longer than"
+                + " \(DurationText.inSentence(longest))")
+    }
+
+    /// A response that takes longer than this is worth a word.
+    private static let silence = Duration.seconds(8)
+
+    /// Says, once for each first response that is slow, what the transfer waits for: a server may pack an archive before it
+    /// answers.
+    mutating func announceSilence(_ context: TransferContext) -> [TransferAction] {
+        guard let attempt = live.first, liveCount == 1, !attempt.isAccepted, announcedSilence != attempt.id,
+            context.now - attempt.startedAt >= Self.silence
+        else { return [] }
+        announcedSilence = attempt.id
+        let limit = DurationText.inSentence(terms.headTimeout)
+        let text =
+            "the server has not responded for \(DurationText.inSentence(Self.silence)). Waiting for its response for up to"
+            + " \(limit) (--head-timeout)"
+        return [.notice(TransferNotice(.info, .waiting, text))]
+    }
+
+    /// Returns how long an attempt may bring nothing.
+    ///
+    /// Connecting and the response head have limits of their own, which the transport keeps: a slow handshake or a server
+    /// that packs an archive is not a stalled connection. They do not hold up a transfer that gets bytes otherwise, nor one
+    /// whose attempt shares its connection: a request in libcurl's queue has no limit.
+    func patience(for attempt: Attempt, _ context: TransferContext) -> Duration? {
+        let isBound =
+            attempt.isAccepted || attempt.plan.sharesConnection || workingCount(context, besides: attempt.id) > 0
+        return isBound ? terms.stallTimeout : nil
+    }
+}

@@ -1,0 +1,120 @@
+import Glibc
+internal import TowlineCore
+internal import TowlineEngine
+
+/// Hosts with several addresses (`AddressRace`, `AddressBook`).
+extension AttemptLoop {
+    /// Gives libcurl the addresses of a host where the user named them, or where one of them failed lately.
+    func arrangeAddresses(of attempt: Attempt, for url: HTTPURL, _ options: ConnectionOptions) {
+        guard attempt.pool.proxy == nil, let last = url.host.split(separator: ".").last, last.first != "[",
+            last.first.map({ "0"..."9" ~= $0 }) == false
+        else { return }
+        let place = AddressBook.Place(host: url.host, port: url.port, family: options.addressFamily)
+        attempt.place = place
+        let fixed = options.fixedAddresses.last { $0.host == place.host && $0.port == place.port }
+        if let fixed {
+            attempt.fixedAddresses = fixed.addresses.flatMap {
+                SocketAddress.resolve($0, port: place.port, family: place.systemFamily)
+            }
+            attempt.handle.useAddresses(fixed.addresses.map { $0.contains(":") ? "[\($0)]" : $0 }, of: place)
+        } else if let order = book.order(of: place) {
+            let texts = order.compactMap(\.text).map { $0.contains(":") ? "[\($0)]" : $0 }
+            attempt.handle.useAddresses(texts, of: place)
+        }
+    }
+
+    /// The time before the next address has passed.
+    func continueRace(of attempt: Attempt) {
+        guard let race = attempt.race, let place = attempt.place, !race.isEnded else { return }
+        // What takes time now is TLS, which is no reason for another address.
+        guard race.connected == nil else { return }
+        if !race.isComplete {
+            guard let addresses = attempt.fixedAddresses ?? book.addresses(of: place) else {
+                if book.needsLookup(of: place) { lookUp(place) }
+                return
+            }
+            race.learn(addresses)
+        }
+        startRunner(of: attempt, race)
+    }
+
+    /// The addresses of a host are known.
+    func learn(_ addresses: [SocketAddress], of place: AddressBook.Place) {
+        book.learn(addresses, of: place)
+        for attempt in Array(attempts.values)
+        where attempt.place == place && attempt.phase == .connecting && attempt.race?.isComplete == false {
+            continueRace(of: attempt)
+        }
+    }
+
+    private func startRunner(of attempt: Attempt, _ race: AddressRace) {
+        let pool = attempt.pool
+        let descriptor = race.start { !pool.options.publicAddressesOnly || $0.isPublic }
+        if let descriptor {
+            watch.opened(descriptor)
+            runners[descriptor] = attempt
+            if !watch.want(.write, of: descriptor, tag: pool.tag) { close(runner: descriptor) }
+        }
+        if race.hasNext { deadlines.set(.now.advanced(by: AddressRace.delay), for: attempt) }
+    }
+
+    /// A runner is connected, or failed.
+    func runnerIsReady(_ descriptor: Int32, of attempt: Attempt) {
+        guard let race = attempt.race else { return close(runner: descriptor) }
+        guard race.connected == nil else { return endRace(of: attempt) }
+        guard race.finish(descriptor) else {
+            close(runner: descriptor)
+            return startRunner(of: attempt, race)
+        }
+        // The kernel forgets the replaced socket by itself, and keeps an entry for a number that is closed while another
+        // number leads to the same socket.
+        watch.dismiss(descriptor)
+        let replaced = race.replaceable
+        if let replaced, dup2(descriptor, replaced) == replaced { _ = fcntl(replaced, F_SETFD, FD_CLOEXEC) }
+        close(runner: descriptor)
+        guard let replaced, watch.replaced(replaced, tag: attempt.pool.tag) else { return }
+        endRace(of: attempt)
+        act(on: attempt.pool) { pool throws(TransportFailure) in try pool.socketIsReady(replaced, .write) }
+    }
+
+    /// libcurl has its connection, or the attempt is over.
+    func endRace(of attempt: Attempt) {
+        guard let race = attempt.race, !race.isEnded else { return }
+        for descriptor in race.end() { close(runner: descriptor) }
+        guard let place = attempt.place, let winner = race.winner else { return }
+        book.succeed(winner, of: place)
+        fail(race.tried.filter { $0 != winner }, of: place)
+    }
+
+    private func close(runner descriptor: Int32) {
+        runners[descriptor] = nil
+        watch.dismiss(descriptor)
+        watch.closed(descriptor)
+        Glibc.close(descriptor)
+    }
+
+    /// Notes which addresses failed, so that the next attempt begins with another one.
+    func noteAddresses(of attempt: Attempt, _ end: AttemptEnd) {
+        guard let race = attempt.race, let place = attempt.place else { return }
+        let wasConnecting = !race.isEnded
+        endRace(of: attempt)
+        guard case .failed(let failure) = end else { return }
+        switch failure.kind {
+        case .connectFailed, .connectTimedOut, .tlsFailed, .headTimedOut:
+            fail(race.winner.map { [$0] } ?? (wasConnecting ? race.tried : []), of: place)
+        default: break
+        }
+    }
+
+    private func fail(_ addresses: [SocketAddress], of place: AddressBook.Place) {
+        if book.fail(addresses, of: place) { lookUp(place) }
+    }
+}
+
+extension EasyHandle {
+    /// Connects the attempt that begins next to these addresses, IPv6 ones in brackets.
+    func useAddresses(_ addresses: [String], of place: AddressBook.Place) {
+        // `+`: not for longer than libcurl keeps what it resolves itself (`CURLOPT_RESOLVE(3)`).
+        useAddresses("+\(place.host):\(place.port):\(addresses.joined(separator: ","))")
+    }
+}

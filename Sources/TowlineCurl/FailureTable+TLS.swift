@@ -1,0 +1,60 @@
+import CCurl
+internal import TowlineCore
+internal import TowlineEngine
+
+/// Failures of TLS that no other attempt can correct, told by the alerts and errors in OpenSSL's words (RFC 8446 §6.2).
+extension FailureTable {
+    static let certificateRequired = TransportFailure(
+        .clientCertificateRefused,
+        "the server requires a client certificate. Give it with --cert FILE, and its key with --key FILE")
+
+    /// Alerts about the certificate that the client sent, or did not send.
+    private static let certificateAlerts = [
+        "certificate required", "bad certificate", "certificate unknown", "unsupported certificate",
+        "certificate revoked", "certificate expired", "unknown ca", "access denied",
+    ].map { "alert \($0)" }
+
+    /// No version of TLS in common.
+    private static let versionErrors = [
+        "unsupported protocol", "alert protocol version", "no protocols available", "wrong ssl version",
+    ]
+
+    /// No cipher, or no key of a secure length.
+    private static let cipherErrors = [
+        "alert handshake failure", "no shared cipher", "dh key too small", "ee key too small",
+        "unsafe legacy renegotiation disabled", "alert insufficient security",
+    ]
+
+    /// Returns the failure if TLS itself refused; `nil` if `code` alone describes the failure.
+    static func tlsRefusal(of attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
+        guard attempt.phase != .body, attempt.origin.scheme == .https,
+            [CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_RECV_ERROR, CURLE_SEND_ERROR].contains(code)
+        else { return nil }
+        let detail = attempt.handle.errorDetail ?? ""
+        func says(_ texts: [String]) -> Bool { texts.contains { detail.contains($0) } }
+        let isAsked = CertificateRequests.contains(attempt.id)
+        if attempt.pool.options.clientCertificate != nil, says(certificateAlerts) {
+            let reason =
+                "the server rejected the client certificate of --cert. It may be expired, or from an authority that the"
+                + " server does not trust"
+            return TransportFailure(.clientCertificateRefused, reason)
+        }
+        // A server that closes before it reads the request does not like what it got in the handshake.
+        let isClosed = code == CURLE_SEND_ERROR && attempt.requestCount == 1
+        if isAsked, says(certificateAlerts) || says(cipherErrors) || isClosed { return certificateRequired }
+        guard attempt.phase == .connecting else { return nil }
+        if says(versionErrors) {
+            let reason =
+                "the server supports only versions of TLS before 1.2, which are not secure. Use another server, or an"
+                + " http:// URL with --checksum"
+            return TransportFailure(.tlsIncompatible, reason)
+        }
+        if says(cipherErrors) || code == CURLE_SSL_CIPHER {
+            let reason =
+                "the server and this machine have no secure encryption method of TLS in common, or the server requires a"
+                + " client certificate (--cert)"
+            return TransportFailure(.tlsIncompatible, reason)
+        }
+        return nil
+    }
+}
