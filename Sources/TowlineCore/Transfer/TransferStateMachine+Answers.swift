@@ -28,10 +28,15 @@ extension TransferStateMachine {
         case .changed(let reason, let facts): return claimedChange(id, reason, facts, context)
         case .rangeIgnored(let facts): return rangesIgnored(id, facts, context)
         case .rangeRefused(let reason): return rangeRefused(id, reason, context)
-        case .redirect(let location, let linked): return redirected(id, location, linked, context)
+        case .conditionRefused:
+            // Rung 2: the same question without If-Range.
+            dislikesIfRange = true
+            return dismiss(id)
+        case .redirect(let location, let linked, let retryAfter):
+            return redirected(id, location, linked, retryAfter, context)
         case .linkExpired(let status, let error): return linkExpired(id, status, error, context)
-        case .transient(let reason, let retryAfter, let overloaded, _):
-            return busy(id, reason, retryAfter, overloaded, context)
+        case .transient(let reason, let retryAfter, let overloaded, let status):
+            return busy(id, reason, retryAfter, overloaded, isOfHost: status > 403, context)
         // Before there are bytes, a login page stays for longer than it makes sense to wait.
         case .webPage(let reason): return dismiss(id) + failedAttempt(reason, nil, .transient, limit: 2, context)
         case .permanent(let error):
@@ -230,15 +235,17 @@ extension TransferStateMachine {
         return actions + [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    private mutating func busy(
-        _ id: AttemptID, _ reason: String, _ retryAfter: Duration?, _ overloaded: Bool, _ context: TransferContext
+    /// - Parameter isOfHost: the wait is for every download from the host, and not only for this file.
+    mutating func busy(
+        _ id: AttemptID, _ reason: String, _ retryAfter: Duration?, _ overloaded: Bool, isOfHost: Bool,
+        _ context: TransferContext
     ) -> [TransferAction] {
         guard let plan = attempts[id]?.plan else { return [] }
         let origin = plan.url.origin
         // Some count streams as connections: sixteen at once are fewer.
         var actions = dismiss(id) + stopSharing(plan)
         let wait = retryAfter.map { min($0, terms.retry.retryAfterCap) }
-        if let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }
+        if isOfHost, let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }
         let others = workingAtPrimary(context)
         if others > 0 {
             if overloaded {
