@@ -214,13 +214,19 @@ final class Attempt {
         return [.malformed, .headTooLarge].contains(failure.kind) || failure == FailureTable.headCut
     }
 
+    /// Returns whether a server that gave up waiting on a used connection said so (408) just before the request arrived
+    /// (RFC 9110 §15.5.9).
+    private func isLateTimeout(_ head: ResponseHead) -> Bool {
+        head.status == 408 && !isRepeated && !speaksHTTP2 && handle.reusesConnection
+    }
+
     /// Forgets what came, because the request is about to be repeated over a fresh connection.
     func beginAgain() {
         isRepeated = true
         hasStrayBytes = false
         decidedEnd = nil
         phase = .connecting
-        collector.restart()
+        collector = HeadCollector()
         deadlineDidChange(self)
     }
 
@@ -258,6 +264,9 @@ final class Attempt {
             return line.count
         case .refused(let failure):
             decidedEnd = .failed(failure)
+            return 0
+        case .head(let head, _) where isLateTimeout(head):
+            decidedEnd = .failed(FailureTable.headCut)
             return 0
         case .head(var head, let framing):
             self.framing = framing

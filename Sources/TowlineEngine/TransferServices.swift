@@ -102,6 +102,7 @@ extension TransferTerms {
         sequential = options.sequential
         isStream = options.target == .standardOutput
         retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
+        retryStatuses = options.retryStatuses
         stallTimeout = options.stallTimeout
         maximumSize = options.maximumSize
         maxRedirects = options.maxRedirects

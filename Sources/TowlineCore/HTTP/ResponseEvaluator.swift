@@ -109,7 +109,8 @@ package enum ResponseEvaluator {
                 "the server sent a part of the file (206) with an invalid Content-Range, so it is unclear which part"
             return .rangeRefused(reason: reason)
         }
-        if let coding = facts.contentCoding, question.known != nil {
+        let isLabelled = question.label.allows(facts, range, question)
+        if let coding = facts.contentCoding, question.known != nil, !isLabelled {
             let name = TerminalSafeText.make(coding, width: 20)
             let reason =
                 "the server sent a compressed part of the file (Content-Encoding: \(name)),"
@@ -126,7 +127,7 @@ package enum ResponseEvaluator {
             }
         }
         if let reason = misplaced(range, complete, facts, question) { return .rangeRefused(reason: reason) }
-        return .partial(range, facts)
+        return .partial(range, question.known != nil && isLabelled ? facts.withoutLabel : facts)
     }
 
     /// Returns whether a part that nobody asked for begins with the first byte, where nothing is held: the rest can be

@@ -13,7 +13,9 @@ package struct ResponseFacts: Hashable, Sendable {
     /// `Accept-Ranges` names `bytes`; `false` if it says `none`; `nil` if it says nothing.
     package let acceptsRanges: Bool?
     /// The content coding, if it is not identity.
-    package let contentCoding: String?
+    package private(set) var contentCoding: String?
+    /// A content coding that only labels the stored file (`CodingLabel`).
+    package private(set) var label: String?
     /// A transfer coding tells the end of the body.
     package let isChunked: Bool
     /// Checksums of the whole representation that the server vouches for, strongest first.
@@ -83,6 +85,13 @@ package struct ResponseFacts: Hashable, Sendable {
         var part = self
         part.representation.completeLength = complete
         return part
+    }
+
+    /// The same response, whose content coding is only a label.
+    var withoutLabel: ResponseFacts {
+        var facts = self
+        (facts.label, facts.contentCoding) = (contentCoding, nil)
+        return facts
     }
 
     private static func contentCoding(_ fields: HTTPFields) -> String? {

@@ -66,6 +66,8 @@ package struct ResponseQuestion: Hashable, Sendable {
     package var earlierMediaType: String?
     /// The name that the user gave the file.
     package var fileName: String?
+    /// The label of the bytes that are held.
+    package var label = CodingLabel.unknown
     /// The checksums in responses are not used.
     package var ignoresServerChecksums = false
     /// Statuses that the user calls transient.

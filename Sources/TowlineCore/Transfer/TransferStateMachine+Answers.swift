@@ -116,15 +116,7 @@ extension TransferStateMachine {
             ranges = facts.acceptsRanges == true ? .claimed : .unknown
         }
         isSingle = true
-        var actions = preparing(id, facts)
-        if let coding = facts.contentCoding {
-            let name = TerminalSafeText.make(coding, width: 20)
-            let text =
-                "the server compresses the file (Content-Encoding: \(name))."
-                + " The file is saved as received, without decompression."
-                + " An interrupted download restarts from the beginning"
-            actions.insert(.notice(TransferNotice(.warning, .singleStream, text)), at: 0)
-        }
+        let actions = preparing(id, facts)
         guard !hasBody else { return actions }
         attempts.change(id) { $0.isDismissed = true }
         ledger.release(id)
@@ -154,6 +146,7 @@ extension TransferStateMachine {
         representation = facts.representation
         primary.failures = 0
         contentCoding = facts.contentCoding
+        label = CodingLabel(facts)
         fileName = facts.fileName
         isConfirmed = true
         if let url = attempts[id]?.plan.url { resolved = url }
@@ -165,7 +158,19 @@ extension TransferStateMachine {
         let plan = PreparePlan(
             representation: facts.representation, fileName: facts.fileName, checksums: checksums,
             isReplacement: hasStorage, resolved: resolved, lacksRanges: lacksRanges)
-        return announceStartingOver() + [.prepare(plan)]
+        return codingNotice(facts) + announceStartingOver() + [.prepare(plan)]
+    }
+
+    /// Tells the user about a content coding, which is not removed.
+    private func codingNotice(_ facts: ResponseFacts) -> [TransferAction] {
+        guard let coding = facts.contentCoding else { return [] }
+        let name = "Content-Encoding: \(TerminalSafeText.make(coding, width: 20))"
+        let what =
+            CodingLabel.compresses(coding)
+            ? "the server compresses the file (\(name)). The file is saved as received, without decompression."
+            : "the server sent the file with an unknown coding (\(name)). The file is saved as received."
+        let text = "\(what) An interrupted download restarts from the beginning"
+        return [.notice(TransferNotice(.warning, .singleStream, text))]
     }
 
     func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }

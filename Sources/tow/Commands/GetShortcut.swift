@@ -11,7 +11,8 @@ enum GetShortcut {
         switch setting {
         case .output, .directory, .ifExists, .ifChanged, .noSync, .noPreallocate, .unsafeResume, .checksum,
             .ignoreServerChecksums, .acceptHTML, .connections, .limitRate, .sequential, .proxy, .cacert, .insecure,
-            .http1, .connectTimeout, .stallTimeout, .maxTries, .maxSize, .retryWait, .maxRedirects, .allowDowngrade:
+            .http1, .connectTimeout, .stallTimeout, .maxTries, .maxSize, .retryWait, .retryOn, .maxRedirects,
+            .allowDowngrade:
             true
         default: false
         }

@@ -21,6 +21,7 @@ extension DownloadSettings {
         case .stallTimeout: stallTimeout = try OptionValue.seconds(value)
         case .maxTries: maxTries = try OptionValue.integer(value, in: 0...1_000_000)
         case .retryWait: retryWait = try OptionValue.seconds(value)
+        case .retryOn: retryStatuses.formUnion(try OptionValue.statuses(value))
         case .maxRedirects: maxRedirects = try OptionValue.integer(value, in: 0...100)
         default: break
         }

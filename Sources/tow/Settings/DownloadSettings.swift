@@ -16,6 +16,7 @@ struct DownloadSettings {
     var connection = ConnectionOptions()
     var maxTries = 20
     var retryWait = Duration.seconds(1)
+    var retryStatuses: Set<Int> = []
     var stallTimeout = Duration.seconds(30)
     var maximumSize: Int64?
     var maxRedirects = 10
@@ -45,6 +46,7 @@ struct DownloadSettings {
         }
         options.maxTries = maxTries
         options.retryWait = retryWait
+        options.retryStatuses = retryStatuses
         options.stallTimeout = stallTimeout
         options.maximumSize = maximumSize
         options.maxRedirects = maxRedirects

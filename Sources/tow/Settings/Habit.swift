@@ -16,6 +16,7 @@ enum Habit {
         (["--split", "--max-connection-per-server", "--num-connections"], "use -x N"),
         (["--silent", "--no-verbose"], "use -q"),
         (["--retry", "--tries", "-t"], "use --max-tries N"),
+        (["--retry-on-http-error"], "use --retry-on LIST"),
         (
             ["--max-concurrent-downloads", "--parallel-max", "-Z", "--parallel"],
             "tow downloads several URLs in parallel by default; use -j N to set their number"

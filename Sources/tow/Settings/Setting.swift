@@ -31,6 +31,7 @@ enum Setting: String, CaseIterable {
     case stallTimeout = "stall-timeout"
     case maxTries = "max-tries"
     case retryWait = "retry-wait"
+    case retryOn = "retry-on"
     case maxRedirects = "max-redirects"
     case allowDowngrade = "allow-downgrade"
 
