@@ -57,13 +57,18 @@ package enum CodingLabel: Hashable, Sendable {
         }
     }
 
-    /// Returns whether a coding compresses a body. Some servers send other words, such as `utf-8` or `none`.
-    static func compresses(_ coding: String) -> Bool {
-        let known: Set<String> = ["gzip", "deflate", "br", "zstd", "compress", "dcb", "dcz"]
-        return coding.utf8.split(separator: 0x2C).contains { member in
-            known.contains(plain(String(decoding: member.filter { $0 > 0x20 }, as: UTF8.self)))
+    /// Returns whether a coding changes the bytes of a body. Some servers send other words, such as `utf-8` or `none`.
+    static func isKnown(_ coding: String) -> Bool {
+        coding.utf8.split(separator: 0x2C).contains { member in
+            codings.contains(plain(String(decoding: member.filter { $0 > 0x20 }, as: UTF8.self)))
         }
     }
+
+    /// Those of IANA's registry, and compression formats that servers name without registration.
+    private static let codings: Set<String> = [
+        "gzip", "deflate", "br", "zstd", "compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm", "bzip2", "bz2",
+        "xz", "lzma", "lz4", "snappy", "zip",
+    ]
 
     // MARK: Kinds of file
 

@@ -9,6 +9,7 @@ package enum ResponseEvaluator {
         // Something on the way transformed the file (RFC 9110 §15.3.4).
         if head.status == 203 { head.status = 200 }
         var facts = ResponseFacts(head, nameOfURL: question.nameOfURL)
+        if let coding = facts.contentCoding, !CodingLabel.isKnown(coding) { facts = facts.withoutLabel }
         facts.adjustDigests(to: question)
         if let broken = brokenFraming(facts, question) { return .permanent(broken) }
         switch facts.status {

@@ -14,7 +14,7 @@ package struct ResponseFacts: Hashable, Sendable {
     package let acceptsRanges: Bool?
     /// The content coding, if it is not identity.
     package private(set) var contentCoding: String?
-    /// A content coding that only labels the stored file (`CodingLabel`).
+    /// A content coding that only labels the stored file (`CodingLabel`), or that nobody knows.
     package private(set) var label: String?
     /// A transfer coding tells the end of the body.
     package let isChunked: Bool

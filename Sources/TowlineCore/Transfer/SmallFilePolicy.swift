@@ -108,7 +108,7 @@ package enum SmallFilePolicy {
         default: return nil
         }
         guard let length = facts.representation.completeLength, (1...longest).contains(length),
-            facts.contentCoding == nil, facts.contentDigests.isEmpty
+            facts.contentCoding == nil, facts.label == nil, facts.contentDigests.isEmpty
         else { return nil }
         return facts
     }

@@ -163,13 +163,17 @@ extension TransferStateMachine {
 
     /// Tells the user about a content coding, which is not removed.
     private func codingNotice(_ facts: ResponseFacts) -> [TransferAction] {
+        if let label = facts.label, !CodingLabel.isKnown(label) {
+            let name = TerminalSafeText.make(label, width: 20)
+            let text = "the server sent an unknown Content-Encoding (\(name)). The file is saved as received"
+            return [.notice(TransferNotice(.warning, .singleStream, text))]
+        }
         guard let coding = facts.contentCoding else { return [] }
-        let name = "Content-Encoding: \(TerminalSafeText.make(coding, width: 20))"
-        let what =
-            CodingLabel.compresses(coding)
-            ? "the server compresses the file (\(name)). The file is saved as received, without decompression."
-            : "the server sent the file with an unknown coding (\(name)). The file is saved as received."
-        let text = "\(what) An interrupted download restarts from the beginning"
+        let name = TerminalSafeText.make(coding, width: 20)
+        let text =
+            "the server compresses the file (Content-Encoding: \(name))."
+            + " The file is saved as received, without decompression."
+            + " An interrupted download restarts from the beginning"
         return [.notice(TransferNotice(.warning, .singleStream, text))]
     }
 
