@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #if LIBCURL_VERSION_NUM < 0x075801
 #error "libcurl 7.88.1 or newer is needed"
@@ -207,6 +208,14 @@ static inline int ccurl_reads_ahead(CURL *_Nonnull handle) {
 static inline int ccurl_has_unread(CURL *_Nonnull handle) {
     SSL *connection = ccurl_tls_connection(handle);
     return connection && SSL_has_pending(connection) && !SSL_want_read(connection);
+}
+
+/// Whether bytes wait on the handle's socket. Reads none of them.
+static inline int ccurl_has_bytes(CURL *_Nonnull handle) {
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    char byte;
+    if (curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) != CURLE_OK || socket == CURL_SOCKET_BAD) return 0;
+    return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 /// The easy handle that a finished message is about, and its result; `NULL` for any other message.

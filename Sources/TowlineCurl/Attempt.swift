@@ -42,6 +42,10 @@ final class Attempt {
     /// The end of its connection made its host one that is asked over HTTP/1.1.
     var hasFallenBack = false
     private var piecesSeen = 0
+    /// The request was repeated over a fresh connection.
+    private var isRepeated = false
+    /// Bytes that belong to no response waited on the connection.
+    private var hasStrayBytes = false
 
     private(set) var phase = Phase.connecting
     private(set) var framing = AttemptEnd.Framing.delimited
@@ -218,8 +222,40 @@ final class Attempt {
     /// An address that the host's name leads to is not public.
     func refuseAddress() { hasRefusedAddress = true }
 
+    /// Returns whether the connection has the blame for a failure: it was used before, and what came is no response.
+    /// Bytes after an earlier body were taken for the response (RFC 9112 §6.3).
+    func isFaultOfConnection(_ end: AttemptEnd) -> Bool {
+        guard !isRepeated, !speaksHTTP2 else { return false }
+        if hasStrayBytes { return true }
+        guard phase == .requested, handle.reusesConnection, case .failed(let failure) = end else { return false }
+        return [.malformed, .headTooLarge].contains(failure.kind) || failure == FailureTable.headCut
+    }
+
+    /// Returns whether a server that gave up waiting on a used connection said so (408) just before the request arrived
+    /// (RFC 9110 §15.5.9).
+    private func isLateTimeout(_ head: ResponseHead) -> Bool {
+        head.status == 408 && !isRepeated && !speaksHTTP2 && handle.reusesConnection
+    }
+
+    /// Forgets what came, because the request is about to be repeated over a fresh connection.
+    func beginAgain() {
+        isRepeated = true
+        hasStrayBytes = false
+        decidedEnd = nil
+        phase = .connecting
+        collector = HeadCollector()
+        deadlineDidChange(self)
+    }
+
     /// The connection is ready and the request goes out next.
-    func willSendRequest() {
+    ///
+    /// - Returns: `false` if the connection cannot be used, because bytes after an earlier body wait on it.
+    func willSendRequest() -> Bool {
+        let mayHaveStrayBytes = !isRepeated && origin.scheme == .http && handle.reusesConnection
+        guard !mayHaveStrayBytes || !handle.hasStrayBytes else {
+            hasStrayBytes = true
+            return false
+        }
         requestCount += 1
         requestedAt = .now
         phase = .requested
@@ -231,6 +267,7 @@ final class Attempt {
         hasBrokenConnection = false
         if speaksHTTP2, pool.sharing == .none { handle.watchGoAway() }
         deadlineDidChange(self)
+        return true
     }
 
     /// One header line. Returns how many bytes were taken; 0 makes libcurl give up.
@@ -244,6 +281,9 @@ final class Attempt {
             return line.count
         case .refused(let failure):
             decidedEnd = .failed(failure)
+            return 0
+        case .head(let head, _) where isLateTimeout(head):
+            decidedEnd = .failed(FailureTable.headCut)
             return 0
         case .head(var head, let framing):
             self.framing = framing

@@ -296,7 +296,13 @@ final class AttemptLoop {
 
     private func finish(_ attempt: Attempt, _ code: CURLcode) {
         if code != CURLE_OK, attempt.handle.lacksResolverThread { lacksResolverThread = true }
-        let end = withFallback(FailureTable.end(of: attempt, code), of: attempt, code)
+        var end = FailureTable.end(of: attempt, code)
+        if attempts[attempt.id] != nil, attempt.isFaultOfConnection(end) {
+            attempt.beginAgain()
+            if attempt.pool.repeatOnFreshConnection(attempt.handle) { return }
+            end = .failed(TransportFailure(.local, FailureTable.outOfMemory))
+        }
+        end = withFallback(end, of: attempt, code)
         if case .complete = end, !attempt.pause.isNone {
             attempt.heldEnd = end
         } else {

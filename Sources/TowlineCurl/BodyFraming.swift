@@ -1,23 +1,29 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// What tells where a body ends (RFC 9112 §6.3), and refusal of everything ambiguous about it.
+/// What tells where a body ends (RFC 9112 §6.3). A head that two readers could read in two ways is refused.
 enum BodyFraming {
     /// What will tell the end of the body that follows `head`.
     ///
-    /// Throws `malformed` where two readers could see two ends: `Transfer-Encoding` next to `Content-Length`
-    /// (RFC 9112 §6.1 calls that an error), a coding that was not asked for, a length that is no number, lengths that differ.
+    /// `Transfer-Encoding` overrides `Content-Length` (RFC 9112 §6.3 rule 3), as in libcurl. Throws `malformed` for a
+    /// coding that libcurl does not decode, a length that is no number, and lengths that differ.
     static func end(of head: ResponseHead) throws(TransportFailure) -> AttemptEnd.Framing {
-        let length = try contentLength(head.fields)
-        let isChunked = try isChunked(head.fields)
-        guard length == nil || !isChunked else {
-            let reason =
-                "the server sent an invalid response with both Transfer-Encoding and Content-Length,"
-                + " so the size of the file is unclear"
-            throw TransportFailure(.malformed, reason)
-        }
         // 204 and 304 have no body (RFC 9112 §6.3 rule 1).
-        if length != nil || isChunked || head.status == 204 || head.status == 304 { return .delimited }
+        let isBodyless = head.status == 204 || head.status == 304
+        switch TransferCoding(head.fields) {
+        case .chunked: return .delimited
+        case .identity, .untilClose:
+            // libcurl ignores Content-Length here.
+            _ = try contentLength(head.fields)
+            return isBodyless ? .delimited : .closed
+        case .unsupported:
+            let reason =
+                "the server used a Transfer-Encoding that Towline does not support"
+                + " (supported: chunked, gzip, deflate, br, zstd)"
+            throw TransportFailure(.malformed, reason)
+        case .absent: break
+        }
+        if try contentLength(head.fields) != nil || isBodyless { return .delimited }
         guard head.version == .http2 || head.version == .http3 else { return .closed }
         return CurlLibrary.provesStreamEnd ? .delimited : .stream
     }
@@ -39,19 +45,6 @@ enum BodyFraming {
             length = value
         }
         return length
-    }
-
-    /// Whether the body comes in chunks. `identity`, a coding of the old RFC 2616, means none.
-    private static func isChunked(_ fields: HTTPFields) throws(TransportFailure) -> Bool {
-        guard fields.has("Transfer-Encoding") else { return false }
-        let codings = fields.values(named: "Transfer-Encoding").flatMap(members).map { $0.map(ASCII.lowercased) }
-        let real = codings.filter { !$0.elementsEqual("identity".utf8) }
-        guard let coding = real.first else { return false }
-        guard real.count == 1, coding.elementsEqual("chunked".utf8) else {
-            let reason = "the server used a Transfer-Encoding that Towline does not support (only chunked is supported)"
-            throw TransportFailure(.malformed, reason)
-        }
-        return true
     }
 
     /// The members of a comma-separated list, white space around them taken off.

@@ -51,7 +51,8 @@ extension ConnectionOptions {
         handle.set(CURLOPT_HTTPGET, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
         handle.set(CURLOPT_FOLLOWLOCATION, 0)
-        handle.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
+        // Transfer codings are removed. Content codings are not: libcurl removes them only after CURLOPT_ACCEPT_ENCODING.
+        handle.set(CURLOPT_HTTP_CONTENT_DECODING, 1)
         handle.set(CURLOPT_HTTP_TRANSFER_DECODING, 1)
         handle.set(CURLOPT_HTTP09_ALLOWED, 0)
         // The URL was parsed and checked above: it goes out as it is.

@@ -159,6 +159,19 @@ final class ConnectionPool {
         }
     }
 
+    /// Repeats the request of a handle over a fresh connection.
+    ///
+    /// - Returns: `false` if libcurl does not take the handle again.
+    func repeatOnFreshConnection(_ handle: EasyHandle) -> Bool {
+        if fed?.handle === handle { fed = nil }
+        readAhead.forget(handle)
+        callCount += 1
+        curl_multi_remove_handle(multi, handle.pointer)
+        handle.requireFreshConnection()
+        isTouched = true
+        return curl_multi_add_handle(multi, handle.pointer) == CURLM_OK
+    }
+
     /// Tells libcurl that a socket is ready. Throws if the pool is beyond use.
     func socketIsReady(_ socket: Int32, _ ready: EventPoll.Interest) throws(TransportFailure) {
         var events: Int32 = 0

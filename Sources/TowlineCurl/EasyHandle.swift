@@ -19,6 +19,7 @@ final class EasyHandle {
     private let closeNotifyFlag: UnsafeMutablePointer<Int32>
     private var watchesCloseNotify = false
     private var watchesGoAway = false
+    private var needsFreshConnection = false
     /// Addresses for the attempt's host; the handle points to it.
     private var addresses: UnsafeMutablePointer<curl_slist>?
 
@@ -55,6 +56,8 @@ final class EasyHandle {
         watchesCloseNotify = false
         if watchesGoAway { set(CURLOPT_VERBOSE, 0) }
         watchesGoAway = false
+        if needsFreshConnection { set(CURLOPT_FRESH_CONNECT, 0) }
+        needsFreshConnection = false
         if addresses != nil { useAddresses(nil) }
         let context = Unmanaged.passUnretained(attempt).toOpaque()
         if bufferSize != self.bufferSize {
@@ -100,6 +103,21 @@ final class EasyHandle {
         _ = ccurl_set_list(pointer, CURLOPT_RESOLVE, addresses)
         curl_slist_free_all(old)
     }
+
+    /// Opens a connection for the attempt, which is about to be repeated, instead of reusing one.
+    func requireFreshConnection() {
+        needsFreshConnection = true
+        set(CURLOPT_FRESH_CONNECT, 1)
+        errorText[0] = 0
+    }
+
+    /// Returns whether the attempt reuses a connection of an earlier request. Call it from a callback of the attempt, or
+    /// after the attempt.
+    var reusesConnection: Bool { number(CURLINFO_NUM_CONNECTS) == 0 }
+
+    /// Returns whether bytes wait on the socket although the request was not sent yet. With TLS they may be messages of
+    /// TLS. Call it from a callback of the attempt.
+    var hasStrayBytes: Bool { ccurl_has_bytes(pointer) != 0 }
 
     /// Has the attempt told of a GOAWAY with an error. libcurl mentions it only in its trace.
     func watchGoAway() {
@@ -186,7 +204,7 @@ final class EasyHandle {
             UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
         ) -> Int32 = { context, _, _, _, _ in
             guard let context else { return Int32(CURL_PREREQFUNC_ABORT) }
-            Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue().willSendRequest()
-            return Int32(CURL_PREREQFUNC_OK)
+            let isReady = Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue().willSendRequest()
+            return Int32(isReady ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
         }
 }

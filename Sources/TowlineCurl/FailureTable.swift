@@ -222,7 +222,7 @@ enum FailureTable {
         case CURLE_OUT_OF_MEMORY:
             // libcurl 7.88 says so of a header line of over 100 KiB as well, which ends in no callback.
             guard attempt.phase == .requested, handle.hasResponse else { return nil }
-            let reason = "the server sent a response header of more than 100 KiB; Towline accepts at most 64 KiB"
+            let reason = "the server sent a response header line of more than 100 KiB; Towline accepts at most 100 KiB"
             return TransportFailure(.headTooLarge, reason)
         case CURLE_RECV_ERROR where handle.errorDetail?.contains("chunked-encoding") == true:
             // The one trace of invalid chunk framing (RFC 9112 §7.1), which has no code of its own before 8.x.

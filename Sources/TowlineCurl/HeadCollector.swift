@@ -3,8 +3,8 @@ internal import TowlineEngine
 
 /// Puts the head of the final response together from the lines libcurl hands over, within limits.
 ///
-/// Strict where leniency could change what the body is: libcurl reads the framing fields itself, line by line, so
-/// whatever this type understands and libcurl would not (or the other way round) is refused.
+/// Lines that are no fields are skipped, as browsers do. Strict where leniency could change what the body is: libcurl
+/// reads the framing fields itself, line by line, so a head that libcurl would read differently is refused.
 struct HeadCollector {
     /// What a line led to.
     enum Step {
@@ -17,8 +17,8 @@ struct HeadCollector {
     }
 
     /// Limits of the `Transport` port, summed over interim heads, the final head and trailers.
-    static let maximumBytes = 64 * 1024
-    static let maximumFields = 100
+    static let maximumBytes = 300 * 1024
+    static let maximumFields = 5000
     static let maximumInterimHeads = 20
 
     private enum State {
@@ -35,6 +35,10 @@ struct HeadCollector {
     private var byteCount = 0
     private var fieldCount = 0
     private var interimHeadCount = 0
+    /// The last line was skipped, and so are its folded lines.
+    private var skipsFolded = false
+    /// A line that is no valid field may have announced a transfer coding.
+    private var mayBeCoded = false
 
     /// Whether the final head was handed out.
     var isDone: Bool { state == .done }
@@ -44,22 +48,28 @@ struct HeadCollector {
     mutating func restart() {
         guard state != .done else { return }
         state = .statusLine
+        forgetFields()
+    }
+
+    private mutating func forgetFields() {
         fields = HTTPFields()
+        (skipsFolded, mayBeCoded) = (false, false)
     }
 
     /// Takes the next line, its end of line included. `cache` has those of earlier heads.
     mutating func take(_ raw: UnsafeRawBufferPointer, _ cache: FieldCache? = nil) -> Step {
         byteCount += raw.count
         guard byteCount <= Self.maximumBytes else {
-            return Self.tooLarge("the server sent more than 64 KiB of response headers; Towline accepts at most 64 KiB")
+            return Self.tooLarge("the server sent more than 300 KiB of response headers; Towline accepts at most 300 KiB")
         }
         let index = fields.lines.count
         if state == .fields, let cache, let field = cache.field(raw, at: index, status: status) {
+            skipsFolded = false
             fields.append(field)
             return countField()
         }
         let step = parse(raw)
-        // A folded line adds none, and is none.
+        // A folded line and a skipped line add none.
         if state == .fields, let cache, fields.lines.count > index {
             cache.keep(fields.lines[index], of: raw, at: index, status: status)
         }
@@ -73,10 +83,19 @@ struct HeadCollector {
         let line = UnsafeRawBufferPointer(rebasing: raw[..<count])
         // To the end in any case: many bytes at once are faster than few one by one.
         var broken: UInt8 = 0
-        for byte in line { broken |= (byte == 0 ? 1 : 0) | (byte == 0x0D ? 1 : 0) | (byte == 0x0A ? 1 : 0) }
-        guard broken == 0 else {
+        for byte in line { broken |= (byte == 0 ? 1 : 0) | (byte == 0x0D ? 2 : 0) | (byte == 0x0A ? 1 : 0) }
+        guard broken != 0 else { return act(on: line) }
+        // libcurl takes any line that begins with CR for the end of the head.
+        let isEnd = line.allSatisfy { $0 == 0x0D }
+        guard broken == 2, isEnd || line[0] != 0x0D else {
             return Self.malformed("the server sent an invalid response: a header line contains a CR or NUL byte")
         }
+        if isEnd { return act(on: UnsafeRawBufferPointer(rebasing: line[..<0])) }
+        // RFC 9112 §2.2: a CR alone counts as a space.
+        return line.map { $0 == 0x0D ? 0x20 : $0 }.withUnsafeBytes { act(on: $0) }
+    }
+
+    private mutating func act(on line: UnsafeRawBufferPointer) -> Step {
         switch state {
         case .done: return countField()
         case .statusLine: return takeStatusLine(line)
@@ -87,7 +106,7 @@ struct HeadCollector {
     private mutating func countField() -> Step {
         fieldCount += 1
         guard fieldCount > Self.maximumFields else { return .more }
-        return Self.tooLarge("the server sent more than 100 response headers; Towline accepts at most 100")
+        return Self.tooLarge("the server sent more than 5000 response headers; Towline accepts at most 5000")
     }
 
     /// `status-line = HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4); libcurl writes one in the same
@@ -108,31 +127,43 @@ struct HeadCollector {
 
     private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Step {
         if Self.isBlank(line[0]) { return unfold(line) }
-        guard let colon = line.firstIndex(where: { !RequestFields.isTokenByte($0) }), colon > 0, line[colon] == 0x3A
-        else { return Self.malformed("the server sent an invalid response: a header line has no valid name") }
-        fields.append(
-            name: FieldText.decode(Self.part(of: line, 0..<colon)),
-            value: FieldText.decode(Self.trimmed(Self.part(of: line, colon + 1..<line.count))))
+        let nameEnd = line.firstIndex { !RequestFields.isTokenByte($0) } ?? line.count
+        let colon = line[nameEnd...].firstIndex { !Self.isBlank($0) } ?? line.count
+        let name = FieldText.decode(Self.part(of: line, 0..<nameEnd))
+        skipsFolded = nameEnd == 0 || colon == line.count || line[colon] != 0x3A
+        // No length or framing is taken from a line with white space before the colon, and libcurl takes none.
+        if colon > nameEnd, Self.isOne(of: Self.strictFields, name) { skipsFolded = true }
+        if skipsFolded {
+            if Self.isOne(of: ["transfer-encoding"], name) { mayBeCoded = true }
+        } else {
+            fields.append(name: name, value: FieldText.decode(Self.trimmed(Self.part(of: line, colon + 1..<line.count))))
+        }
         return countField()
+    }
+
+    private static let strictFields = ["content-length", "transfer-encoding", "content-range"]
+
+    private static func isOne(of names: [String], _ name: String) -> Bool {
+        names.contains { HTTPFields.equalNames($0, name) }
     }
 
     /// Joins a folded line to the field above it (obs-fold, RFC 9112 §5.2). Not for the framing fields: libcurl has
     /// read the first line of those on its own and would see another body than we do.
     private mutating func unfold(_ line: UnsafeRawBufferPointer) -> Step {
+        let rest = FieldText.decode(Self.trimmed(line))
+        guard !skipsFolded, !rest.isEmpty else { return .more }
         guard let last = fields.lines.last else {
             return Self.malformed("the server sent an invalid response: its first header line has no name")
         }
-        let framing = ["content-length", "transfer-encoding", "connection"]
-        guard !framing.contains(where: { HTTPFields.equalNames($0, last.name) }) else {
+        guard !Self.isOne(of: ["content-length", "transfer-encoding"], last.name) else {
             return Self.malformed("the server sent an invalid response: it splits the header \(last.name) in two lines")
         }
-        let rest = FieldText.decode(Self.trimmed(line))
-        if !rest.isEmpty { fields.replaceLastValue(by: last.value.isEmpty ? rest : "\(last.value) \(rest)") }
+        fields.replaceLastValue(by: last.value.isEmpty ? rest : "\(last.value) \(rest)")
         return .more
     }
 
     private mutating func finish() -> Step {
-        defer { fields = HTTPFields() }
+        defer { forgetFields() }
         if status < 200 {
             // 101 answers an `Upgrade` that is never sent (RFC 9110 §15.2.2).
             guard status != 101 else {
@@ -147,6 +178,10 @@ struct HeadCollector {
             return .refused(TransportFailure(.proxyUnauthorized, Self.proxyCredentials))
         }
         state = .done
+        if mayBeCoded, !fields.has("Transfer-Encoding"), !fields.has("Content-Length") {
+            let reason = "the server sent an invalid response: its Transfer-Encoding header is malformed"
+            return Self.malformed("\(reason), so the end of the file is unclear")
+        }
         let head = ResponseHead(status: status, fields: fields, version: version)
         do throws(TransportFailure) {
             return .head(head, try BodyFraming.end(of: head))

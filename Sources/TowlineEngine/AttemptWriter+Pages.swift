@@ -7,15 +7,18 @@ extension AttemptWriter {
     /// - Returns: what to do with the bytes if more are needed; `nil` if the answer is reported.
     func look(at bytes: UnsafeRawBufferPointer) -> BodyDisposition? {
         guard let verdict = untold else { return nil }
-        if mayBePage {
-            let isPage = WebPage.isPage(gathered + bytes.prefix(WebPage.mostLooked))
+        if mayBePage || !signatures.isEmpty {
+            let first = gathered + bytes.prefix(WebPage.mostLooked)
+            let isPage = mayBePage ? WebPage.isPage(first) : false
+            let isLabelled = CodingLabel.agrees(first, with: signatures)
             let count = gathered.count + bytes.count
-            if isPage == nil, count < WebPage.mostLooked, buffers.grow(&gathered, to: count) {
+            if isPage == nil || isLabelled == nil, count < WebPage.mostLooked, buffers.grow(&gathered, to: count) {
                 if let wait = takeAllowance(bytes.count) { return .pauseFor(wait) }
                 gathered.append(contentsOf: bytes)
                 return .consumed
             }
-            if isPage == true { untold = .webPage(reason: WebPage.reason) } else { untold = verdict }
+            untold = isLabelled == true ? verdict.withoutLabel : verdict
+            if isPage == true { untold = .webPage(reason: WebPage.reason) }
         }
         tell()
         return nil

@@ -84,6 +84,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private(set) var awaitsFirstByte = false
     /// The answer may be a web page instead of the file.
     private(set) var mayBePage = false
+    /// The first bytes with which the answer's Content-Encoding is only a label.
+    private(set) var signatures: [[UInt8]] = []
     /// The answer was told of, and not paused: what comes before it has a place must wait.
     private var isAwaited = false
     /// Whether the answer is a stream of HTTP/2. Asked, as the next one is, by whom something of it was reported to.
@@ -169,8 +171,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             disposition = drainable == nil ? .stop : .proceed
         }
         mayBePage = WebPage.isPossible(verdict, from: plan.url, plan.question)
+        signatures = CodingLabel.signatures(for: verdict, from: plan.url, plan.question)
         let mayBeEmpty = plan.question.replacesBytes && verdict.whole != nil && responseEnd == .max
-        awaitsFirstByte = mayBePage || mayBeEmpty
+        awaitsFirstByte = mayBePage || mayBeEmpty || !signatures.isEmpty
         let length = isDrainedRedirect(verdict) ? 0 : gatherable(verdict, head)
         if length != nil || disposition == .pause { promise = SharingPolicy.Answer(promisedLength: length) }
         if let length, buffers.take(Int(length), into: &gathered) {

@@ -67,6 +67,8 @@ package struct DownloadOptions: Sendable {
     /// Attempts in a row that bring nothing before the transfer gives up, of each of its URLs while none has brought a byte;
     /// 0: no end.
     package var maxTries = 20
+    /// Statuses that are transient besides those of the retry table.
+    package var retryStatuses: Set<Int> = []
     /// The first wait after a failure; doubles up to a minute.
     package var retryWait = Duration.seconds(1)
     /// The longest pause that a server may ask for (`Retry-After`); `nil`: any.

@@ -130,7 +130,7 @@ struct SmallFileRun {
 
     /// Sends the request that a redirect leads to, which takes the place of the last one; `nil` where there is more to decide.
     private func follow(_ last: Request, _ events: [TransferMailbox.Event]) -> Request? {
-        guard let verdict = last.delivered(in: events), case .redirect(_, let linked) = verdict else { return nil }
+        guard let verdict = last.delivered(in: events), case .redirect(_, let linked, _) = verdict else { return nil }
         let terms = TransferTerms(item.options)
         guard let target = target(of: verdict, after: last.writer.plan, terms) else { return nil }
         let host = services.board.standing(target.origin)

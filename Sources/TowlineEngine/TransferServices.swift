@@ -103,6 +103,7 @@ extension TransferTerms {
         isStream = options.target == .standardOutput
         retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
         retry.longestWait = options.longestWait
+        retryStatuses = options.retryStatuses
         stallTimeout = options.stallTimeout
         headTimeout = options.connection.headTimeout
         maximumSize = options.maximumSize

@@ -2,17 +2,8 @@
 extension ResponseEvaluator {
     static func judgeRefusal(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         let status = facts.status
+        if let verdict = judgeLater(facts, question) { return verdict }
         switch status {
-        case 408, 425, 500, 502, 504, 520...527:
-            return .transient(
-                reason: "the server reported a temporary error (\(status))", retryAfter: facts.retryAfter,
-                overloaded: false, status: status)
-        case 429, 503:
-            return .transient(
-                reason: status == 429
-                    ? "the server temporarily refused the request (429: too many requests)"
-                    : "the server is temporarily unavailable (503)",
-                retryAfter: facts.retryAfter, overloaded: true, status: status)
         case 400, 501:
             if case .whole = question.asked { break }
             if question.known == nil {
@@ -37,6 +28,34 @@ extension ResponseEvaluator {
                     status: status))
         }
         return .permanent(refusal(status, question))
+    }
+
+    /// Judges statuses that mean "later".
+    private static func judgeLater(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict? {
+        let status = facts.status
+        let reason: String
+        switch status {
+        case 429: reason = "the server temporarily refused the request (429: too many requests)"
+        case 503: reason = "the server is temporarily unavailable (503)"
+        case 509: reason = "the server reached its bandwidth limit (509)"
+        case 529: reason = "the server is overloaded (529)"
+        case 511:
+            reason =
+                "the network requires a login before it allows access (511, captive portal)."
+                + " Log in with a web browser"
+        case 408, 425, 500, 502, 504, 507, 520...539, 598, 599:
+            reason = "the server reported a temporary error (\(status))"
+        case _ where question.retryStatuses.contains(status):
+            reason = "the server sent the status \(status), which --retry-on lists"
+        // A response without the file that names a time means "later" (RFC 9110 §10.2.3): a tape archive sends 202.
+        case 202 where facts.retryAfter != nil:
+            reason = "the server prepares the file and asks to wait (202)"
+        case 403 where facts.retryAfter != nil:
+            reason = "the server temporarily refused access to the file (403)"
+        default: return nil
+        }
+        let isOverloaded = [429, 503, 509, 529].contains(status)
+        return .transient(reason: reason, retryAfter: facts.retryAfter, overloaded: isOverloaded, status: status)
     }
 
     private static func refusal(_ status: Int, _ question: ResponseQuestion) -> TowlineError {

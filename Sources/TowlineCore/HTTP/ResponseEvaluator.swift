@@ -5,7 +5,11 @@
 package enum ResponseEvaluator {
     /// The verdict on a response.
     package static func verdict(on head: ResponseHead, to question: ResponseQuestion) -> ResponseVerdict {
+        var head = head
+        // Something on the way transformed the file (RFC 9110 §15.3.4).
+        if head.status == 203 { head.status = 200 }
         var facts = ResponseFacts(head, nameOfURL: question.nameOfURL)
+        if let coding = facts.contentCoding, !CodingLabel.isKnown(coding) { facts = facts.withoutLabel }
         facts.adjustDigests(to: question)
         if let broken = brokenFraming(facts, question) { return .permanent(broken) }
         switch facts.status {
@@ -18,16 +22,10 @@ package enum ResponseEvaluator {
         }
     }
 
-    /// Framing that two parsers could read in two ways is refused (RFC 9112 §6.3 rules 3 and 5).
+    /// A length that two parsers could read in two ways is refused (RFC 9112 §6.3 rule 5).
     private static func brokenFraming(_ facts: ResponseFacts, _ question: ResponseQuestion) -> TowlineError? {
         if case .invalid = facts.contentLength {
             let what = "the server sent an invalid Content-Length header, so the length of the file is unclear"
-            return invalid(what, facts, question)
-        }
-        if facts.isChunked, case .length = facts.contentLength {
-            let what =
-                "the server sent an invalid response with both Transfer-Encoding and Content-Length,"
-                + " so the length of the file is unclear"
             return invalid(what, facts, question)
         }
         return nil
@@ -94,7 +92,7 @@ package enum ResponseEvaluator {
     // MARK: 206
 
     private static func judgePartial(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
-        if case .whole = question.asked {
+        if case .whole = question.asked, !isBeginning(facts, question) {
             let what =
                 "the server sent only a part of the file (status \(facts.status)) although the whole file was requested"
             return .permanent(invalid(what, facts, question))
@@ -112,7 +110,8 @@ package enum ResponseEvaluator {
                 "the server sent a part of the file (206) with an invalid Content-Range, so it is unclear which part"
             return .rangeRefused(reason: reason)
         }
-        if let coding = facts.contentCoding, question.known != nil {
+        let isLabelled = question.label.allows(facts, range, question)
+        if let coding = facts.contentCoding, question.known != nil, !isLabelled {
             let name = TerminalSafeText.make(coding, width: 20)
             let reason =
                 "the server sent a compressed part of the file (Content-Encoding: \(name)),"
@@ -129,7 +128,14 @@ package enum ResponseEvaluator {
             }
         }
         if let reason = misplaced(range, complete, facts, question) { return .rangeRefused(reason: reason) }
-        return .partial(range, facts)
+        return .partial(range, question.known != nil && isLabelled ? facts.withoutLabel : facts)
+    }
+
+    /// Returns whether a part that nobody asked for begins with the first byte, where nothing is held: the rest can be
+    /// requested.
+    private static func isBeginning(_ facts: ResponseFacts, _ question: ResponseQuestion) -> Bool {
+        guard question.known == nil, case .satisfied(let range, _) = facts.contentRange else { return false }
+        return range.lowerBound == 0
     }
 
     /// What the rung demands of a 206 and this one does not give.
@@ -241,19 +247,28 @@ package enum ResponseEvaluator {
     // MARK: 3xx
 
     private static func judgeRedirect(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
-        guard facts.status != 304, facts.status != 300 || facts.location != nil else {
+        if facts.status == 304, question.rung == .ifRange {
+            let reason = "the server confused If-Range with If-Modified-Since (status 304)"
+            return .conditionRefused(reason: reason)
+        }
+        guard facts.status != 304, facts.status != 300 || facts.hasLocation else {
             let what =
                 "invalid response: the server sent neither the file nor a redirect to its URL (status \(facts.status))"
             return .permanent(invalid(what, facts, question))
         }
         guard let location = facts.location, !location.isEmpty else {
+            let isAmbiguous = facts.hasLocation && facts.location == nil
+            let problem =
+                isAmbiguous
+                ? "the response has several Location headers with different target URLs"
+                : "the target URL (Location header) is missing"
             return .permanent(
                 TowlineError(
                     .redirectRefused,
-                    "\(question.source): the server sent an invalid redirect (\(facts.status)):"
-                        + " the target URL (Location header) is missing. Check the URL",
+                    "\(question.source): the server sent an invalid redirect (\(facts.status)): \(problem)."
+                        + " Check the URL",
                     status: facts.status))
         }
-        return .redirect(location: location, facts.linked)
+        return .redirect(location: location, facts.linked, retryAfter: facts.retryAfter)
     }
 }

@@ -4,7 +4,7 @@ package struct ResponseFacts: Hashable, Sendable {
     package let status: Int
     /// Complete length (from a 200's `Content-Length` or a 206's `Content-Range`), validators, media type.
     package var representation: Representation
-    /// `Content-Length`, or why it is none.
+    /// `Content-Length`, or why it is none. A transfer coding overrides the field (RFC 9112 §6.3 rule 3).
     package let contentLength: ContentLength.Result
     /// `Content-Range`, if there is one that makes sense.
     package let contentRange: ContentRange?
@@ -13,8 +13,10 @@ package struct ResponseFacts: Hashable, Sendable {
     /// `Accept-Ranges` names `bytes`; `false` if it says `none`; `nil` if it says nothing.
     package let acceptsRanges: Bool?
     /// The content coding, if it is not identity.
-    package let contentCoding: String?
-    /// `Transfer-Encoding` is there: the body is chunked.
+    package private(set) var contentCoding: String?
+    /// A content coding that only labels the stored file (`CodingLabel`), or that nobody knows.
+    package private(set) var label: String?
+    /// A transfer coding tells the end of the body.
     package let isChunked: Bool
     /// Checksums of the whole representation that the server vouches for, strongest first.
     package private(set) var wholeDigests: [ServerChecksum]
@@ -24,8 +26,10 @@ package struct ResponseFacts: Hashable, Sendable {
     package let linked: LinkedChecksum?
     /// The name the file should have, safe to use.
     package let fileName: String
-    /// `Location`.
+    /// `Location`; `nil` also if several differ.
     package let location: String?
+    /// Whether there is a `Location` at all.
+    package let hasLocation: Bool
     /// `Retry-After`, relative.
     package let retryAfter: Duration?
 
@@ -33,26 +37,26 @@ package struct ResponseFacts: Hashable, Sendable {
     package init(_ head: ResponseHead, nameOfURL: String) {
         let fields = head.fields
         status = head.status
-        contentLength = ContentLength.parse(fields)
+        let coding = TransferCoding(fields)
+        isChunked = coding != .absent && coding != .identity
+        contentLength = isChunked ? .absent : ContentLength.parse(fields)
         hasContentRange = fields.has("Content-Range")
         contentRange = fields.value(named: "Content-Range").flatMap(ContentRange.init(fieldValue:))
         acceptsRanges = Self.acceptsRanges(fields)
-        let codings = fields.values(named: "Content-Encoding")
-        let coding = codings.count > 1 ? codings.joined(separator: ",") : codings.first ?? ""
-        contentCoding = coding.isEmpty || HTTPFields.equalNames(coding, "identity") ? nil : coding
-        isChunked = fields.has("Transfer-Encoding")
+        contentCoding = Self.contentCoding(fields)
         wholeDigests = DigestFields.wholeFile(head)
         contentDigests = DigestFields.content(head)
         linked = DigestFields.linked(head)
         fileName = SafeFileName.suggested(by: fields) ?? nameOfURL
         location = fields.value(named: "Location")
+        hasLocation = fields.has("Location")
         retryAfter = RetryAfter.delay(fields)
         representation = Representation(
             entityTag: fields.value(named: "ETag").flatMap(EntityTag.init(fieldValue:)),
             lastModified: fields.value(named: "Last-Modified").flatMap { HTTPDate(fieldValue: $0) },
             date: fields.value(named: "Date").flatMap { HTTPDate(fieldValue: $0) },
             mediaType: Self.mediaType(fields))
-        if status == 200, case .length(let length) = contentLength, !isChunked {
+        if status == 200, case .length(let length) = contentLength {
             representation.completeLength = length
         } else if case .satisfied(_, let complete) = contentRange, status == 206 {
             representation.completeLength = complete
@@ -81,6 +85,19 @@ package struct ResponseFacts: Hashable, Sendable {
         var part = self
         part.representation.completeLength = complete
         return part
+    }
+
+    /// The same response, whose content coding is only a label.
+    var withoutLabel: ResponseFacts {
+        var facts = self
+        (facts.label, facts.contentCoding) = (contentCoding, nil)
+        return facts
+    }
+
+    private static func contentCoding(_ fields: HTTPFields) -> String? {
+        let codings = fields.values(named: "Content-Encoding")
+        let coding = codings.count > 1 ? codings.joined(separator: ",") : codings.first ?? ""
+        return coding.isEmpty || HTTPFields.equalNames(coding, "identity") ? nil : coding
     }
 
     private static func acceptsRanges(_ fields: HTTPFields) -> Bool? {

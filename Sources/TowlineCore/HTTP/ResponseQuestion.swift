@@ -66,8 +66,12 @@ package struct ResponseQuestion: Hashable, Sendable {
     package var earlierMediaType: String?
     /// The name that the user gave the file.
     package var fileName: String?
+    /// The label of the bytes that are held.
+    package var label = CodingLabel.unknown
     /// The checksums in responses are not used.
     package var ignoresServerChecksums = false
+    /// Statuses that the user calls transient.
+    package var retryStatuses: Set<Int> = []
     /// The checksum of the file that the last redirect gave.
     package var linked: LinkedChecksum?
     /// A whole new file would replace held bytes.
@@ -113,8 +117,10 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     case rangeIgnored(ResponseFacts)
     /// A response that does not answer the range; its body is not used.
     case rangeRefused(reason: String)
-    /// 3xx with a target, and the checksum of the file there if the response gives one.
-    case redirect(location: String, LinkedChecksum? = nil)
+    /// 304 in response to `If-Range`, which does not ask for it: ask without `If-Range`.
+    case conditionRefused(reason: String)
+    /// 3xx with a target, the checksum of the file there if the response gives one, and `Retry-After`.
+    case redirect(location: String, LinkedChecksum? = nil, retryAfter: Duration? = nil)
     /// 401, 403, 404 or 410 after it worked before.
     case linkExpired(status: Int, TowlineError)
     /// Worth another attempt. `overloaded`: the host asks for less (429, 503).

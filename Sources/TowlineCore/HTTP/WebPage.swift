@@ -21,7 +21,7 @@ package enum WebPage {
     }
 
     /// An answer that says what the file is, from its first byte.
-    private static func facts(of verdict: ResponseVerdict, _ question: ResponseQuestion) -> ResponseFacts? {
+    static func facts(of verdict: ResponseVerdict, _ question: ResponseQuestion) -> ResponseFacts? {
         if case .partial(let range, let facts) = verdict, range.lowerBound == 0, question.known == nil { return facts }
         return verdict.whole
     }

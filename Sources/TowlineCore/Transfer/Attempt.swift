@@ -74,7 +74,7 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case closedBeforeHead
         /// `headTimeout` ran out.
         case headTimedOut
-        /// Over 100 fields, over 64 KiB, or more than 20 interim responses.
+        /// Over 5000 fields, over 300 KiB, or more than 20 interim responses.
         case headTooLarge
         /// Not HTTP, or broken framing.
         case malformed

@@ -39,6 +39,11 @@ package enum RedirectPolicy {
         return target
     }
 
+    /// Returns whether a redirect leads to the URL that was asked. With `Retry-After`, it means "later".
+    static func isSame(_ location: String, _ url: HTTPURL) -> Bool {
+        (try? url.resolving(location, after: nil)) == url
+    }
+
     /// What the user is told of it: that another server is asked.
     package static func notice(from url: HTTPURL, to target: HTTPURL) -> TransferNotice? {
         url.origin == target.origin ? nil : TransferNotice(.info, .redirected, "redirected to \(target)")

@@ -44,7 +44,9 @@ package enum SmallFilePolicy {
     package static func target(
         of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms, known: HTTPURL? = nil
     ) -> HTTPURL? {
-        guard case .redirect(let location, _) = verdict else { return nil }
+        guard case .redirect(let location, _, let retryAfter) = verdict,
+            retryAfter == nil || !RedirectPolicy.isSame(location, plan.url)
+        else { return nil }
         return try? RedirectPolicy.target(
             of: location, from: plan.url, chain: plan.chain, source: terms.source, terms, after: known)
     }
@@ -106,7 +108,7 @@ package enum SmallFilePolicy {
         default: return nil
         }
         guard let length = facts.representation.completeLength, (1...longest).contains(length),
-            facts.contentCoding == nil, facts.contentDigests.isEmpty
+            facts.contentCoding == nil, facts.label == nil, facts.contentDigests.isEmpty
         else { return nil }
         return facts
     }

@@ -28,10 +28,15 @@ extension TransferStateMachine {
         case .changed(let reason, let facts): return claimedChange(id, reason, facts, context)
         case .rangeIgnored(let facts): return rangesIgnored(id, facts, context)
         case .rangeRefused(let reason): return rangeRefused(id, reason, context)
-        case .redirect(let location, let linked): return redirected(id, location, linked, context)
+        case .conditionRefused:
+            // Rung 2: the same question without If-Range.
+            dislikesIfRange = true
+            return dismiss(id)
+        case .redirect(let location, let linked, let retryAfter):
+            return redirected(id, location, linked, retryAfter, context)
         case .linkExpired(let status, let error): return linkExpired(id, status, error, context)
-        case .transient(let reason, let retryAfter, let overloaded, _):
-            return busy(id, reason, retryAfter, overloaded, context)
+        case .transient(let reason, let retryAfter, let overloaded, let status):
+            return busy(id, reason, retryAfter, overloaded, isOfHost: status > 403, context)
         // Before there are bytes, a login page stays for longer than it makes sense to wait.
         case .webPage(let reason): return dismiss(id) + failedAttempt(reason, nil, .transient, limit: 2, context)
         case .permanent(let error):
@@ -111,15 +116,7 @@ extension TransferStateMachine {
             ranges = facts.acceptsRanges == true ? .claimed : .unknown
         }
         isSingle = true
-        var actions = preparing(id, facts)
-        if let coding = facts.contentCoding {
-            let name = TerminalSafeText.make(coding, width: 20)
-            let text =
-                "the server compresses the file (Content-Encoding: \(name))."
-                + " The file is saved as received, without decompression."
-                + " An interrupted download restarts from the beginning"
-            actions.insert(.notice(TransferNotice(.warning, .singleStream, text)), at: 0)
-        }
+        let actions = preparing(id, facts)
         guard !hasBody else { return actions }
         attempts.change(id) { $0.isDismissed = true }
         ledger.release(id)
@@ -149,6 +146,7 @@ extension TransferStateMachine {
         representation = facts.representation
         primary.failures = 0
         contentCoding = facts.contentCoding
+        label = CodingLabel(facts)
         fileName = facts.fileName
         isConfirmed = true
         if let url = attempts[id]?.plan.url { resolved = url }
@@ -160,7 +158,23 @@ extension TransferStateMachine {
         let plan = PreparePlan(
             representation: facts.representation, fileName: facts.fileName, checksums: checksums,
             isReplacement: hasStorage, resolved: resolved, lacksRanges: lacksRanges)
-        return announceStartingOver() + [.prepare(plan)]
+        return codingNotice(facts) + announceStartingOver() + [.prepare(plan)]
+    }
+
+    /// Tells the user about a content coding, which is not removed.
+    private func codingNotice(_ facts: ResponseFacts) -> [TransferAction] {
+        if let label = facts.label, !CodingLabel.isKnown(label) {
+            let name = TerminalSafeText.make(label, width: 20)
+            let text = "the server sent an unknown Content-Encoding (\(name)). The file is saved as received"
+            return [.notice(TransferNotice(.warning, .singleStream, text))]
+        }
+        guard let coding = facts.contentCoding else { return [] }
+        let name = TerminalSafeText.make(coding, width: 20)
+        let text =
+            "the server compresses the file (Content-Encoding: \(name))."
+            + " The file is saved as received, without decompression."
+            + " An interrupted download restarts from the beginning"
+        return [.notice(TransferNotice(.warning, .singleStream, text))]
     }
 
     func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
@@ -230,15 +244,17 @@ extension TransferStateMachine {
         return actions + [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    private mutating func busy(
-        _ id: AttemptID, _ reason: String, _ retryAfter: Duration?, _ overloaded: Bool, _ context: TransferContext
+    /// - Parameter isOfHost: the wait is for every download from the host, and not only for this file.
+    mutating func busy(
+        _ id: AttemptID, _ reason: String, _ retryAfter: Duration?, _ overloaded: Bool, isOfHost: Bool,
+        _ context: TransferContext
     ) -> [TransferAction] {
         guard let plan = attempts[id]?.plan else { return [] }
         let origin = plan.url.origin
         // Some count streams as connections: sixteen at once are fewer.
         var actions = dismiss(id) + stopSharing(plan)
         let wait = retryAfter
-        if let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }
+        if isOfHost, let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }
         let others = workingAtPrimary(context)
         if others > 0 {
             if overloaded {

@@ -214,12 +214,13 @@ extension TransferStateMachine {
             isConfirmed = true
             if ranges == .unknown { ranges = .works }
             return []
-        case .redirect(let location, _): return mirrorRung == nil ? dismiss(id) : redirected(id, location, nil, context)
-        case .transient(let reason, let retryAfter, let overloaded, _):
+        case .redirect(let location, _, _):
+            return mirrorRung == nil ? dismiss(id) : redirected(id, location, nil, nil, context)
+        case .transient(let reason, let retryAfter, let overloaded, let status):
             let others = attempts.count { !$0.isDismissed && $0.isAccepted && $0.plan.source == plan.source }
             var actions = dismiss(id)
             let wait = retryAfter
-            if let wait { actions.append(.report(.leaveAlone(wait), of: plan.url.origin)) }
+            if status > 403, let wait { actions.append(.report(.leaveAlone(wait), of: plan.url.origin)) }
             if let wait, let error = tooLong(wait) { return actions + leaveOut(index, error.message, .transient) }
             if overloaded, others > 0 {
                 limitConnections(of: plan.source, to: others, context)
@@ -245,7 +246,8 @@ extension TransferStateMachine {
                 "this mirror sends a different ETag, so it may have a different file and is not used"
                 + " (--checksum allows such mirrors)"
             return dismiss(id) + leaveOut(index, text)
-        case .askWithoutRange(let reason), .rangeRefused(let reason), .webPage(let reason):
+        case .askWithoutRange(let reason), .rangeRefused(let reason), .webPage(let reason),
+            .conditionRefused(let reason):
             return dismiss(id) + leaveOut(index, reason)
         case .whole, .empty, .complete, .rangeIgnored:
             let reason =

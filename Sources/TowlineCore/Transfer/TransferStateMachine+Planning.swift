@@ -305,6 +305,7 @@ extension TransferStateMachine {
             source: self[source].url, nameOfURL: self[source].nameOfURL)
         question.asksMirror = source != .primary
         question.replacesBytes = held != .nothing
+        question.label = label
         question.earlierMediaType = representation?.mediaType ?? replacedMediaType
         question.adopt(terms)
         if source == .primary { question.linked = linked }

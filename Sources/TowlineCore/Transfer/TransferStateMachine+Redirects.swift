@@ -19,9 +19,14 @@ extension TransferStateMachine {
     package var nextOrigin: HTTPURL.Origin { lead?.url.origin ?? resolved.origin }
 
     mutating func redirected(
-        _ id: AttemptID, _ location: String, _ linked: LinkedChecksum?, _ context: TransferContext
+        _ id: AttemptID, _ location: String, _ linked: LinkedChecksum?, _ retryAfter: Duration?,
+        _ context: TransferContext
     ) -> [TransferAction] {
         guard let plan = attempts[id]?.plan else { return [] }
+        if retryAfter != nil, plan.source == .primary, RedirectPolicy.isSame(location, plan.url) {
+            let reason = "the server redirects to the same URL again and asks to wait for the file"
+            return busy(id, reason, retryAfter, false, isOfHost: false, context)
+        }
         let target: HTTPURL
         do throws(TowlineError) {
             target = try self.target(of: location, after: plan)
@@ -58,9 +63,9 @@ extension TransferStateMachine {
     /// The host that an answer leads to, if it is followed, and decides where the file is asked for at all: what is known of that
     /// host is then to be said with it (`TransferContext.elsewhere`).
     package func leads(_ id: AttemptID, _ verdict: ResponseVerdict) -> HTTPURL.Origin? {
-        guard case .redirect(let location, _) = verdict, let plan = attempts[id]?.plan, isLedAtFirst(plan) else {
-            return nil
-        }
+        guard case .redirect(let location, _, let retryAfter) = verdict, let plan = attempts[id]?.plan,
+            isLedAtFirst(plan), retryAfter == nil || !RedirectPolicy.isSame(location, plan.url)
+        else { return nil }
         return try? target(of: location, after: plan).origin
     }
 

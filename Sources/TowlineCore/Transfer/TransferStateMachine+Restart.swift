@@ -111,7 +111,7 @@ extension TransferStateMachine {
         isAnother = false
         lengthOnceKnown = nil
         representation = nil
-        contentCoding = nil
+        (contentCoding, label) = (nil, .unknown)
         checksums = terms.checksum.map { [$0] } ?? []
         joinedWeakly = false
         // Of another file nobody gave a sample yet.

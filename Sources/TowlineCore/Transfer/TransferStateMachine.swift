@@ -58,6 +58,8 @@ package struct TransferStateMachine: Sendable {
     /// The server dislikes `If-Range`: rung 2 of the ladder instead of rung 1.
     var dislikesIfRange = false
     var contentCoding: String?
+    /// The label of the bytes that are held.
+    var label = CodingLabel.unknown
     /// Responses here carry a digest of their content, which can be checked only if they come whole.
     var carriesDigests = false
     /// The answer that a restart begins with.

@@ -12,6 +12,8 @@ package struct TransferTerms: Hashable, Sendable {
     package var isStream = false
     /// When to try again.
     package var retry = RetryPolicy()
+    /// Statuses that are transient besides those of the retry table.
+    package var retryStatuses: Set<Int> = []
     /// No byte for so long means that a connection is dead.
     package var stallTimeout = Duration.seconds(30)
     /// The time limit for a response head, for messages: the transport keeps it.
@@ -53,6 +55,7 @@ extension ResponseQuestion {
     mutating func adopt(_ terms: TransferTerms) {
         ignoresServerChecksums = terms.ignoresServerChecksums
         acceptsWebPages = terms.acceptsWebPages
+        retryStatuses = terms.retryStatuses
         fileName = terms.fileName
     }
 }

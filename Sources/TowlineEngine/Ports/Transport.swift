@@ -11,7 +11,7 @@ package import TowlineCore
 /// - The fields in `AttemptRequest.fields` go out as they are. The transport adds `Host`, proxy fields, and, only if
 ///   `sendsCredentials` is set, the credentials that `ConnectionOptions` names.
 /// - Connections are reused only among attempts whose TLS, proxy and credential settings are equal.
-/// - A response head has at most 100 fields and 64 KiB, 1xx heads counted in; more ends the attempt with
+/// - A response head has at most 5000 fields and 300 KiB, 1xx heads counted in; more ends the attempt with
 ///   `TransportFailure.Kind.headTooLarge`.
 package protocol Transport: AnyObject, Sendable {
     /// Sends the request of an attempt.

@@ -184,12 +184,20 @@ struct FailureOptions: SettingOptions {
 
     @Option(
         help: ArgumentHelp(
+            "Also retry after these HTTP statuses, such as 403,404.", valueName: "list"))
+    var retryOn: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Close a connection and reconnect if no data arrives for this many seconds. (default: 30)",
             valueName: "seconds"))
     var stallTimeout: String?
 
     var given: [(Setting, String)] {
-        givenValues([.maxTries: maxTries, .retryWait: retryWait, .maxWait: maxWait, .stallTimeout: stallTimeout])
+        givenValues([
+            .maxTries: maxTries, .retryWait: retryWait, .retryOn: retryOn, .maxWait: maxWait,
+            .stallTimeout: stallTimeout,
+        ])
     }
 }
 

@@ -11,7 +11,7 @@ enum GetShortcut {
         switch setting {
         case .output, .directory, .ifExists, .ifChanged, .noSync, .noPreallocate, .unsafeResume, .checksum,
             .ignoreServerChecksums, .acceptHTML, .connections, .limitRate, .sequential, .proxy, .cacert, .insecure,
-            .http1, .connectTimeout, .stallTimeout, .maxTries, .maxSize, .retryWait, .maxRedirects,
+            .http1, .connectTimeout, .stallTimeout, .maxTries, .maxSize, .retryWait, .retryOn, .maxRedirects,
             .allowDowngrade, .headTimeout, .maxWait, .cert, .key:
             true
         default: false

@@ -23,6 +23,7 @@ extension DownloadSettings {
         case .maxTries: maxTries = try OptionValue.integer(value, in: 0...1_000_000)
         case .retryWait: retryWait = try OptionValue.seconds(value)
         case .maxWait: longestWait = try OptionValue.seconds(value, atMost: 366 * 86_400)
+        case .retryOn: retryStatuses.formUnion(try OptionValue.statuses(value))
         case .maxRedirects: maxRedirects = try OptionValue.integer(value, in: 0...100)
         default: break
         }

@@ -17,6 +17,7 @@ struct DownloadSettings {
     var maxTries = 20
     var retryWait = Duration.seconds(1)
     var longestWait = Duration.seconds(3600)
+    var retryStatuses: Set<Int> = []
     var stallTimeout = Duration.seconds(30)
     var maximumSize: Int64?
     var maxRedirects = 10
@@ -57,6 +58,7 @@ struct DownloadSettings {
         options.maxTries = maxTries
         options.retryWait = retryWait
         options.longestWait = longestWait
+        options.retryStatuses = retryStatuses
         options.stallTimeout = stallTimeout
         options.maximumSize = maximumSize
         options.maxRedirects = maxRedirects

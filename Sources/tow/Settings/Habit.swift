@@ -24,6 +24,7 @@ enum Habit {
         (["-m", "--max-time"], "tow has no limit for a whole download; use timeout(1)"),
         (["--silent", "--no-verbose"], "use -q"),
         (["--retry", "--tries", "-t"], "use --max-tries N"),
+        (["--retry-on-http-error"], "use --retry-on LIST"),
         (
             ["--max-concurrent-downloads", "--parallel-max", "-Z", "--parallel"],
             "tow downloads several URLs in parallel by default; use -j N to set their number"

@@ -17,6 +17,23 @@ enum OptionValue {
         return number
     }
 
+    /// HTTP statuses of responses without the file, such as `403,404`. 407 and 416 have other meanings.
+    static func statuses(_ value: String) throws(TowlineError) -> Set<Int> {
+        var statuses: Set<Int> = []
+        for member in value.split(separator: ",", omittingEmptySubsequences: false) {
+            let digits = member.drop { $0 == " " }
+            guard digits.count == 3, let status = Int(digits), status == 202 || 400...599 ~= status,
+                ![407, 416].contains(status)
+            else {
+                throw unusable(
+                    "\(shown(value)) is not a list of HTTP statuses such as 403,404."
+                        + " Valid statuses: 202 and 400 to 599, except 407 and 416")
+            }
+            statuses.insert(status)
+        }
+        return statuses
+    }
+
     /// One of an enum's raw values.
     static func choice<Choice: RawRepresentable<String> & CaseIterable>(_ value: String) throws(TowlineError) -> Choice
     {

@@ -40,6 +40,7 @@ enum Setting: String, CaseIterable {
     case maxTries = "max-tries"
     case retryWait = "retry-wait"
     case maxWait = "max-wait"
+    case retryOn = "retry-on"
     case maxRedirects = "max-redirects"
     case allowDowngrade = "allow-downgrade"
 
