@@ -123,7 +123,7 @@ package final class FileStorage: Storage {
             guard name.hasSuffix(suffixes.journal) else { continue }
             let final = String(name.dropLast(suffixes.journal.count))
             // A journal that somebody else put here must not choose a name that no server could (`.bashrc`).
-            guard SafeFileName.make(final) == final, let source = source(of: name, in: folder) else { continue }
+            guard SafeFileName.isSafe(final), !PlaceNames.isAbbreviated(final), let source = source(of: name, in: folder) else { continue }
             listing.journals.append((source, final))
         }
         return listing
@@ -172,7 +172,12 @@ package final class FileStorage: Storage {
                 "invalid file name \"\(name)\": a name must not be empty, \".\" or \"..\", and must not contain \"/\". "
                     + "Choose another name")
         }
-        return (try folder(place.directory), PlaceNames(final: name))
+        let folder = try folder(place.directory)
+        // Known before the first byte: the names of an unfinished download are shorter.
+        guard SafeFileName.byteCount(name) <= SafeFileName.longestByteCount else {
+            throw .opening(folder.path(of: name), ENAMETOOLONG)
+        }
+        return (folder, PlaceNames(final: name))
     }
 
     // MARK: Creating
@@ -364,9 +369,11 @@ package final class FileStorage: Storage {
 }
 
 extension FileStorage {
-    package func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {
+    package func stream(
+        to output: StreamOutput, digesting algorithms: [Checksum.Algorithm]
+    ) throws(TowlineError) -> OpenPart {
         OpenPart(
-            sink: StandardOutputSink(syscall: syscall, algorithms: Set(algorithms)), journal: nil,
+            sink: try StreamSink(syscall: syscall, output: output, algorithms: Set(algorithms)), journal: nil,
             claims: ByteRangeSet())
     }
 

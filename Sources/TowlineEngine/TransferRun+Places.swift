@@ -6,7 +6,8 @@ extension TransferRun {
     func begin() throws(TowlineError) -> [TransferAction] {
         try checkFields()
         var held: HeldDownload?
-        if case .file(let directory, let name) = options.target {
+        switch options.target {
+        case .file(let directory, let name):
             if early == nil { held = try lookBefore(directory, name) }
             if proof != nil { return [] }
             if early != nil {
@@ -14,8 +15,8 @@ extension TransferRun {
                 ending = .finished
                 return []
             }
-        } else {
-            part = services.storage.standardOutput(digesting: options.checksum.map { [$0.algorithm] } ?? [])
+        case .stream(let output):
+            part = try services.storage.stream(to: output, digesting: options.checksum.map { [$0.algorithm] } ?? [])
         }
         if held == nil, let start = takeHeadStart() {
             return machine.handle(.takenOver(start.writer.plan, startedAt: start.startedAt), context())
@@ -249,7 +250,7 @@ extension TransferRun {
     /// Creates part file and journal, or finds that they are there.
     func prepare(_ plan: PreparePlan) {
         do throws(TowlineError) {
-            if case .standardOutput = options.target { return step(.prepared) }
+            if options.target.isStream { return step(.prepared) }
             if plan.isReplacement, let old = part, let place {
                 try replace(old, at: place, plan)
                 return step(.prepared)

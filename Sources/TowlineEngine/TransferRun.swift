@@ -333,8 +333,9 @@ final class TransferRun {
         switch ending {
         case .finished?:
             guard let published else { break }
-            if case .standardOutput = options.target {
-                return CompletedTransfer(outcome: .streamed(length: published.length), receivedBytes: received)
+            if options.target.isStream {
+                return CompletedTransfer(
+                    outcome: .streamed(length: published.length, to: published.path), receivedBytes: received)
             }
             return CompletedTransfer(
                 outcome: published.isForeign ? .skipped(path: published.path) : .published(published),

@@ -160,7 +160,9 @@ extension TransferStateMachine {
         let plan = PreparePlan(
             representation: facts.representation, fileName: facts.fileName, checksums: checksums,
             isReplacement: hasStorage, resolved: resolved, lacksRanges: lacksRanges)
-        return announceStartingOver() + [.prepare(plan)]
+        let url = attempts[id]?.plan.url ?? resolved
+        let renamed = terms.fileName == nil && !terms.isStream && !hasStorage ? SafeFileName.notice(facts, from: url) : nil
+        return announceStartingOver() + (renamed.map { [.notice($0)] } ?? []) + [.prepare(plan)]
     }
 
     func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
