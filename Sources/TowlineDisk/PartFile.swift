@@ -72,6 +72,10 @@ package final class PartFile: PipeSink {
 
     package func synchronize() async throws(TowlineError) { try await synchronize(.data) }
 
+    package func promiseSpace() throws(TowlineError) {
+        if let reservation, reservation.rest > 0 { try reservation.promise(in: folder) }
+    }
+
     package func startWriteback() { queue.startWriteback(of: file, device: folder.identity.device) }
 
     /// A success that began before another sync failed is no success: the failure was reported to that one alone.

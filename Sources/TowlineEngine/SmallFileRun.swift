@@ -210,6 +210,9 @@ struct SmallFileRun {
 
     /// What the user is told of a file that is published at once, as by a machine.
     private func tell(_ facts: ResponseFacts, _ verdict: ResponseVerdict, _ request: Request) {
+        for text in services.storage.takeNotices(inDirectory: request.place.directory) {
+            observer.noticed(TransferNotice(.warning, .disk, text))
+        }
         if !request.isNamed, let notice = SafeFileName.notice(facts, from: request.writer.plan.url) {
             observer.noticed(notice)
         }

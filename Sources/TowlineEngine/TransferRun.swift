@@ -178,6 +178,7 @@ final class TransferRun {
             step(event)
         case .published(let file, let sink):
             published = file
+            tell()
             guard sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
             step(.published)
         case .look:

@@ -38,8 +38,10 @@ struct StreamOutputTests {
     }
 
     /// The reader may come before or after the command.
-    @Test(arguments: ["cat pipe >got & $tow get -o pipe $url; s=$?; wait; exit $s",
-        "$tow get -d . -o pipe $url & cat pipe >got; wait $!"])
+    @Test(arguments: [
+        "cat pipe >got & $tow get -o pipe $url; s=$?; wait; exit $s",
+        "$tow get -d . -o pipe $url & cat pipe >got; wait $!",
+    ])
     func aPipeWithAName(_ script: String) async throws {
         let server = try await server()
         let place = try TestDirectory()
