@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -138,7 +139,22 @@ int towline_fsetxattr(int descriptor, const char *name, const void *value, size_
 
 int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t size) {
     ssize_t length = fgetxattr(descriptor, name, value, size);
+    if (length < 0 && errno == EBADF) {
+        // A directory that cannot be read is open for its names alone (O_PATH).
+        char path[64];
+        snprintf(path, sizeof path, "%s/%d", descriptors, descriptor);
+        length = getxattr(path, name, value, size);
+    }
     return length < 0 ? -errno : length;
+}
+
+// Where flock(2) is not offered (Lustre without it), a lock of the open file (fcntl(2)) may be.
+int towline_lock(int descriptor) {
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return 0;
+    if (errno != ENOSYS && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOLCK) return -errno;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(descriptor, F_OFD_SETLK, &whole) == 0) return 0;
+    return errno == EACCES ? -EWOULDBLOCK : -errno;
 }
 
 int64_t towline_seek(int descriptor, int64_t offset, int hole) {

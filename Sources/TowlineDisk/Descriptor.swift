@@ -10,6 +10,8 @@ final class Descriptor: Sendable {
     private let name: String
     let syscall: any Syscall
     private let number: Int32
+    /// Hears of calls that the file system does not offer.
+    private let shortfalls: Shortfalls?
     /// Syncs that failed, counted before anybody hears of a later one's success.
     let failedSyncs = Atomic<Int>(0)
     /// The file system cannot take bytes from a pipe (splice(2)).
@@ -21,7 +23,10 @@ final class Descriptor: Sendable {
     private let known = Mutex<FileIdentity?>(nil)
 
     /// - Parameter path: with a directory, a name in it.
-    init(_ number: Int32, path: String, in directory: String? = nil, syscall: any Syscall) {
+    init(
+        _ number: Int32, path: String, in directory: String? = nil, syscall: any Syscall, shortfalls: Shortfalls? = nil
+    ) {
+        self.shortfalls = shortfalls
         self.number = number
         self.name = path
         self.directory = directory
@@ -32,6 +37,9 @@ final class Descriptor: Sendable {
     var path: String { directory.map { Folder.path(of: name, in: $0) } ?? name }
 
     deinit { close() }
+
+    /// Notes that a call failed because the file system does not offer it.
+    func note(_ kind: Shortfalls.Kind) { shortfalls?.note(kind, in: directory ?? name) }
 
     /// The number, safe to use until `release`.
     func acquire() throws(TowlineError) -> Int32 {
@@ -55,14 +63,6 @@ final class Descriptor: Sendable {
     func close() {
         let (before, _) = users.bitwiseOr(Descriptor.closing, ordering: .acquiringAndReleasing)
         if before == 0 { _ = syscall.close(number) }
-    }
-}
-
-extension Syscall {
-    /// `fsync`; where the file system offers none (EINVAL, fsync(2): directories of some shared folders), all of it.
-    func synchronizeEverything(_ descriptor: Int32) -> Int32 {
-        let code = fsync(descriptor)
-        return code == -EINVAL ? syncfs(descriptor) : code
     }
 }
 
@@ -96,7 +96,7 @@ extension Descriptor {
             }
             let moved = syscall.splice(number, pipe, count - done, offset + Int64(done))
             if moved == -Int(EINTR) { continue }
-            if moved == -Int(EINVAL) || moved == -Int(ENOSYS) {
+            if Int32(clamping: moved).isLacking {
                 refusesPipes.store(true, ordering: .relaxed)
                 continue
             }
@@ -153,18 +153,40 @@ extension Descriptor {
 
     /// `fdatasync`, blocking. Where many files may wait, `SyncQueue` is the way.
     func synchronizeData() throws(TowlineError) {
-        let code = try call { syscall.fdatasync($0) }
+        let code = try synchronize(.data)
         guard code >= 0 else { throw .synchronizing(path, -code) }
+    }
+
+    /// `fdatasync` or `fsync`, or what the file system offers instead, up to a sync of everything: it does not offer
+    /// `fsync` for directories of some shared folders (EINVAL, fsync(2)), and for none that cannot be read (EBADF).
+    ///
+    /// - Returns: 0 or `-errno`.
+    func synchronize(_ extent: SyncQueue.Extent) throws(TowlineError) -> Int32 {
+        var code = extent == .data ? try call { syscall.fdatasync($0) } : -EINVAL
+        if code.isLacking { code = try call { syscall.fsync($0) } }
+        guard code.isLacking || code == -EBADF else { return code }
+        note(code == -EBADF ? .directory : .sync)
+        code = try call { syscall.syncfs($0) }
+        guard code.isLacking || code == -EBADF else { return code }
+        syscall.syncAll()
+        return 0
     }
 
     /// `fsync`, blocking.
     func synchronizeAll() throws(TowlineError) {
-        let code = try call { syscall.synchronizeEverything($0) }
+        let code = try synchronize(.everything)
         guard code >= 0 else { throw .synchronizing(path, -code) }
     }
 
     func truncate(to length: Int64) throws(TowlineError) {
         let code = try call { syscall.ftruncate($0, length) }
+        guard code >= 0 else { throw .truncating(path, -code) }
+    }
+
+    /// Makes the file longer, by a byte at its end where the file system cannot set lengths.
+    func extend(to length: Int64) throws(TowlineError) {
+        let code = try call { syscall.ftruncate($0, length) }
+        if code.isLackingOrForbidden { return try write([0], at: length - 1) }
         guard code >= 0 else { throw .truncating(path, -code) }
     }
 
@@ -201,6 +223,11 @@ extension Descriptor {
     private func tryLock() throws(TowlineError) -> Bool {
         let code = try call { syscall.lock($0) }
         if code == -EWOULDBLOCK { return false }
+        // Lustre and shared folders without locks: no other process can hold one there.
+        if code.isLacking || code == -ENOLCK {
+            note(.lock)
+            return true
+        }
         guard code >= 0 else { throw .locking(path, -code) }
         return true
     }

@@ -337,9 +337,18 @@ extension FileStorage {
         let sink = PartFile(
             file: part, folder: scene.folder, names: scene.names, journal: journal, queue: queue,
             index: index(of: scene.folder), source: contents.metadata.record.source, boot: boot,
-            reservation: space.watch())
+            reservation: rest(of: status, journal, contents, scene.folder) ?? space.watch())
         return OpenPart(
             sink: sink, journal: journal, claims: journal.written, isDoubtful: isDoubtful, notices: scene.notices)
+    }
+}
+
+extension FileStorage {
+    private func rest(
+        of status: FileStatus, _ journal: JournalFile, _ contents: JournalFile.Contents, _ folder: Folder
+    ) -> SpaceReservation? {
+        guard let length = contents.metadata.record.representation.completeLength else { return nil }
+        return space.rest(of: status, length: length, written: journal.written.count, in: folder)
     }
 }
 

@@ -24,6 +24,7 @@ package final class FileStorage: Storage {
     let boot: BootIdentity
     let queue: SyncQueue
     let space: Preallocation
+    private let shortfalls = Shortfalls()
     /// Downloads into one directory share its descriptor.
     private let folders = Mutex<[String: WeakFolder]>([:])
     /// Holds the directory that was opened last, between one download and the next, and finds it without looking for it.
@@ -48,6 +49,8 @@ package final class FileStorage: Storage {
         self.boot = boot ?? BootIdentity.current(syscall)
         queue = SyncQueue(syscall: syscall, callersMayWait: forOneRun)
     }
+
+    package func takeNotices(inDirectory directory: String) -> [String] { shortfalls.takeNotices(of: directory) }
 
     package func find(source: String, inDirectory directory: String) -> Place? {
         guard let folder = try? folder(directory) else { return nil }
@@ -123,7 +126,9 @@ package final class FileStorage: Storage {
             guard name.hasSuffix(suffixes.journal) else { continue }
             let final = String(name.dropLast(suffixes.journal.count))
             // A journal that somebody else put here must not choose a name that no server could (`.bashrc`).
-            guard SafeFileName.make(final) == final, let source = source(of: name, in: folder) else { continue }
+            guard SafeFileName.isSafe(final), !PlaceNames.isAbbreviated(final),
+                let source = source(of: name, in: folder)
+            else { continue }
             listing.journals.append((source, final))
         }
         return listing
@@ -154,7 +159,7 @@ package final class FileStorage: Storage {
                 return folder
             }
         }
-        let opened = try Folder(path, syscall: syscall)
+        let opened = try Folder(path, syscall: syscall, shortfalls: shortfalls)
         if keepsLatest { latest.withLock { $0 = Latest(path: path, folder: opened, seen: now) } }
         folders.withLock { folders in
             folders = folders.filter { $0.value.folder != nil }
@@ -172,7 +177,12 @@ package final class FileStorage: Storage {
                 "invalid file name \"\(name)\": a name must not be empty, \".\" or \"..\", and must not contain \"/\". "
                     + "Choose another name")
         }
-        return (try folder(place.directory), PlaceNames(final: name))
+        let folder = try folder(place.directory)
+        // Known before the first byte: the names of an unfinished download are shorter.
+        guard SafeFileName.byteCount(name) <= SafeFileName.longestByteCount else {
+            throw .opening(folder.path(of: name), ENAMETOOLONG)
+        }
+        return (folder, PlaceNames(final: name))
     }
 
     // MARK: Creating
@@ -181,7 +191,9 @@ package final class FileStorage: Storage {
         _ place: Place, record: DownloadRecord, terms: CreateTerms
     ) throws(TowlineError) -> OpenPart {
         let (folder, names) = try enter(place)
-        if terms.reservesSpace, terms.journaled, let length = record.representation.completeLength {
+        if terms.reservesSpace, let length = record.representation.completeLength,
+            terms.journaled || space.hasPromises
+        {
             try space.checkSpace(for: length, in: folder)
         }
         if terms.isAtHand, terms.requiresFreeName, !terms.journaled,
@@ -364,9 +376,11 @@ package final class FileStorage: Storage {
 }
 
 extension FileStorage {
-    package func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {
+    package func stream(
+        to output: StreamOutput, digesting algorithms: [Checksum.Algorithm]
+    ) throws(TowlineError) -> OpenPart {
         OpenPart(
-            sink: StandardOutputSink(syscall: syscall, algorithms: Set(algorithms)), journal: nil,
+            sink: try StreamSink(syscall: syscall, output: output, algorithms: Set(algorithms)), journal: nil,
             claims: ByteRangeSet())
     }
 

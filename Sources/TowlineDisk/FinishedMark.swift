@@ -140,7 +140,8 @@ struct FinishedMark: Equatable, Sendable {
     /// Whether the file system keeps attributes (fgetxattr(2), ENOTSUP).
     static func isKept(by file: Descriptor) -> Bool {
         var nothing: [UInt8] = []
-        return read(file, into: &nothing) != -Int(ENOTSUP)
+        let count = read(file, into: &nothing)
+        return count != -Int(ENOTSUP) && count != -Int(ENOSYS)
     }
 
     /// What takes its place once the file is synced; `nil`: it counts for ever already.
@@ -169,10 +170,17 @@ struct FinishedMark: Equatable, Sendable {
         on file: Descriptor, source: String, length: Int64, modified date: Int64?, under boot: BootIdentity?,
         isPending: Bool = false
     ) throws(TowlineError) -> FinishedMark {
-        if let date {
+        var date = date
+        if let wanted = date {
             let syscall = file.syscall
-            let code = try file.call { syscall.setModified($0, date) }
-            guard code >= 0 else { throw .dating(file.path, -code) }
+            let code = try file.call { syscall.setModified($0, wanted) }
+            if code.isLackingOrForbidden {
+                // Storage of Android and MTP.
+                file.note(.time)
+                date = nil
+            } else if code < 0 {
+                throw .dating(file.path, -code)
+            }
         }
         // A file system that keeps attributes keeps whole seconds, of dates until 2038 at least; others it brings nearer.
         var modified = date ?? -1

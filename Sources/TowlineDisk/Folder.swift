@@ -16,11 +16,22 @@ final class Folder: Sendable {
     /// True if the directory has a default ACL (acl(5)), which decides the rights of new files.
     let hasDefaultRights: Bool
 
+    /// `O_PATH` of `<fcntl.h>`: opens a directory for the names in it, without the right to read it.
+    private static let pathOnly: Int32 = 0o10_000_000
+    private let shortfalls: Shortfalls?
+
     /// Opens a directory. Links on the way are followed: the user names the directory, only the files are ours.
-    init(_ path: String, syscall: any Syscall) throws(TowlineError) {
+    init(_ path: String, syscall: any Syscall, shortfalls: Shortfalls? = nil) throws(TowlineError) {
+        self.shortfalls = shortfalls
         var code: Int32
+        var flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
         repeat {
-            code = syscall.openat(AT_FDCWD, path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+            code = syscall.openat(AT_FDCWD, path.isEmpty ? "." : path, flags, 0)
+            if code == -EACCES, flags & Self.pathOnly == 0 {
+                // A drop box: others may write here and not see the names.
+                flags |= Self.pathOnly
+                code = -EINTR
+            }
         } while code == -EINTR
         guard code >= 0 else {
             switch -code {
@@ -35,7 +46,7 @@ final class Folder: Sendable {
             }
         }
         self.path = path
-        descriptor = Descriptor(code, path: path, syscall: syscall)
+        descriptor = Descriptor(code, path: path, syscall: syscall, shortfalls: shortfalls)
         let status = try descriptor.status()
         identity = status.identity
         owner = Self.trustedOwner(of: status, inNamespace: towline_is_in_user_namespace() != 0)
@@ -82,7 +93,7 @@ final class Folder: Sendable {
         let code = try call { $1.openat($0, name, flags, 0) }
         if code == -ENOENT { return nil }
         guard code >= 0 else { throw .opening(path(of: name), -code) }
-        let file = Descriptor(code, path: name, in: path, syscall: descriptor.syscall)
+        let file = made(code, name)
         let status = try file.status()
         guard status.kind == .regular else {
             throw TowlineError(
@@ -104,7 +115,11 @@ final class Folder: Sendable {
         let code = try call { $1.openat($0, name, flags, mode) }
         if code == -EEXIST { return nil }
         guard code >= 0 else { throw .opening(path(of: name), -code) }
-        return Descriptor(code, path: name, in: path, syscall: descriptor.syscall)
+        return made(code, name)
+    }
+
+    private func made(_ number: Int32, _ name: String) -> Descriptor {
+        Descriptor(number, path: name, in: path, syscall: descriptor.syscall, shortfalls: shortfalls)
     }
 
     /// Creates a part file, which must not be there.
@@ -130,7 +145,7 @@ final class Folder: Sendable {
             lacksUnnamed.store(true, ordering: .relaxed)
             return nil
         }
-        return Descriptor(code, path: name, in: path, syscall: descriptor.syscall)
+        return made(code, name)
     }
 
     /// Whether what is in here is in memory alone: a sync has nothing to do, and nobody need wait for one.
@@ -154,7 +169,7 @@ final class Folder: Sendable {
         if code == -EEXIST { return false }
         guard code >= 0 else {
             // What confines this process may allow no links at all: the next file does without.
-            if code == -EPERM || code == -EACCES { lacksUnnamed.store(true, ordering: .relaxed) }
+            if code.isLackingOrForbidden { lacksUnnamed.store(true, ordering: .relaxed) }
             throw .renaming(file.path, to: name, -code)
         }
         return true
@@ -188,7 +203,7 @@ final class Folder: Sendable {
     /// - Returns: whether the name was free.
     func rename(_ from: String, to: String) throws(TowlineError) -> Bool {
         var code = try call { $1.rename($0, from, to, keeps: true) }
-        if code == -EINVAL || code == -ENOSYS || code == -EOPNOTSUPP {
+        if code.isLacking || code == -EPERM {
             code = try call { $1.link($0, from, to) }
             if code >= 0 {
                 try remove(from)

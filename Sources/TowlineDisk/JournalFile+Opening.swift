@@ -57,7 +57,7 @@ extension JournalFile {
         let bytes = try metadata.encoded(journal: id)
         // The header first: by that a file that a crash leaves is recognized.
         try file.write(header.bytes, at: 0)
-        try file.truncate(to: fileLength)
+        try file.extend(to: fileLength)
         try file.write(bytes, at: metadataOffset)
         let marks = MarksSection(
             file: file, offset: marksOffset, slotCount: slotCount,

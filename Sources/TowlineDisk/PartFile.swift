@@ -3,24 +3,6 @@ import Synchronization
 package import TowlineCore
 internal import TowlineEngine
 
-/// The names that belong to one destination.
-struct PlaceNames: Sendable {
-    /// The final name.
-    let final: String
-    var part: String { final + ".tow" }
-    var journal: String { final + ".tow-journal" }
-    /// A journal on its way to its name.
-    var newJournal: String { final + ".tow-journal-new" }
-    /// The next generation's part file on its way to its name.
-    var nextPart: String { final + ".tow-next" }
-    var bad: String { final + ".tow-bad" }
-    var aside: String { final + ".tow-aside" }
-    var journalAside: String { final + ".tow-journal-aside" }
-
-    /// The final name with a number before its last extension: `NAME (1).ext`.
-    func numbered(_ number: Int) -> String { number > 0 ? SafeFileName.numbered(final, number) : final }
-}
-
 /// The sink that is a file beside its final name.
 package final class PartFile: PipeSink {
     let file: Descriptor
@@ -89,6 +71,10 @@ package final class PartFile: PipeSink {
     }
 
     package func synchronize() async throws(TowlineError) { try await synchronize(.data) }
+
+    package func promiseSpace() throws(TowlineError) {
+        if let reservation, reservation.rest > 0 { try reservation.promise(in: folder) }
+    }
 
     package func startWriteback() { queue.startWriteback(of: file, device: folder.identity.device) }
 

@@ -7,6 +7,11 @@ internal import TowlineCore
 final class Preallocation: Sendable {
     private struct WeakReservation {
         weak var reservation: SpaceReservation?
+
+        func rest(on folder: Folder) -> Int64 {
+            guard let reservation, reservation.device == folder.identity.device else { return 0 }
+            return reservation.rest
+        }
     }
 
     /// `TMPFS_MAGIC` of `statfs(2)`: there, reserving means touching every page; its room is memory.
@@ -25,10 +30,17 @@ final class Preallocation: Sendable {
     /// Refuses a length that cannot fit beside the other downloads of this process. `reusable` bytes are about to
     /// become free.
     func checkSpace(for length: Int64, reusable: Int64 = 0, in folder: Folder) throws(TowlineError) {
+        let promised = promises.withLock { promises in promises.reduce(0) { $0 + $1.rest(on: folder) } }
+        try check(length, reusable: reusable, promised: promised, folder)
+    }
+
+    /// Returns whether downloads in progress need space: then it is not free for small files either.
+    var hasPromises: Bool { promises.withLock { $0.contains { $0.reservation.map { $0.rest > 0 } ?? false } } }
+
+    private func check(
+        _ length: Int64, reusable: Int64 = 0, promised: Int64, _ folder: Folder
+    ) throws(TowlineError) {
         guard let space = space(of: folder.descriptor), space.available < .max else { return }
-        let promised = promises.withLock { promises in
-            promises.compactMap(\.reservation).filter { $0.device == folder.identity.device }.reduce(0) { $0 + $1.rest }
-        }
         let (available, overflow) = (space.available - promised - floor(space)).addingReportingOverflow(reusable)
         guard overflow || length <= available else {
             throw TowlineError(
@@ -54,21 +66,36 @@ final class Preallocation: Sendable {
         if space(of: folder.descriptor)?.type != Self.tmpfs {
             let syscall = file.syscall
             let code = try file.call { syscall.fallocate($0, 0, first) }
-            switch -code {
-            case EOPNOTSUPP, ENOSYS, EINVAL: break
-            case ...0: isTaken = true
-            default: throw .reserving(file.path, first, -code)
-            }
+            isTaken = code >= 0
+            guard isTaken || code.isLacking else { throw .reserving(file.path, first, -code) }
         }
         if isTaken, first == length { return nil }
-        try file.truncate(to: length)
+        let syscall = file.syscall
+        let code = try file.call { syscall.ftruncate($0, length) }
+        // Without the length the file grows with what is written.
+        guard code >= 0 || code.isLackingOrForbidden else { throw .truncating(file.path, -code) }
         let reservation = SpaceReservation(
             length: length, device: folder.identity.device, takes: isTaken, taken: isTaken ? 1 : 0, from: self)
-        promises.withLock { promises in
+        try promise(reservation, in: folder)
+        return reservation
+    }
+
+    /// Counts the rest of a reservation as taken, if that much is free: two downloads may come at once.
+    func promise(_ reservation: SpaceReservation, in folder: Folder) throws(TowlineError) {
+        try promises.withLock { (promises) throws(TowlineError) in
             promises.removeAll { $0.reservation == nil }
+            let promised = promises.reduce(0) { $0 + $1.rest(on: folder) }
+            try check(reservation.rest, promised: promised, folder)
             promises.append(WeakReservation(reservation: reservation))
         }
-        return reservation
+    }
+
+    /// Returns the space that an unfinished download still needs; `nil` if it has all.
+    func rest(of file: FileStatus, length: Int64, written: Int64, in folder: Folder) -> SpaceReservation? {
+        // Space that an earlier run reserved is there, as are written bytes that a file system compresses.
+        let rest = length - max(min(file.allocated, length), written)
+        guard rest >= Self.smallest else { return nil }
+        return SpaceReservation(resuming: rest, device: folder.identity.device, from: self)
     }
 
     /// Returns a check of the free space for a file without reserved space; `nil` if no space has to stay free.

@@ -21,7 +21,7 @@ final class SpaceReservation: @unchecked Sendable {
     /// A bit for each step that was taken, or written to.
     private let words: UnsafeMutableBufferPointer<Atomic<UInt64>>
     private let taken: Atomic<Int64>
-    /// Bytes that were written; counted where no steps are.
+    /// Bytes that were written; counted where no space is taken ahead.
     private let written = Atomic<Int64>(0)
     private let countsSteps: Bool
 
@@ -42,8 +42,13 @@ final class SpaceReservation: @unchecked Sendable {
 
     /// Takes no space, and checks every 8 MiB if enough is left for others: for a file of unknown length, or one that
     /// an earlier run began.
-    init(watching source: Preallocation) {
-        (length, device, takes, countsSteps) = (0, 0, false, false)
+    convenience init(watching source: Preallocation) { self.init(resuming: 0, device: 0, from: source) }
+
+    /// The same, for a download that needs `length` more bytes of the disk.
+    init(resuming length: Int64, device: UInt64, from source: Preallocation) {
+        (takes, countsSteps) = (false, false)
+        self.length = length
+        self.device = device
         self.source = source
         taken = Atomic(0)
         words = .allocate(capacity: 0)
@@ -54,17 +59,23 @@ final class SpaceReservation: @unchecked Sendable {
         words.deallocate()
     }
 
-    /// So many bytes are not taken yet; where nothing is taken ahead, of the steps that were begun.
-    var rest: Int64 { length - taken.load(ordering: .relaxed) }
+    /// So many bytes are not taken yet; where nothing is taken ahead, they are not written yet.
+    var rest: Int64 { max(0, length - (takes ? taken.load(ordering: .relaxed) : written.load(ordering: .relaxed))) }
 
     /// The file is closed: the rest of the space is available to other downloads.
-    func end() { taken.store(length, ordering: .relaxed) }
+    func end() {
+        taken.store(length, ordering: .relaxed)
+        written.store(length, ordering: .relaxed)
+    }
+
+    /// Counts the rest as taken, if that much is free.
+    func promise(in folder: Folder) throws(TowlineError) { try source.promise(self, in: folder) }
 
     /// Takes the steps that a write of `count` bytes touches, unless they are taken. A write touches two at most.
     func cover(_ offset: Int64, _ count: Int, of file: Descriptor) throws(TowlineError) {
         guard count > 0 else { return }
+        let before = takes ? 0 : written.wrappingAdd(Int64(count), ordering: .relaxed).oldValue
         guard countsSteps else {
-            let before = written.wrappingAdd(Int64(count), ordering: .relaxed).oldValue
             let isDue = before == 0 || before / Self.interval != (before + Int64(count)) / Self.interval
             if isDue { try source.checkFloor(before == 0 ? Int64(count) : Self.interval, file) }
             return

@@ -243,7 +243,8 @@ package final class SyncQueue: Sendable {
         let sharesOne = files.count >= SyncQueue.manyFiles && synchronizeFileSystem(of: batch[0].file)
         let results = files.mapValues { entry in
             // A system-wide sync does not tell whose pages failed, each file's own wait does, without writing again.
-            sharesOne ? call(entry.file) { syscall.waitForWriteback($0) } : synchronize(entry.file, entry.extent)
+            let code = sharesOne ? call(entry.file) { syscall.waitForWriteback($0) } : -ENOSYS
+            return code.isLacking ? synchronize(entry.file, entry.extent) : code
         }
         for (key, code) in results where code < 0 { files[key]?.file.failedSyncs.add(1, ordering: .releasing) }
         answer(batch) { results[ObjectIdentifier($0)] ?? -EIO }
@@ -290,10 +291,7 @@ package final class SyncQueue: Sendable {
     }
 
     private func synchronize(_ file: Descriptor, _ extent: Extent) -> Int32 {
-        switch extent {
-        case .data: call(file) { syscall.fdatasync($0) }
-        case .everything: call(file) { syscall.synchronizeEverything($0) }
-        }
+        do { return try file.synchronize(extent) } catch { return -EBADF }
     }
 
     private func call(_ file: Descriptor, _ body: (Int32) -> Int32) -> Int32 {

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Every call that this module makes to the file system, so that tests can make any of them fail, record them, or
 /// end the process at one.
 ///
@@ -60,6 +62,13 @@ package protocol Syscall: AnyObject, Sendable {
     func setMode(_ descriptor: Int32, _ mode: UInt32) -> Int32
     /// `readdir(3)`: the names in a directory, in no order.
     func names(_ directory: Int32, _ names: inout [String]) -> Int32
+    /// `sync(2)`: every file system. Tells of no error.
+    func syncAll()
+}
+
+extension Syscall {
+    /// The system's own.
+    package func syncAll() { Glibc.sync() }
 }
 
 /// What `statx(2)` tells of a file.
@@ -92,6 +101,8 @@ package struct FileStatus: Sendable {
     package var owner: UInt32 = 0
     /// The permission bits.
     package var mode: UInt32 = 0
+    /// Bytes that the file takes on the disk.
+    package var allocated: Int64 = 0
 
     /// Nothing known.
     package init() {}

@@ -79,6 +79,7 @@ package final class SystemCalls: Syscall {
         status.links = raw.links
         status.owner = raw.owner
         status.mode = raw.mode & 0o7777
+        status.allocated = Int64(clamping: raw.blocks).multipliedReportingOverflow(by: 512).partialValue
         return 0
     }
 
@@ -92,7 +93,7 @@ package final class SystemCalls: Syscall {
         return 0
     }
 
-    package func lock(_ descriptor: Int32) -> Int32 { result(flock(descriptor, LOCK_EX | LOCK_NB)) }
+    package func lock(_ descriptor: Int32) -> Int32 { towline_lock(descriptor) }
 
     package func rename(_ directory: Int32, _ from: String, _ to: String, keeps: Bool) -> Int32 {
         ByteText.withCString(from) { from in

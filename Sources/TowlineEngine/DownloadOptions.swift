@@ -39,8 +39,14 @@ package struct DownloadOptions: Sendable {
     package enum Target: Hashable, Sendable {
         /// A file in `directory`; `name` is one path component, `nil` to take what the server or the URL says.
         case file(directory: String, name: String?)
-        /// Standard output, in order.
-        case standardOutput
+        /// Bytes in order, from the first to the last.
+        case stream(StreamOutput)
+
+        /// Standard output.
+        package static let standardOutput = Target.stream(.descriptor(1))
+
+        /// Returns whether the bytes go out in order and cannot be taken back.
+        var isStream: Bool { if case .stream = self { true } else { false } }
     }
 
     /// Where from.
@@ -101,4 +107,12 @@ package struct DownloadOptions: Sendable {
         self.url = url
         self.target = target
     }
+}
+
+/// An output that takes bytes in order only.
+package enum StreamOutput: Hashable, Sendable {
+    /// A descriptor that this process was started with.
+    case descriptor(Int32)
+    /// A FIFO or a device.
+    case path(String)
 }

@@ -23,7 +23,7 @@ struct SmallFileRun {
         var writer: AttemptWriter
         var startedAt: Duration
         var admission: HTTPURL.Origin?
-        let place: Place
+        var place: Place
         let isNamed: Bool
         let source: String
 
@@ -137,6 +137,10 @@ struct SmallFileRun {
         guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
         let sharing = mayShare ? host.nextSharing : .none
         var request = last
+        if !request.isNamed {
+            request.place.name = SafeFileName.ofURL(target, redirectedFrom: terms.source, named: terms.nameOfURL)
+            guard services.storage.seemsVacant(request.place) else { return nil }
+        }
         guard changeAdmission(of: &request, to: sharing == .none ? target.origin : nil) else { return nil }
         end(last)
         let url = last.writer.plan.url
@@ -208,6 +212,12 @@ struct SmallFileRun {
 
     /// What the user is told of a file that is published at once, as by a machine.
     private func tell(_ facts: ResponseFacts, _ verdict: ResponseVerdict, _ request: Request) {
+        for text in services.storage.takeNotices(inDirectory: request.place.directory) {
+            observer.noticed(TransferNotice(.warning, .disk, text))
+        }
+        if !request.isNamed, let notice = SafeFileName.notice(facts, from: request.writer.plan.url) {
+            observer.noticed(notice)
+        }
         if case .whole(let said) = verdict, said.representation.completeLength == nil,
             let length = facts.representation.completeLength, let framing = request.writer.framing,
             let notice = TransferNotice.withoutLength(length, framing)

@@ -10,8 +10,8 @@ package struct CompletedTransfer: Hashable, Sendable {
         case alreadyThere(PublishedFile)
         /// Something was under the name and the user said to leave it.
         case skipped(path: String)
-        /// Everything went to standard output.
-        case streamed(length: Int64)
+        /// Everything went to standard output (`-`), a descriptor, a FIFO or a device.
+        case streamed(length: Int64, to: String = "-")
     }
 
     /// What was made.

@@ -51,7 +51,7 @@ extension TransferRun {
         let storage = services.storage
         let writer = AttemptWriter(
             plan: plan, sink: plan.joinsDirectly ? part?.sink : nil, slot: slot,
-            limiters: [limiter, services.limiter], mayGather: options.target != .standardOutput,
+            limiters: [limiter, services.limiter], mayGather: !options.target.isStream,
             buffers: services.buffers, stages: services.stages,
             makeHasher: { storage.hasher(for: $0) },
             report: { mailbox.post(.attempt($0)) })
@@ -63,7 +63,7 @@ extension TransferRun {
             AttemptRequest(
                 id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
                 connection: options.connection, sharing: plan.sharing, mayBeBrief: mayBeBrief,
-                needsProvenEnd: options.target == .standardOutput), receiver: writer)
+                needsProvenEnd: options.target.isStream), receiver: writer)
     }
 
     private func proceed(_ id: AttemptID) {

@@ -6,7 +6,8 @@ extension TransferRun {
     func begin() throws(TowlineError) -> [TransferAction] {
         try checkFields()
         var held: HeldDownload?
-        if case .file(let directory, let name) = options.target {
+        switch options.target {
+        case .file(let directory, let name):
             if early == nil { held = try lookBefore(directory, name) }
             if proof != nil { return [] }
             if early != nil {
@@ -14,8 +15,8 @@ extension TransferRun {
                 ending = .finished
                 return []
             }
-        } else {
-            part = services.storage.standardOutput(digesting: options.checksum.map { [$0.algorithm] } ?? [])
+        case .stream(let output):
+            part = try services.storage.stream(to: output, digesting: options.checksum.map { [$0.algorithm] } ?? [])
         }
         if held == nil, let start = takeHeadStart() {
             return machine.handle(.takenOver(start.writer.plan, startedAt: start.startedAt), context())
@@ -62,7 +63,7 @@ extension TransferRun {
             if begun != nil, candidate != guess {
                 tell(.info, .resumed, "resuming the download of \(candidate.name), which was started from the same URL")
             }
-            return take(part, at: candidate)
+            return try take(part, at: candidate)
         case .finished(let file, let origin):
             if origin == source {
                 // Where it may be another's, the first answer tells.
@@ -113,18 +114,11 @@ extension TransferRun {
         return file.modified == modified.secondsSince1970
     }
 
-    func tell(_ level: TransferNotice.Level, _ kind: TransferNotice.Kind, _ text: String) {
-        observer?.noticed(TransferNotice(level, kind, text))
-    }
-
-    private func tell(_ notices: [String]) {
-        for text in notices { tell(.warning, .disk, text) }
-    }
-
     /// Goes on with an unfinished download that this process now holds.
-    private func take(_ part: OpenPart, at place: Place) -> HeldDownload? {
+    private func take(_ part: OpenPart, at place: Place) throws(TowlineError) -> HeldDownload? {
         occupy(place, part)
         tell(part.notices)
+        if options.reservesSpace { try part.sink.promiseSpace() }
         guard let journal = part.journal else {
             return HeldDownload(representation: Representation(), written: ByteRangeSet())
         }
@@ -249,7 +243,7 @@ extension TransferRun {
     /// Creates part file and journal, or finds that they are there.
     func prepare(_ plan: PreparePlan) {
         do throws(TowlineError) {
-            if case .standardOutput = options.target { return step(.prepared) }
+            if options.target.isStream { return step(.prepared) }
             if plan.isReplacement, let old = part, let place {
                 try replace(old, at: place, plan)
                 return step(.prepared)
@@ -305,7 +299,7 @@ extension TransferRun {
             }
             if try leaves(part, at: place, plan) { break }
             let isOther = !isOurs(part)
-            let held = take(part, at: place)
+            let held = try take(part, at: place)
             guard let held, !held.written.isEmpty, !isOther else {
                 // Nothing worth asking about: this answer's bytes take its place.
                 try replace(part, at: place, plan)

@@ -178,6 +178,7 @@ final class TransferRun {
             step(event)
         case .published(let file, let sink):
             published = file
+            tell()
             guard sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
             step(.published)
         case .look:
@@ -333,8 +334,9 @@ final class TransferRun {
         switch ending {
         case .finished?:
             guard let published else { break }
-            if case .standardOutput = options.target {
-                return CompletedTransfer(outcome: .streamed(length: published.length), receivedBytes: received)
+            if options.target.isStream {
+                return CompletedTransfer(
+                    outcome: .streamed(length: published.length, to: published.path), receivedBytes: received)
             }
             return CompletedTransfer(
                 outcome: published.isForeign ? .skipped(path: published.path) : .published(published),

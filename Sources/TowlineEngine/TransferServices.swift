@@ -100,7 +100,7 @@ extension TransferTerms {
         self.init(source: options.url)
         connections = options.connections
         sequential = options.sequential
-        isStream = options.target == .standardOutput
+        isStream = options.target.isStream
         retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
         retry.longestWait = options.longestWait
         retryStatuses = options.retryStatuses

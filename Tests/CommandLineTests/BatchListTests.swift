@@ -53,6 +53,28 @@ struct BatchListTests {
         #expect(entries("http://a/1\r\n  output=x\r\n")[0].options[0].value == "x")
     }
 
+    /// A list in UTF-16 that comes in pieces of any size, with a character of two units.
+    @Test(arguments: [true, false], [1, 2, 3, 7, 1000]) func sixteenBitUnits(_ isBigEndian: Bool, _ size: Int) {
+        let text = "\u{FEFF}http://a/ü\r\n  output=😀.bin"
+        let bytes = text.utf16.flatMap { unit in
+            let pair = [UInt8(unit >> 8), UInt8(truncatingIfNeeded: unit)]
+            return isBigEndian ? pair : pair.reversed()
+        }
+        var decoder = UnicodeDecoder()
+        var decoded: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            decoded += decoder.take(bytes[start..<min(start + size, bytes.count)])
+        }
+        #expect(String(decoding: decoded, as: UTF8.self) == text.dropFirst())
+    }
+
+    /// Without a mark of UTF-16 nothing changes, whatever the bytes are.
+    @Test(arguments: [[0xEF, 0xBB, 0xBF, 0x61], [0xFF, 0x61, 0xFE], [0xFE], [], [0x61, 0, 0x62, 0]] as [[UInt8]])
+    func otherBytesStay(_ bytes: [UInt8]) {
+        var decoder = UnicodeDecoder()
+        #expect(Array(decoder.take(bytes[...])) == (bytes == [0xFE] ? [] : bytes))
+    }
+
     @Test func anOptionBeforeAnyURLIsAProblem() {
         #expect(entries("  output=x\nhttp://a/1\n").map(\.problem) == [.optionWithoutURL, nil])
     }

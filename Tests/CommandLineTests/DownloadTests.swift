@@ -56,18 +56,17 @@ struct DownloadTests {
         await server.stop()
     }
 
-    /// A pipe or a device is what others write to or read from: no file may take its place.
+    /// The URL gives the name: nobody asked for what happens to be there, and no file may take its place.
     @Test(arguments: [("fail", 6), ("overwrite", 6), ("skip", 0), ("rename", 0)] as [(String, Int32)])
     func aPipeStaysAPipe(_ policy: String, _ status: Int32) async throws {
-        let server = try await FaultServer.start(["/data.bin": file()])
+        let server = try await FaultServer.start(["/pipe": file()])
         let place = try TestDirectory()
         #expect(mkfifo(place.path("pipe"), 0o600) == 0)
         let result = try await CommandRun.run(
-            ["get", "--if-exists", policy, "-o", "pipe", server.url("/data.bin")], directory: place.url)
+            ["get", "--if-exists", policy, server.url("/pipe")], directory: place.url)
         #expect(result.status == status, "\(result.stderr)")
         #expect(result.stderr.contains("pipe is a pipe or a device") == (status == 6), "\(result.stderr)")
         #expect(place.names == (policy == "rename" ? ["pipe", "pipe (1)"] : ["pipe"]))
-        #expect(server.log.requests.isEmpty == (policy != "rename"))
         #expect(isPipe(place.path("pipe")))
         await server.stop()
     }
@@ -75,15 +74,15 @@ struct DownloadTests {
     /// As `/dev/stdout` is a link to what all write to.
     @Test(arguments: [("fail", 6), ("overwrite", 6), ("skip", 0)] as [(String, Int32)])
     func aLinkToAPipeStaysALink(_ policy: String, _ status: Int32) async throws {
-        let server = try await FaultServer.start(["/data.bin": file()])
+        let server = try await FaultServer.start(["/out": file()])
         let place = try TestDirectory()
         #expect(mkfifo(place.path("pipe"), 0o600) == 0)
         #expect(symlink("pipe", place.path("out")) == 0)
         let result = try await CommandRun.run(
-            ["get", "--if-exists", policy, "-o", "out", server.url("/data.bin")], directory: place.url)
+            ["get", "--if-exists", policy, server.url("/out")], directory: place.url)
         #expect(result.status == status, "\(result.stderr)")
         #expect(result.stderr.contains("out is a pipe or a device") == (status == 6), "\(result.stderr)")
-        #expect(place.names == ["out", "pipe"] && isPipe(place.path("pipe")) && server.log.requests.isEmpty)
+        #expect(place.names == ["out", "pipe"] && isPipe(place.path("pipe")))
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: place.path("out")) == "pipe")
         await server.stop()
     }
@@ -95,15 +94,15 @@ struct DownloadTests {
 
     /// One that was made while the download was interrupted, and is to be overwritten.
     @Test func aPipeThatCameMeanwhileStaysToo() async throws {
-        let server = try await FaultServer.start(["/data.bin": file(rate: 4 << 20)])
+        let server = try await FaultServer.start(["/out": file(rate: 4 << 20)])
         let place = try TestDirectory()
-        let run = try CommandRun(["get", "-o", "out", server.url("/data.bin")], directory: place.url)
-        await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte / 2 }
+        let run = try CommandRun(["get", server.url("/out")], directory: place.url)
+        await server.log.wait { $0.bodyBytesServed("/out") > 3 * Self.mebibyte / 2 }
         run.signal(SIGINT)
         _ = try await run.finish()
         #expect(mkfifo(place.path("out"), 0o600) == 0)
         let again = try await CommandRun.run(
-            ["get", "--if-exists", "overwrite", "-o", "out", server.url("/data.bin")], directory: place.url)
+            ["get", "--if-exists", "overwrite", server.url("/out")], directory: place.url)
         #expect(again.status == 6)
         #expect(again.stderr.contains("out is a pipe or a device"), "\(again.stderr)")
         #expect(isPipe(place.path("out")))

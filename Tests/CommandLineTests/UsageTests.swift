@@ -68,7 +68,7 @@ struct UsageTests {
         (["get", "--no-such-option", "http://a.test/"], "--no-such-option"),
         (["nonsense"], "nonsense"),
         (["get", "ftp://a.test/"], "http:// or https://"),
-        (["get", "http://a.test/\r\nX: y"], "control character"),
+        (["get", "http://a.test/\r\nX: y"], "line break"),
         (["get", "http://a.test:99999/"], "port"),
         (["get", "-x", "0", "http://a.test/"], "--connections"),
         (["get", "-x", "129", "http://a.test/"], "--connections"),

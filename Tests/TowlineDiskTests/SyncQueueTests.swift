@@ -279,7 +279,7 @@ import TowlineThreads
 
     @Test func bytesGoOutInOrderAndTheTailCanBeRead() async throws {
         let ends = pipe()
-        let sink = StandardOutputSink(descriptor: ends.write)
+        let sink = try StreamSink(output: .descriptor(ends.write))
         try pattern(0..<3000).withUnsafeBytes { try sink.write($0, at: 0) }
         try pattern(3000..<5000).withUnsafeBytes { try sink.write($0, at: 3000) }
         var out = [UInt8](repeating: 0, count: 6000)
@@ -296,7 +296,7 @@ import TowlineThreads
 
     @Test func onlyTheTailIsKept() throws {
         let null = open("/dev/null", O_WRONLY)
-        let sink = StandardOutputSink(descriptor: null)
+        let sink = try StreamSink(output: .descriptor(null))
         var end = 0
         for count in [100, 200_000, 30_000, 30_000, 90, 70_000, 60_000, 60_000, 7] {
             try pattern(end..<(end + count)).withUnsafeBytes { try sink.write($0, at: Int64(end)) }
@@ -313,7 +313,7 @@ import TowlineThreads
 
     @Test func whatWentByIsVerified() async throws {
         let null = open("/dev/null", O_WRONLY)
-        let sink = StandardOutputSink(descriptor: null, algorithms: [.sha256])
+        let sink = try StreamSink(output: .descriptor(null), algorithms: [.sha256])
         try pattern(0..<900).withUnsafeBytes { try sink.write($0, at: 0) }
         let value = MessageDigest.value(of: pattern(0..<900), .sha256)
         let good = try #require(Checksum(algorithm: .sha256, value: value))
@@ -326,11 +326,11 @@ import TowlineThreads
         close(null)
     }
 
-    @Test func aClosedPipeIsAnError() {
+    @Test func aClosedPipeIsAnError() throws {
         let ends = pipe()
         close(ends.read)
         signal(SIGPIPE, SIG_IGN)
-        let sink = StandardOutputSink(descriptor: ends.write)
+        let sink = try StreamSink(output: .descriptor(ends.write))
         #expect(throws: TowlineError.self) { try pattern(0..<10).withUnsafeBytes { try sink.write($0, at: 0) } }
     }
 }

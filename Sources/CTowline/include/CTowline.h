@@ -49,6 +49,8 @@ int towline_rename(int source, const char *from, int target, const char *to, int
 int towline_open_unnamed(int directory, unsigned mode);
 /// linkat(2): gives a file without a name its first one, which must be free.
 int towline_name(int descriptor, int directory, const char *name);
+/// flock(2) without waiting, or where that is not offered, a lock of the open file (fcntl(2)). -EWOULDBLOCK if it is taken.
+int towline_lock(int descriptor);
 int towline_fsetxattr(int descriptor, const char *name, const void *value, size_t size);
 int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t size);
 /// pipe2(2): two ends that nobody waits at and no child gets, with room for `size` bytes. -ENOBUFS if that is too much.

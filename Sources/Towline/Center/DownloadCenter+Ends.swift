@@ -93,7 +93,7 @@ extension DownloadCenter {
             change.completeLength = .some(nil)
             let name = TerminalSafeText.make(path)
             change.note("skipped", "\(name) already exists and was not replaced; nothing was downloaded")
-        case .streamed(let length): change.heldBytes = length
+        case .streamed(let length, _): change.heldBytes = length
         }
     }
 

@@ -1,8 +1,8 @@
 extension HTTPURL {
     /// Parses an absolute URL as a user types it or a server sends it.
     ///
-    /// - Spaces around it are dropped. Control characters anywhere are refused: CR and LF would end the request line
-    ///   (CVE-2017-6508), NUL would end the text for C.
+    /// - Spaces and tabs around it are dropped. CR, LF and NUL are refused: CR and LF would end the request line
+    ///   (CVE-2017-6508), NUL would end the text for C. Other control characters are refused in the authority.
     /// - User information ends at the last `@` of the authority; a backslash in the authority is refused, because
     ///   some programs take it for a `/`.
     /// - Bytes that a path or query must not contain are percent-encoded (`ByteText`); dot segments are removed
@@ -53,6 +53,11 @@ extension HTTPURL {
     /// Parses what follows `scheme://`. Also for references that begin with `//`.
     init(scheme: Scheme, afterSlashes bytes: ArraySlice<UInt8>, text: String) throws(TowlineError) {
         let end = bytes.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? bytes.endIndex
+        guard !bytes[..<end].contains(where: ASCII.isControl) else {
+            throw Self.unusable(
+                text,
+                "the host name or the user name in the URL contains a control character, which must be removed")
+        }
         let (userInfo, hostAndPort) = try Self.splitUserInfo(bytes[..<end], text: text)
         let (hostBytes, port) = try Self.splitPort(hostAndPort, text: text)
         guard let host = HostSyntax.normalized(hostBytes) else {
@@ -62,19 +67,17 @@ extension HTTPURL {
         try self.init(origin: origin, userInfo: userInfo, pathAndQuery: Self.pathAndQuery(of: bytes[end...]))
     }
 
-    /// The bytes without spaces around them, free of control characters and not too many.
+    /// The bytes without white space around them, free of CR, LF and NUL, and not too many.
     static func checkedBytes(of text: String) throws(TowlineError) -> ArraySlice<UInt8> {
         guard text.utf8.count <= maximumByteCount else {
             throw unusable(text, "the URL is too long and must be shortened to \(maximumByteCount) bytes")
         }
         var bytes = ByteText.encode(text)[...]
-        while bytes.first == 0x20 { bytes.removeFirst() }
-        while bytes.last == 0x20 { bytes.removeLast() }
-        guard !bytes.contains(where: ASCII.isControl) else {
+        while bytes.first == 0x20 || bytes.first == 0x09 { bytes.removeFirst() }
+        while bytes.last == 0x20 || bytes.last == 0x09 { bytes.removeLast() }
+        guard !bytes.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
             throw unusable(
-                text,
-                "the URL contains a control character such as a tab or a line break, which must be percent-encoded or "
-                    + "removed")
+                text, "the URL contains a line break or a NUL character, which must be percent-encoded or removed")
         }
         return bytes
     }

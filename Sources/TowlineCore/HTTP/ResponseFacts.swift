@@ -26,6 +26,8 @@ package struct ResponseFacts: Hashable, Sendable {
     package let linked: LinkedChecksum?
     /// The name the file should have, safe to use.
     package let fileName: String
+    /// The name of `Content-Disposition` as it was sent, if `fileName` is made of it.
+    package let suggestion: String?
     /// `Location`; `nil` also if several differ.
     package let location: String?
     /// Whether there is a `Location` at all.
@@ -47,7 +49,9 @@ package struct ResponseFacts: Hashable, Sendable {
         wholeDigests = DigestFields.wholeFile(head)
         contentDigests = DigestFields.content(head)
         linked = DigestFields.linked(head)
-        fileName = SafeFileName.suggested(by: fields) ?? nameOfURL
+        let suggested = SafeFileName.suggested(by: fields)
+        fileName = suggested ?? nameOfURL
+        suggestion = suggested == nil ? nil : ContentDisposition.fileName(fields)
         location = fields.value(named: "Location")
         hasLocation = fields.has("Location")
         retryAfter = RetryAfter.delay(fields)

@@ -16,7 +16,9 @@ package enum WebPage {
     {
         guard !question.acceptsWebPages, let facts = facts(of: verdict, question), facts.isWebPage else { return false }
         if let earlier = question.earlierMediaType, !isPage(mediaType: earlier) { return true }
-        let names = [question.fileName, facts.fileName, SafeFileName.ofURL(url)]
+        // A redirect to a login page gives the file that page's name.
+        let name = facts.suggestion == nil ? SafeFileName.ofURL(question.source) : facts.fileName
+        let names = [question.fileName, name, SafeFileName.ofURL(url)]
         return names.lazy.compactMap { $0.flatMap(isPage(name:)) }.first == false
     }
 

@@ -3,29 +3,36 @@
 /// A name from the network once meant `.wgetrc` in the home directory (CVE-2010-2252), files outside the directory
 /// (CVE-2002-1344, CVE-2010-3842) or another drive (CVE-2016-0754). So a suggestion becomes one plain component.
 package enum SafeFileName {
-    /// 255 bytes, what file systems allow (`NAME_MAX`), less 16 for the suffixes of part file and journal.
-    package static let maximumByteCount = 255 - 16
+    /// What file systems allow (`NAME_MAX`).
+    package static let longestByteCount = 255
+    /// The longest name less 16 bytes for the suffixes of part file and journal.
+    package static let maximumByteCount = longestByteCount - 16
 
     /// A safe name, or `nil` if nothing is left of the suggestion. Making a safe name safe again changes nothing.
     ///
     /// What comes out is one path component of 1 to 239 bytes, without control, format or invisible characters,
     /// without `/ \ < > : " | ? *`, that begins with none of dot, dash and white space and ends in no dot or white
     /// space, that is no device name of Windows, and that is no name of a part file or journal.
-    package static func make(_ suggestion: String) -> String? {
-        isPlain(suggestion.utf8) ? suggestion : cleaned(suggestion)
+    ///
+    /// - Parameter isOfURL: the user has seen the name in the URL: `:`, `?` and `*` stay, as with curl and wget.
+    package static func make(_ suggestion: String, isOfURL: Bool = false) -> String? {
+        isPlain(suggestion.utf8) ? suggestion : cleaned(suggestion, isOfURL: isOfURL)
     }
 
+    /// Returns whether a name is as `make` leaves one.
+    package static func isSafe(_ name: String) -> Bool { make(name, isOfURL: true) == name }
+
     /// The same without a glance: for what is not plain.
-    package static func cleaned(_ suggestion: String) -> String? {
+    package static func cleaned(_ suggestion: String, isOfURL: Bool = false) -> String? {
         let bytes = suggestion.utf8
         let lastSeparator = bytes.lastIndex { $0 == 0x2F || $0 == 0x5C }
         var scalars = Array(suggestion.unicodeScalars[(lastSeparator.map(bytes.index(after:)) ?? bytes.startIndex)...])
         scalars.removeAll(where: isInvisible)
         scalars = trimmed(scalars)
-        if isDriveLetter(scalars) { scalars = trimmed(Array(scalars.dropFirst(2))) }
+        if !isOfURL, isDriveLetter(scalars) { scalars = trimmed(Array(scalars.dropFirst(2))) }
         guard !scalars.isEmpty else { return nil }
         var name = ""
-        name.unicodeScalars.append(contentsOf: scalars.map { isReserved($0) ? "_" : $0 })
+        name.unicodeScalars.append(contentsOf: scalars.map { isReserved($0, isOfURL) ? "_" : $0 })
         // Shortened first: what is cut off may leave the name of a device.
         name = shortened(name)
         if isDeviceName(name) { name = shortened("_" + name) }
@@ -69,8 +76,27 @@ package enum SafeFileName {
     }
 
     /// The name that a URL gives: its last path component, made safe, or `download`.
-    package static func ofURL(_ url: HTTPURL) -> String {
-        url.lastPathComponent.flatMap { make(ByteText.readable($0)) } ?? "download"
+    package static func ofURL(_ url: HTTPURL) -> String { known(byURL: url) ?? "download" }
+
+    /// The same; `nil` if the URL gives none.
+    private static func known(byURL url: HTTPURL) -> String? {
+        url.lastPathComponent.flatMap { make(ByteText.readable($0), isOfURL: true) }
+    }
+
+    /// The name that the URL at the end of a redirect gives, as with `wget --content-disposition`, but without the
+    /// query. If it gives none, `name` of the first URL.
+    package static func ofURL(_ target: HTTPURL, redirectedFrom url: HTTPURL, named name: String) -> String {
+        target == url ? name : known(byURL: target) ?? name
+    }
+
+    /// Returns a notice if the name begins with a dot or a hyphen where it comes from, and no longer does.
+    package static func notice(_ facts: ResponseFacts, from url: HTTPURL) -> TransferNotice? {
+        let (suggestion, origin) = facts.suggestion.map { ($0, "server") } ?? (url.lastPathComponent, "URL")
+        guard let suggestion, let first = suggestion.utf8.first, first == 0x2E || first == 0x2D else { return nil }
+        return TransferNotice(
+            .info, .disk,
+            "the file is saved as \(facts.fileName) because \(suggestion), the name from the \(origin), begins with a"
+                + " \(first == 0x2E ? "dot" : "hyphen"). To choose the name, use -o")
     }
 
     /// Controls, line separators, and what shows nothing or turns the direction of what follows.
@@ -97,9 +123,10 @@ package enum SafeFileName {
         return ASCII.isLetter(UInt8(truncatingIfNeeded: scalars[0].value))
     }
 
-    private static func isReserved(_ scalar: Unicode.Scalar) -> Bool {
+    private static func isReserved(_ scalar: Unicode.Scalar, _ isOfURL: Bool) -> Bool {
         switch scalar {
-        case "<", ">", ":", "\"", "|", "?", "*": true
+        case "<", ">", "\"", "|": true
+        case ":", "?", "*": !isOfURL
         default: false
         }
     }
@@ -115,7 +142,7 @@ package enum SafeFileName {
     }
 
     /// The length of the name on disk.
-    private static func byteCount(_ text: some StringProtocol) -> Int {
+    package static func byteCount(_ text: some StringProtocol) -> Int {
         text.unicodeScalars.reduce(0) { $0 + width($1) }
     }
 
@@ -139,7 +166,7 @@ package enum SafeFileName {
     }
 
     /// As many whole characters as fit; where the first one alone does not, as many scalars.
-    private static func prefix(of text: Substring, byteCount: Int) -> Substring {
+    package static func prefix(of text: Substring, byteCount: Int) -> Substring {
         var end = text.startIndex
         var used = 0
         for index in text.indices {

@@ -63,6 +63,7 @@ package enum SmallFilePolicy {
         plan.url = target
         plan.chain = last.chain + [last.url]
         plan.question.linked = linked ?? last.question.linked
+        plan.question.nameOfURL = SafeFileName.ofURL(target, redirectedFrom: terms.source, named: terms.nameOfURL)
         guard !isOurs else { return plan }
         plan.sendsCredentials = false
         plan.question.sendsUser = false

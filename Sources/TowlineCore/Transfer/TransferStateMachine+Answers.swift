@@ -158,7 +158,10 @@ extension TransferStateMachine {
         let plan = PreparePlan(
             representation: facts.representation, fileName: facts.fileName, checksums: checksums,
             isReplacement: hasStorage, resolved: resolved, lacksRanges: lacksRanges)
-        return codingNotice(facts) + announceStartingOver() + [.prepare(plan)]
+        let url = attempts[id]?.plan.url ?? resolved
+        let renamed = terms.fileName == nil && !terms.isStream && !hasStorage ? SafeFileName.notice(facts, from: url) : nil
+        let notices = codingNotice(facts) + (renamed.map { [.notice($0)] } ?? [])
+        return notices + announceStartingOver() + [.prepare(plan)]
     }
 
     /// Tells the user about a content coding, which is not removed.

@@ -104,7 +104,7 @@ extension TransferStateMachine {
                 TowlineError(
                     .invalidResponse,
                     "\(mirrors[index].url): this mirror sends different bytes than the other sources."
-                        + " Some of these bytes were already written to standard output."
+                        + " Some of these bytes were already written to the output."
                         + " Discard the output and download again without this mirror"))
         }
         mirrors[index].sample = .differs

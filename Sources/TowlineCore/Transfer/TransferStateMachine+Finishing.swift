@@ -43,7 +43,7 @@ extension TransferStateMachine {
             .checksumMismatch,
             "\(primary.url): the downloaded file does not match the expected checksum: \(values). "
                 + (terms.isStream
-                    ? "The wrong bytes were already written to standard output. Discard the output"
+                    ? "The wrong bytes were already written to the output. Discard the output"
                     : "The file was not saved under its final name. Check the checksum, or download again"))
     }
 
@@ -54,7 +54,7 @@ extension TransferStateMachine {
     private func wrongByServer(_ subject: String, _ field: String?, _ values: String = "") -> TowlineError {
         let wayOut =
             terms.isStream
-            ? "The bytes were already written to standard output. Discard the output and download again"
+            ? "The bytes were already written to the output. Discard the output and download again"
             : "The file was not saved under its final name. Download again, or use --ignore-server-checksums if the"
                 + " server's checksum may be wrong"
         return TowlineError(

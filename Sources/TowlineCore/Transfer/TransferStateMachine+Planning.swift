@@ -244,9 +244,10 @@ extension TransferStateMachine {
         let target = url ?? (source == .primary ? resolved : self[source].resolved)
         // What is for the first origin goes nowhere that another source leads to.
         let isOurs = target.origin == terms.source.origin && self[source].url.origin == terms.source.origin
-        let asked = question(
+        var asked = question(
             lease, overlap: overlap, isFirst: isFirst, from: source, isOurs: isOurs,
             atMost: sharing != .none ? SharingPolicy.smallLimit : nil)
+        asked.nameOfURL = SafeFileName.ofURL(target, redirectedFrom: self[source].url, named: asked.nameOfURL)
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart, chain: chain,

@@ -24,7 +24,7 @@ extension TransferStateMachine {
                 TowlineError(
                     isChange ? .changedOnServer : .invalidResponse,
                     "\(terms.source): \(reason)."
-                        + " The download cannot restart, because bytes were already written to standard output."
+                        + " The download cannot restart, because bytes were already written to the output."
                         + " Discard the output and download again"))
         }
         tally.restarts += 1

@@ -21,7 +21,7 @@ extension TransferStateMachine {
 
     /// Why another transfer could not go on with what is held, in words.
     var startsOverBecause: String? {
-        if terms.isStream { return "a download to standard output cannot be resumed" }
+        if terms.isStream { return "a download to standard output, a pipe or a device cannot be resumed" }
         if let contentCoding {
             let name = TerminalSafeText.make(contentCoding, width: 20)
             return "the server compresses the file (Content-Encoding: \(name)), and compressed files cannot be resumed"

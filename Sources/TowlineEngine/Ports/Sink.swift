@@ -24,6 +24,11 @@ package protocol Sink: AnyObject, Sendable {
     /// wait for. Promises nothing and returns at once.
     func startWriteback()
 
+    /// Counts the space that the rest of a resumed download needs as taken.
+    ///
+    /// Throws `diskFull` if that is not free beside the other downloads.
+    func promiseSpace() throws(TowlineError)
+
     /// Notices a sink that was deleted or replaced behind our back.
     func checkIntact() throws(TowlineError)
 
@@ -62,6 +67,9 @@ package protocol Sink: AnyObject, Sendable {
 extension Sink {
     /// Files do not.
     package var waitsForReaders: Bool { false }
+
+    /// No space is known to be needed.
+    package func promiseSpace() throws(TowlineError) {}
 
     /// Nothing goes anywhere before it must.
     package func startWriteback() {}

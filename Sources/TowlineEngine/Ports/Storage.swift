@@ -56,8 +56,13 @@ package protocol Storage: AnyObject, Sendable {
     /// - Throws: `cancelled` if the task is; why it cannot be read, or made durable.
     func prove(_ place: Place, source: String, checksum: Checksum) async throws(TowlineError) -> FileProof
 
-    /// A sink that is this process's standard output: bytes go out in order, once, hashed on the way.
-    func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart
+    /// What the file system of a directory does not offer, and what that means for the user; each once.
+    func takeNotices(inDirectory directory: String) -> [String]
+
+    /// A sink that writes the bytes in order, once, and hashes them on the way.
+    ///
+    /// Throws if the output cannot be opened.
+    func stream(to output: StreamOutput, digesting algorithms: [Checksum.Algorithm]) throws(TowlineError) -> OpenPart
 
     /// Something that hashes passing bytes and compares with `checksum`.
     func hasher(for checksum: Checksum) -> any ContentHasher
@@ -71,6 +76,9 @@ extension Storage {
 }
 
 extension Storage {
+    /// Nothing is lacking.
+    package func takeNotices(inDirectory directory: String) -> [String] { [] }
+
     /// Nothing is.
     package func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> SmallFileOutcome {
         .declined

@@ -102,6 +102,7 @@ final class BatchListReader: Sendable {
 private struct DescriptorLines {
     let descriptor: Int32
     private var splitter = BatchLineSplitter()
+    private var decoder = UnicodeDecoder()
     private var bytes: ArraySlice<UInt8> = []
     private var hasEnded = false
     /// Why nothing more can be read, if that is not the end.
@@ -129,7 +130,7 @@ private struct DescriptorLines {
             if count < 0 && errno == EINTR { continue }
             hasEnded = count <= 0
             if count < 0 { failure = errno }
-            bytes = buffer[..<max(0, count)]
+            bytes = decoder.take(buffer[..<max(0, count)])
             return
         }
     }

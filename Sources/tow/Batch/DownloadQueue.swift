@@ -95,6 +95,12 @@ final class DownloadQueue: Sendable {
             return state.last
         }
         try refuse(entry, of: list)
+        guard !entry.url.utf8.contains(0x09) else {
+            throw problem(
+                list, entry.number,
+                "this line contains a tab. If it has several URLs of one file, write the first URL alone and the others as"
+                    + " mirror=URL in indented lines below it")
+        }
         do throws(TowlineError) {
             let url = try HTTPURL(typed: entry.url, after: last)
             state.withLock { $0.last = url }

@@ -11,7 +11,10 @@ extension GetPlan {
         guard listPaths.isEmpty || !trustsLists else { return }
         var directories = listPaths.isEmpty ? [] : [settings.directory]
         for url in urls {
-            if case .file(let directory, _)? = try? settings.options(for: url).target { directories.append(directory) }
+            switch try? settings.options(for: url).target {
+            case .file(let path, _), .stream(.path(let path)): directories.append(path)
+            case .stream(.descriptor), nil: break
+            }
         }
         // The file for TLS keys, if the user asks for one to debug connections (SSL_CTX_set_keylog_callback(3)).
         directories += Environment.variables(["SSLKEYLOGFILE"]).values

@@ -3,14 +3,16 @@ import TowlineCore
 
 /// A small file of text.
 enum TextFile {
-    /// Its text; `nil` with `errno` set if it cannot be read, is longer than `limit` bytes, or is not UTF-8.
+    /// Its text without a byte order mark; `nil` with `errno` set if it cannot be read, is longer than `limit` bytes, or
+    /// is neither UTF-8 nor UTF-16 with a mark.
     static func read(_ path: String, limit: Int) -> String? {
         guard let bytes = bytes(path, limit: limit) else { return nil }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        var decoder = UnicodeDecoder()
+        guard let text = String(validating: decoder.take(bytes[...]), as: UTF8.self) else {
             errno = EILSEQ
             return nil
         }
-        return text
+        return text.hasPrefix("\u{FEFF}") ? String(text.unicodeScalars.dropFirst()) : text
     }
 
     /// Returns whether a path leads to a regular file, which can be read more than once.

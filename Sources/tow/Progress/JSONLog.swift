@@ -141,7 +141,7 @@ struct JSONLog: Sendable {
         case .skipped(let path):
             object.add("outcome", "skipped")
             object.add("path", path)
-        case .streamed(let length):
+        case .streamed(let length, _):
             object.add("outcome", "streamed")
             object.add("length", length)
         }

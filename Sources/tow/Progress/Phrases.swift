@@ -68,9 +68,9 @@ enum Phrases {
             return "\(place)  already downloaded (\(size)), so this download stopped after \(received)"
         case .skipped(let occupied):
             return "\(path(occupied))  skipped because a file with this name already exists (--if-exists skip)"
-        case .streamed(let length):
+        case .streamed(let length, let output):
             let fetched = fetched(length, received: completed.receivedBytes, elapsed: elapsed)
-            return "\(TerminalSafeText.make(name))  downloaded \(fetched), to standard output"
+            return "\(TerminalSafeText.make(name))  downloaded \(fetched), to \(output == "-" ? "standard output" : path(output))"
         }
     }
 

@@ -10,7 +10,7 @@ extension DownloadSettings {
         if try applyConnection(setting, value) { return }
         if try applyCertificate(setting, value) { return }
         switch setting {
-        case .output: output = value == "/dev/stdout" ? "-" : try OptionValue.text(value)
+        case .output: output = OutputPath.isStandard(value) ? "-" : try OptionValue.text(value)
         case .directory: directory = try OptionValue.text(value)
         case .ifExists: existing = try OptionValue.choice(value)
         case .ifChanged: restartsChanged = try OptionValue.choice(value) as ChangePolicy == .restart

@@ -97,6 +97,8 @@ struct DownloadSettings {
                 .unusableOption,
                 "-o '\(TerminalSafeText.make(output))' is a directory. Use -d for a directory and -o for a file name")
         }
+        // A list must not choose a device.
+        if followsLink, let stream = try OutputPath.stream(place + "/" + name) { return .stream(stream) }
         if followsLink, let target = try linkTarget(place + "/" + name), let slash = target.utf8.lastIndex(of: 0x2F) {
             let directory = Self.plain(slash == target.startIndex ? "/" : String(target[..<slash]))
             return .file(directory: directory, name: String(target[target.utf8.index(after: slash)...]))

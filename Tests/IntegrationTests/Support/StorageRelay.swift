@@ -42,8 +42,8 @@ class StorageRelay: Storage, @unchecked Sendable {
         try await real.prove(place, source: source, checksum: checksum)
     }
 
-    func standardOutput(digesting algorithms: [Checksum.Algorithm]) -> OpenPart {
-        real.standardOutput(digesting: algorithms)
+    func stream(to output: StreamOutput, digesting algorithms: [Checksum.Algorithm]) throws(TowlineError) -> OpenPart {
+        try real.stream(to: output, digesting: algorithms)
     }
 
     func hasher(for checksum: Checksum) -> any ContentHasher { real.hasher(for: checksum) }

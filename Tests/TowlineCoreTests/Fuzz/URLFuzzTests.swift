@@ -54,7 +54,7 @@ struct URLFuzzTests {
                 return error.message.utf8.contains(where: ASCII.isControl)
                     ? "the message holds a control character" : nil
             case .success(let url):
-                let trimmed = text.utf8.drop { $0 == 0x20 }
+                let trimmed = text.utf8.drop { $0 == 0x20 || $0 == 0x09 }
                 let namesAuthority =
                     trimmed.starts(with: "//".utf8) || ASCII.lowercased(String(Substring(trimmed))).hasPrefix("http")
                 if !namesAuthority, url.origin != base.origin || url.userInfo != base.userInfo {
@@ -102,8 +102,8 @@ struct URLFuzzTests {
             host = hostAndPort[..<colon]
             port = Int(String(decoding: hostAndPort[(colon + 1)...], as: UTF8.self))
         }
-        // A trailing space belongs to nobody when the text ends with the authority.
-        while end == bytes.endIndex, host.last == 0x20 { host.removeLast() }
+        // White space at the end belongs to nobody when the text ends with the authority.
+        while end == bytes.endIndex, let last = host.last, last == 0x20 || last == 0x09 { host.removeLast() }
         return (String(decoding: host, as: UTF8.self).lowercased(), port)
     }
 }

@@ -66,6 +66,44 @@ struct SafeFileNameTests {
         #expect(SafeFileName.make(cutToOwn) == String(repeating: "a", count: 235) + "_tow")
     }
 
+    @Test("Where a redirect ends, as `wget --content-disposition` names the file")
+    func redirected() throws {
+        let first = try HTTPURL(parsing: "http://h/latest?x")
+        func name(_ target: String) throws -> String {
+            try SafeFileName.ofURL(HTTPURL(parsing: target), redirectedFrom: first, named: SafeFileName.ofURL(first))
+        }
+        #expect(try name("http://h/latest?x") == "latest")
+        #expect(try name("https://cdn/tool-1.2.tar.gz?sig=a/b") == "tool-1.2.tar.gz")
+        #expect(try name("http://h/d/") == "latest")
+        #expect(try name("http://h/%2e%2e%2f.ssh") == "ssh")
+        #expect(try name("http://h/...") == "latest")
+    }
+
+    @Test(
+        "A notice names the file whose name lost a dot or a hyphen",
+        arguments: [
+            (nil, "http://h/.bashrc", "bashrc"), (nil, "http://h/%2Drf", "rf"), (nil, "http://h/a.b", nil),
+            ("attachment; filename=.netrc", "http://h/a", "netrc"), ("attachment; filename=x", "http://h/.a", nil),
+            ("attachment; filename=\"..\"", "http://h/.a", "a"),
+        ] as [(String?, String, String?)])
+    func notice(disposition: String?, url: String, name: String?) throws {
+        let url = try HTTPURL(parsing: url)
+        let head = ResponseHead(
+            status: 200, fields: HTTPFields(disposition.map { [("Content-Disposition", $0)] } ?? []))
+        let facts = ResponseFacts(head, nameOfURL: SafeFileName.ofURL(url))
+        let notice = SafeFileName.notice(facts, from: url)
+        #expect((notice != nil) == (name != nil))
+        if let name { #expect(notice?.message.contains("saved as \(name) because") == true) }
+    }
+
+    @Test("A number fits behind a long name, too")
+    func numbered() {
+        let long = String(repeating: "n", count: 251) + ".iso"
+        #expect(SafeFileName.numbered(long, 12) == String(repeating: "n", count: 246) + " (12).iso")
+        #expect(SafeFileName.numbered("a.iso", 1) == "a (1).iso")
+        #expect(SafeFileName.numbered(String(repeating: "ж", count: 127), 1).utf8.count == 254)
+    }
+
     @Test("Content-Disposition, else the URL, else a fixed name")
     func forDownload() throws {
         func name(_ disposition: String?, _ url: String) throws -> String {
@@ -79,6 +117,10 @@ struct SafeFileNameTests {
         #expect(try name(nil, "http://h/%252e%252e%252fx") == "%2e%2e%2fx")
         #expect(try name(nil, "http://h/%2e%2e") == "download")
         #expect(try name(nil, "http://h/") == "download")
+        #expect(try name(nil, "http://h/a:b*c%3Fd.bin?x") == "a:b*c?d.bin")
+        #expect(try name(nil, "http://h/c:x") == "c:x")
+        #expect(try name(nil, "http://h/%22a%22|b") == "_a__b")
+        #expect(try name("attachment; filename=\"c:x?\"", "http://h/") == "x_")
         #expect(try name("attachment; filename*=UTF-8''%2e%2e%2f%2e%2e%2fevil", "http://h/") == "evil")
         #expect(try name("attachment; filename*=UTF-8''%252e%252e%252fx", "http://h/") == "%2e%2e%2fx")
     }

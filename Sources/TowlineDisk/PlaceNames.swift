@@ -1,0 +1,48 @@
+internal import TowlineCore
+
+/// The names that belong to one destination.
+struct PlaceNames: Sendable {
+    /// The final name.
+    let final: String
+    /// What the names of an unfinished download begin with: the final name, abbreviated if no suffix fits behind it.
+    let stem: String
+
+    init(final: String) {
+        self.final = final
+        stem = Self.stem(of: final)
+    }
+
+    var part: String { stem + ".tow" }
+    var journal: String { stem + ".tow-journal" }
+    /// A journal on its way to its name.
+    var newJournal: String { stem + ".tow-journal-new" }
+    /// The next generation's part file on its way to its name.
+    var nextPart: String { stem + ".tow-next" }
+    var bad: String { stem + ".tow-bad" }
+    var aside: String { stem + ".tow-aside" }
+    var journalAside: String { stem + ".tow-journal-aside" }
+
+    /// The final name with a number before its last extension: `NAME (1).ext`.
+    func numbered(_ number: Int) -> String { number > 0 ? SafeFileName.numbered(final, number) : final }
+
+    /// Returns the first characters of a long name, `~` and a checksum of the whole name: different names have
+    /// different part files.
+    private static func stem(of name: String) -> String {
+        guard name.utf8.count > SafeFileName.maximumByteCount,
+            SafeFileName.byteCount(name) > SafeFileName.maximumByteCount
+        else { return name }
+        let sum = String(CRC32C.checksum(ByteText.encode(name)), radix: 16)
+        let mark = "~" + String(repeating: "0", count: max(0, 8 - sum.count)) + sum
+        return SafeFileName.prefix(of: name[...], byteCount: abbreviatedCount - mark.utf8.count) + mark
+    }
+
+    /// Room for `-aside` and a number behind the longest suffix.
+    private static let abbreviatedCount = SafeFileName.maximumByteCount - 12
+
+    /// Returns whether a stem may be an abbreviation: it does not tell the final name.
+    static func isAbbreviated(_ stem: String) -> Bool {
+        let bytes = stem.utf8
+        return bytes.count > 100 && bytes.suffix(9).first == 0x7E
+            && bytes.suffix(8).allSatisfy { ASCII.hexadecimalValue($0) != nil }
+    }
+}

@@ -1,0 +1,55 @@
+import Glibc
+import Synchronization
+
+/// Calls that a file system does not offer although a guarantee depends on them (`docs/crash-safety.md`, "File systems
+/// that lack a call"). The user hears of each once per directory.
+final class Shortfalls: Sendable {
+    /// What is lacking.
+    enum Kind: Hashable {
+        case lock, time, sync, directory
+    }
+
+    private struct State {
+        var known: [String: Set<Kind>] = [:]
+        var notices: [String: [String]] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// Notes that a call failed in a directory because the file system does not offer it.
+    func note(_ kind: Kind, in directory: String) {
+        state.withLock { state in
+            guard state.known[directory, default: []].insert(kind).inserted else { return }
+            state.notices[directory, default: []].append(Self.text(kind, directory))
+        }
+    }
+
+    /// Returns what the user has not heard yet.
+    func takeNotices(of directory: String) -> [String] {
+        state.withLock { $0.notices.isEmpty ? [] : $0.notices.removeValue(forKey: directory) ?? [] }
+    }
+
+    private static func text(_ kind: Kind, _ directory: String) -> String {
+        switch kind {
+        case .lock:
+            "the file system of \(directory) cannot lock files, so a second process is not kept from the same file. "
+                + "Do not run two downloads to one file name"
+        case .time:
+            "the file system of \(directory) cannot set modification times. The file has the time of its download"
+        case .sync:
+            "the file system of \(directory) cannot sync single files, so Towline syncs all of it. If the file system "
+                + "ignores this, a power failure may damage the file"
+        case .directory:
+            "the directory \(directory) cannot be read, so it cannot be synced alone, and Towline syncs all disks. "
+                + "After a power failure, check that the file is there"
+        }
+    }
+}
+
+extension Int32 {
+    /// True for the negated `errno` of a call that the file system, or what confines this process, does not offer.
+    var isLacking: Bool { [-ENOSYS, -EOPNOTSUPP, -EINVAL].contains(self) }
+
+    /// The same for calls that file systems without owners also refuse with EPERM or EACCES.
+    var isLackingOrForbidden: Bool { isLacking || [-EPERM, -EACCES].contains(self) }
+}

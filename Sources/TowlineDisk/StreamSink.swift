@@ -1,0 +1,201 @@
+import Glibc
+import Synchronization
+package import TowlineCore
+package import TowlineEngine
+internal import TowlineThreads
+
+/// The sink that is standard output, another descriptor, a FIFO or a device: it takes the bytes in order, once.
+///
+/// A block device is synced at the end. Of pipes and terminals there is nothing to make durable.
+package final class StreamSink: Sink {
+    private struct Tail {
+        var position: Int64 = 0
+        /// The last bytes written, for comparing an overlap; at least `capacity` of them, if there are so many.
+        var bytes: [UInt8] = []
+        /// What goes by is digested as it goes: it cannot be read again.
+        var digests: [(algorithm: Checksum.Algorithm, digest: MessageDigest)]
+        /// The digests' values, once they were asked for.
+        var values: [Checksum.Algorithm: [UInt8]]?
+
+        mutating func take(_ new: UnsafeRawBufferPointer) {
+            position += Int64(new.count)
+            for entry in digests { entry.digest.update(new) }
+            if new.count >= StreamSink.capacity {
+                bytes = Array(new.suffix(StreamSink.capacity))
+            } else {
+                bytes += new
+                if bytes.count > 2 * StreamSink.capacity {
+                    bytes.removeFirst(bytes.count - StreamSink.capacity)
+                }
+            }
+        }
+    }
+
+    private static let capacity = 64 * 1024
+
+    private let syscall: any Syscall
+    private let output: StreamOutput
+    private let name: String
+    private let tail: Mutex<Tail>
+    /// The file of `StreamOutput.path` while it is open.
+    private let opened = Mutex<Descriptor?>(nil)
+
+    /// Opens `output`. A descriptor of this process stays open at the end.
+    ///
+    /// - Parameter algorithms: what `verify` will be asked for.
+    /// - Throws: why a device cannot be opened. A FIFO without a reader is opened by the first write, which waits.
+    package init(
+        syscall: any Syscall = SystemCalls(), output: StreamOutput = .descriptor(STDOUT_FILENO),
+        algorithms: Set<Checksum.Algorithm> = []
+    ) throws(TowlineError) {
+        self.syscall = syscall
+        self.output = output
+        name =
+            switch output {
+            case .descriptor(STDOUT_FILENO): "standard output"
+            case .descriptor(let number): "/dev/fd/\(number)"
+            case .path(let path): path
+            }
+        tail = Mutex(Tail(digests: algorithms.map { ($0, MessageDigest($0)) }))
+        if case .path(let path) = output {
+            let file = try open(path, flags: O_NONBLOCK)
+            opened.withLock { $0 = file }
+        }
+    }
+
+    /// - Returns: `nil` if the path is a FIFO that no process reads, with O_NONBLOCK (fifo(7)).
+    private func open(_ path: String, flags: Int32) throws(TowlineError) -> Descriptor? {
+        var code: Int32
+        repeat {
+            code = syscall.openat(AT_FDCWD, path, O_WRONLY | O_NOCTTY | O_CLOEXEC | flags, 0)
+        } while code == -EINTR
+        if code == -ENXIO, flags & O_NONBLOCK != 0 {
+            var status = FileStatus()
+            if syscall.status(AT_FDCWD, path, &status) >= 0, status.kind == .other { return nil }
+        }
+        guard code >= 0 else { throw .opening(path, -code) }
+        let file = Descriptor(code, path: path, syscall: syscall)
+        // A regular file that came meanwhile would be overwritten in place.
+        guard try file.status().kind == .other else { throw .unusable(path) }
+        return file
+    }
+
+    /// Runs `body` with the number of the descriptor; waits for a process that reads the FIFO if there was none.
+    private func withNumber<Value>(_ body: (Int32) throws(TowlineError) -> Value) throws(TowlineError) -> Value {
+        switch output {
+        case .descriptor(let number): return try body(number)
+        case .path(let path):
+            let file: Descriptor
+            if let known = opened.withLock({ $0 }) {
+                file = known
+            } else {
+                guard let now = try open(path, flags: 0) else { throw .opening(path, ENXIO) }
+                opened.withLock { $0 = now }
+                file = now
+            }
+            let number = try file.acquire()
+            defer { file.release() }
+            return try body(number)
+        }
+    }
+
+    package var waitsForReaders: Bool { true }
+
+    /// Only the next byte can be written; any other offset is an error.
+    package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
+        try tail.withLock { (tail) throws(TowlineError) in
+            guard offset == tail.position else { throw outOfOrder(offset) }
+            try withNumber { (number) throws(TowlineError) in try write(bytes, to: number, &tail) }
+        }
+    }
+
+    private func write(
+        _ bytes: UnsafeRawBufferPointer, to number: Int32, _ tail: inout Tail
+    ) throws(TowlineError) {
+        var done = 0
+        while done < bytes.count {
+            let count = syscall.write(number, UnsafeRawBufferPointer(rebasing: bytes[done...]))
+            if count == -Int(EINTR) { continue }
+            if count == -Int(EAGAIN) {
+                _ = syscall.waitUntilWritable(number)
+                continue
+            }
+            guard count > 0 else { throw .writing(name, count < 0 ? Int32(-count) : EIO) }
+            done += count
+            tail.take(UnsafeRawBufferPointer(rebasing: bytes[(done - count)..<done]))
+        }
+    }
+
+    /// Reads within the last 64 KiB.
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int {
+        try tail.withLock { (tail) throws(TowlineError) in
+            let start = offset - (tail.position - Int64(tail.bytes.count))
+            guard start >= 0, offset <= tail.position else { throw outOfOrder(offset) }
+            let bytes = tail.bytes[Int(start)...].prefix(buffer.count)
+            buffer.copyBytes(from: bytes)
+            return bytes.count
+        }
+    }
+
+    package func synchronize() async throws(TowlineError) {}
+
+    package func checkIntact() throws(TowlineError) {}
+
+    /// Compares with what went by; the bytes are with the reader already. To be called once, at the end.
+    package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {
+        let values = tail.withLock { tail in
+            let values =
+                tail.values
+                ?? Dictionary(uniqueKeysWithValues: tail.digests.map { ($0.algorithm, $0.digest.finish($0.algorithm)) })
+            tail.values = values
+            tail.digests = []
+            return values
+        }
+        if let unknown = checksums.first(where: { values[$0.algorithm] == nil }) {
+            throw TowlineError(
+                .unusableOption,
+                "cannot verify the data on \(name): the \(unknown.algorithm.rawValue) checksum was requested after "
+                    + "the first byte. Download to a file to verify the data")
+        }
+        return FileHasher.mismatches(checksums, values)
+    }
+
+    package func truncate(to length: Int64) throws(TowlineError) {
+        guard tail.withLock({ $0.position }) <= length else { throw outOfOrder(length) }
+    }
+
+    /// Syncs a block device and closes what `init` opened. Nothing is buffered here, so there is nothing to flush.
+    package func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
+        let position = tail.withLock { $0.position }
+        guard position == terms.length else {
+            throw TowlineError(
+                .diskFailure,
+                "the data on \(name) is incomplete: \(position) of \(terms.length) bytes were written. "
+                    + "Discard the output and download again")
+        }
+        let isStandard = output == .descriptor(STDOUT_FILENO)
+        if case .path = output {
+            // The reader of a FIFO sees the end of an empty file, too, once it was open.
+            try await WorkThread.run { _ throws(TowlineError) in
+                let code = try self.withNumber { self.syscall.fdatasync($0) }
+                // Devices and pipes without a cache (fdatasync(2)).
+                guard code >= 0 || [EINVAL, EROFS, ENOSYS, EOPNOTSUPP].contains(-code) else {
+                    throw .synchronizing(self.name, -code)
+                }
+            }
+        }
+        close()
+        return PublishedFile(path: isStandard ? "-" : name, length: terms.length)
+    }
+
+    package func setAside() throws(TowlineError) -> String? { nil }
+    package func discard() { close() }
+    package func close() { opened.withLock { $0?.close() } }
+
+    private func outOfOrder(_ offset: Int64) -> TowlineError {
+        TowlineError(
+            .diskFailure,
+            "internal error: byte \(offset) was written to \(name) out of order. Please report this bug",
+            systemError: ESPIPE)
+    }
+}
