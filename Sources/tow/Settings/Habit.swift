@@ -3,18 +3,9 @@ import TowlineCore
 /// What people who come from curl, wget or aria2 type, and what does it here.
 enum Habit {
     private static let words: [(habits: [String], here: String)] = [
-        (["-c", "--continue", "-C", "--continue-at"], "tow always resumes interrupted downloads; omit this option"),
-        (
-            ["-O", "--remote-name", "--remote-header-name"],
-            "tow uses the file name from the server or the URL; use -o FILE for another name"
-        ),
-        (["-L", "--location"], "tow always follows redirects; omit this option"),
-        (["-k", "--no-check-certificate"], "use --insecure"),
-        (["-u", "--http-user"], "use --user NAME:PASSWORD"),
-        (["-P", "--dir", "--directory-prefix", "--output-dir"], "use -d DIRECTORY"),
-        (["-s"], "use -q for silent output (curl -s), or -x N for several connections (aria2c -s)"),
+        (["--http-user", "--http-password", "--password"], "use --user NAME:PASSWORD"),
         (["--split", "--max-connection-per-server", "--num-connections"], "use -x N"),
-        (["--silent", "--no-verbose"], "use -q"),
+        (["--no-verbose"], "use -q"),
         (["--retry", "--tries", "-t"], "use --max-tries N"),
         (
             ["--max-concurrent-downloads", "--parallel-max", "-Z", "--parallel"],
@@ -22,6 +13,12 @@ enum Habit {
         ),
         (["--max-download-limit"], "use --limit-rate RATE"),
         (["--max-overall-download-limit"], "use --limit-rate-total RATE"),
+        (["--max-filesize", "-Q", "--quota"], "use --max-size SIZE"),
+        (["-m", "--max-time", "--timeout", "--read-timeout", "-y", "--speed-time"], "use --stall-timeout SECONDS"),
+        (["-r", "--range", "--start-pos"], "tow always downloads the whole file; omit this option"),
+        (["--location-trusted"], "tow sends credentials only to the server that they are for; omit this option"),
+        (["-v", "--verbose"], "use --json for details of a download"),
+        (["--proxy-user", "--all-proxy", "--http-proxy"], "use --proxy http://NAME:PASSWORD@HOST:PORT"),
     ]
 
     /// Commands of other programs.
