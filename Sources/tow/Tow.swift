@@ -22,7 +22,7 @@ enum Tow {
         }
         if Set(words) == ["--version", "-v"] { show(TowCommand.configuration.version + "\n" + GetPlan.limits) }
         do {
-            let command = try TowCommand.parseAsRoot(Array(words))
+            let command = try TowCommand.parseAsRoot(translated(words))
             ArgumentSecrets.blank()
             if let get = command as? GetCommand, let plan = try? get.checked() {
                 plan.confine()
@@ -31,6 +31,20 @@ enum Tow {
             if command is WatchCommand { WatchSignals.block() }
             let parsed = ParsedCommand(command: command)
             Assembly.executor.run { await run(parsed) }
+        } catch {
+            leave(error)
+        }
+    }
+
+    /// The arguments in options of `tow` only.
+    private static func translated(_ words: ArraySlice<String>) -> [String] {
+        guard words.first == GetShortcut.name else { return Array(words) }
+        do throws(TowlineError) {
+            let familiar = try FamiliarOptions(translating: words.dropFirst())
+            let isQuiet = familiar.words.contains { $0 == "-q" || $0 == "--quiet" }
+            var output = OutputDescriptor(STDERR_FILENO)
+            for notice in familiar.notices where !isQuiet { output.write("tow: \(notice)\n") }
+            return [GetShortcut.name] + familiar.words
         } catch {
             leave(error)
         }

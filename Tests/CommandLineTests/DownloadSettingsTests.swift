@@ -133,6 +133,17 @@ struct DownloadSettingsTests {
             #expect(!ArgumentSecrets.secretRanges(in: words.map { Array($0.utf8) }).isEmpty)
             #expect(words.contains(where: ArgumentSecrets.mayBeOne), "\(words) are looked at")
         }
+        for (words, secret) in [
+            (["-b", "sid=1"], "sid=1"), (["--cookie=sid=2"], "sid=2"), (["-sSLb", "sid=3"], "sid=3"),
+            (["-un:p"], "n:p"),
+            (["-sHCookie: 4"], " 4"),
+        ] {
+            let bytes = words.map { Array($0.utf8) }
+            let all = bytes.joined(separator: [0])
+            let hidden = ArgumentSecrets.secretRanges(in: bytes).map { String(decoding: Array(all)[$0], as: UTF8.self) }
+            #expect(hidden == [secret])
+            #expect(words.contains(where: ArgumentSecrets.mayBeOne), "\(words) are looked at")
+        }
         #expect(!["tow", "get", "-q", "http://a.test/b.bin"].contains(where: ArgumentSecrets.mayBeOne))
     }
 }

@@ -27,9 +27,11 @@ struct MessageTests {
 
     /// Hands that know curl, wget or aria2.
     @Test(arguments: [
-        (["get", "-c"], "Unknown option '-c': tow always resumes"),
         (["get", "--retry=3"], "Unknown option '--retry': use --max-tries"),
-        (["get", "-q", "-O"], "'-O': tow uses the file name from the server"),
+        (["get", "-q", "-O", "x.iso"], "-O: in wget, -O FILE names the file; use -o FILE"),
+        (["get", "-c", "jar"], "-c: in curl, -c FILE stores cookies; use --save-cookies FILE"),
+        (["get", "-x", "http://u:p@proxy:3128"], "-x: in curl, -x sets a proxy; use --proxy URL"),
+        (["get", "-d", "a=1"], "In curl, -d sends a request body"),
         ([], "run 'tow get http://a.test/'"), (["gett"], "run 'tow get http://a.test/'"),
     ])
     func aHabitIsAnsweredWithWhatDoesItHere(_ words: [String], _ expected: String) async throws {

@@ -79,7 +79,7 @@ struct UsageTests {
         (["get", "--checksum", "sha256:abc", "http://a.test/"], "--checksum"),
         (["get", "-H", "No colon", "http://a.test/"], "--header"),
         (["get", "-H", "A: b\r\nC: d", "http://a.test/"], "--header"),
-        (["get", "-H", "Range: bytes=0-", "http://a.test/"], "--header"),
+        (["get", "-H", "Content-Length: 1", "http://a.test/"], "--header"),
         (["get", "--user", "nameonly", "http://a.test/"], "--user"),
         (["get", "--cacert", "/nonexistent", "http://a.test/"], "--cacert"),
         (["get", "--cacert", "/bin/true", "http://a.test/"], "contains no PEM certificate"),
@@ -115,6 +115,8 @@ struct UsageTests {
         for arguments in [
             ["get", "http://name:canary@a.test:99999/"], ["get", "--user", "canary", "http://a.test/"],
             ["get", "-H", "Authorization: canary\u{1}", "http://a.test/"],
+            ["get", "-b", "a=canary\u{1}", "http://a.test/"],
+            ["get", "-U", "name:canary", "http://a.test/"], ["get", "-x", "http://name:canary@p:1", "http://a.test/"],
             ["get", "--proxy", "gopher://name:canary@p", "http://a.test/"],
             ["get", "--proxy", "http://name:canary@p:port", "http://a.test/"],
             ["get", "--proxy", "http://name:can@canary@p:1", "http://a.test/"],

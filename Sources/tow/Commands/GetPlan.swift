@@ -114,6 +114,11 @@ struct GetPlan {
                 "--mirror is another URL of one file and needs exactly one URL."
                     + " In a list of URLs (-i), write mirror=URL in an indented line below each URL.")
         }
+        if settings.directory.utf8.contains(0x3D), !DownloadSettings.isDirectory(settings.directory) {
+            throw ValidationError(
+                "-d: this directory does not exist. In curl, -d sends a request body;"
+                    + " tow get sends GET requests without a body.")
+        }
         if settings.output == "-" && arguments.report.isJSON {
             throw ValidationError("-o - and --json cannot be used together because both write to standard output.")
         }

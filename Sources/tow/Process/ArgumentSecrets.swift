@@ -3,7 +3,7 @@ import Glibc
 /// Takes passwords out of what other users see of this process with `ps`.
 enum ArgumentSecrets {
     /// Options whose value is a secret, whole.
-    private static let secretOptions = ["--user"]
+    private static let secretOptions = ["--user", "--cookie", "--http-password", "--password", "--proxy-user"]
     /// Options whose value is one if it names credentials.
     private static let fieldOptions = ["-H", "--header"]
     /// The option whose value is a URL with or without a scheme.
@@ -23,7 +23,7 @@ enum ArgumentSecrets {
 
     /// Whether a word may hold a secret, or say that the next one does: nearly always none does.
     static func mayBeOne(_ word: String) -> Bool {
-        (secretOptions + fieldOptions).contains(where: word.hasPrefix) || isCluster(word)
+        (secretOptions + fieldOptions).contains(where: word.hasPrefix) || shortOption(word) != nil
             || word.utf8.contains { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?") }
     }
 
@@ -44,7 +44,11 @@ enum ArgumentSecrets {
 
     private static func secretRange(in bytes: [UInt8], text: String, after previous: String) -> Range<Int>? {
         if secretOptions.contains(previous) { return 0..<bytes.count }
-        if fieldOptions.contains(previous) || isCluster(previous) { return fieldValueRange(in: bytes, from: 0) }
+        if fieldOptions.contains(previous) { return fieldValueRange(in: bytes, from: 0) }
+        if let option = shortOption(previous), option.isLast { return range(of: option.letter, in: bytes, from: 0) }
+        if let option = shortOption(text), !option.isLast {
+            return range(of: option.letter, in: bytes, from: option.end)
+        }
         if previous == proxyOption { return proxyUserRange(in: bytes, from: 0) }
         if let equals = bytes.firstIndex(of: UInt8(ascii: "=")) {
             let name = String(decoding: bytes[..<equals], as: UTF8.self)
@@ -55,9 +59,22 @@ enum ArgumentSecrets {
         return userInfoRange(in: bytes, text: text)
     }
 
-    /// Returns whether a word consists of short options that end with `-H`.
-    private static func isCluster(_ word: String) -> Bool {
-        word.hasPrefix("-") && !word.hasPrefix("--") && word.hasSuffix("H")
+    /// Short options whose value may be a secret, and in the same word before them the options without a value.
+    private static let shortOptions = "HubU"
+    private static let shortFlags = "qhLOJfSgcskn"
+
+    /// Returns the short option of a word whose value may be a secret, where that value begins, and whether the value is the
+    /// next word.
+    private static func shortOption(_ word: String) -> (letter: Character, end: Int, isLast: Bool)? {
+        guard word.hasPrefix("-"), !word.hasPrefix("--") else { return nil }
+        let flags = word.dropFirst().prefix { shortFlags.contains($0) }
+        guard let letter = word.dropFirst(1 + flags.count).first, shortOptions.contains(letter) else { return nil }
+        let end = flags.utf8.count + 2
+        return (letter, end, word.utf8.count == end)
+    }
+
+    private static func range(of letter: Character, in bytes: [UInt8], from start: Int) -> Range<Int>? {
+        letter == "H" ? fieldValueRange(in: bytes, from: start) : start..<bytes.count
     }
 
     /// The value of a field that may be a secret.

@@ -3,16 +3,7 @@ import TowlineCore
 /// What people who come from curl, wget or aria2 type, and what does it here.
 enum Habit {
     private static let words: [(habits: [String], here: String)] = [
-        (["-c", "--continue", "-C", "--continue-at"], "tow always resumes interrupted downloads; omit this option"),
-        (
-            ["-O", "--remote-name", "--remote-header-name"],
-            "tow uses the file name from the server or the URL; use -o FILE for another name"
-        ),
-        (["-L", "--location"], "tow always follows redirects; omit this option"),
-        (["-k", "--no-check-certificate"], "use --insecure"),
-        (["-u", "--http-user"], "use --user NAME:PASSWORD"),
-        (["-P", "--dir", "--directory-prefix", "--output-dir"], "use -d DIRECTORY"),
-        (["-s"], "use -q for silent output (curl -s), or -x N for several connections (aria2c -s)"),
+        (["--http-user", "--http-password", "--password"], "use --user NAME:PASSWORD"),
         (["--split", "--max-connection-per-server", "--num-connections"], "use -x N"),
         (["--noproxy"], "use --no-proxy, or set the environment variable no_proxy to a list of hosts"),
         (["-E", "--certificate"], "use --cert FILE"),
@@ -22,7 +13,7 @@ enum Habit {
         (["--inet4-only"], "use -4"),
         (["--inet6-only"], "use -6"),
         (["-m", "--max-time"], "tow has no limit for a whole download; use timeout(1)"),
-        (["--silent", "--no-verbose"], "use -q"),
+        (["--no-verbose"], "use -q"),
         (["--retry", "--tries", "-t"], "use --max-tries N"),
         (["--retry-on-http-error"], "use --retry-on LIST"),
         (
@@ -31,6 +22,12 @@ enum Habit {
         ),
         (["--max-download-limit"], "use --limit-rate RATE"),
         (["--max-overall-download-limit"], "use --limit-rate-total RATE"),
+        (["--max-filesize", "-Q", "--quota"], "use --max-size SIZE"),
+        (["-m", "--max-time", "--timeout", "--read-timeout", "-y", "--speed-time"], "use --stall-timeout SECONDS"),
+        (["-r", "--range", "--start-pos"], "tow always downloads the whole file; omit this option"),
+        (["--location-trusted"], "tow sends credentials only to the server that they are for; omit this option"),
+        (["-v", "--verbose"], "use --json for details of a download"),
+        (["--proxy-user", "--all-proxy", "--http-proxy"], "use --proxy http://NAME:PASSWORD@HOST:PORT"),
     ]
 
     /// Commands of other programs.
