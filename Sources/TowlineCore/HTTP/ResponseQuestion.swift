@@ -113,6 +113,8 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     case rangeIgnored(ResponseFacts)
     /// A response that does not answer the range; its body is not used.
     case rangeRefused(reason: String)
+    /// A 206 that repeats the validator by weak comparison only, where it was strong. Ask again by the third rung.
+    case weakened(reason: String)
     /// 3xx with a target, and the checksum of the file there if the response gives one.
     case redirect(location: String, LinkedChecksum? = nil)
     /// 401, 403, 404 or 410 after it worked before.
