@@ -25,8 +25,11 @@ package struct Representation: Hashable, Sendable {
 
     /// What these fields prove when bytes of two responses are to be joined.
     package var validator: Validator {
-        if let entityTag { return entityTag.isWeak ? .weak : .strong(entityTag.fieldValue) }
-        guard let lastModified else { return .none }
+        if let entityTag, entityTag.isWellFormed {
+            return entityTag.isWeak ? .weak : .strong(entityTag.fieldValue)
+        }
+        // A malformed tag is no entity tag: beside it a date may be the strong validator (RFC 9110 §13.1.5).
+        guard let lastModified else { return entityTag == nil ? .none : .weak }
         // RFC 9110 §8.8.2.2: strong if the origin's clock had moved on by at least a second when it answered.
         // A Date that is missing, or before Last-Modified, proves nothing.
         guard let date, date.secondsSince1970 > lastModified.secondsSince1970 else { return .weak }
@@ -52,9 +55,11 @@ package struct Representation: Hashable, Sendable {
                 + " so its bytes cannot be joined with those downloaded so far"
         }
         if let mine = entityTag, let theirs = other.entityTag {
-            return mine.matchesWeakly(theirs) ? nil : Self.tagChanged
+            guard mine.matchesWeakly(theirs) else { return Self.tagChanged }
+            // A malformed tag may be a constant, such as `null`: the dates count as well.
+            guard !mine.isWellFormed || !theirs.isWellFormed else { return nil }
         }
-        if entityTag == nil, other.entityTag == nil, let mine = lastModified, let theirs = other.lastModified,
+        if (entityTag == nil) == (other.entityTag == nil), let mine = lastModified, let theirs = other.lastModified,
             mine != theirs
         {
             return "the server has a different version of the file (its Last-Modified date is \(theirs.fieldValue),"
@@ -66,9 +71,11 @@ package struct Representation: Hashable, Sendable {
     /// Whether `other` repeats the validator: the same strong one, or, with `weakly`, the same weak one.
     package func repeatsValidator(of other: Representation, weakly: Bool) -> Bool {
         if let mine = entityTag, let theirs = other.entityTag {
-            return weakly ? mine.matchesWeakly(theirs) : mine.matchesStrongly(theirs)
+            if weakly { return mine.matchesWeakly(theirs) }
+            // Where both tags are malformed, the dates are the strong validators.
+            guard mine == theirs, !mine.isWellFormed else { return mine.matchesStrongly(theirs) }
         }
-        guard entityTag == nil, other.entityTag == nil, let mine = lastModified, mine == other.lastModified else {
+        guard (entityTag == nil) == (other.entityTag == nil), let mine = lastModified, mine == other.lastModified else {
             return false
         }
         if weakly { return true }

@@ -12,11 +12,8 @@ extension ResponseEvaluator {
         case 401, 403, 404, 410:
             let error = refusal(status, question)
             return question.workedBefore ? .linkExpired(status: status, error) : .permanent(error)
-        case 412:
-            return .changed(
-                reason: "the server has a different version of the file (status 412: its ETag or date is different),"
-                    + " so its bytes cannot be joined with those downloaded so far",
-                whole: nil)
+        // Nothing that Towline sends but a range has a condition. The answer to a plain request tells what changed.
+        case 412 where question.asked != .whole: return .askWithoutRange(reason: rangeRequestRefused(status))
         default: break
         }
         if (201..<300).contains(status) {

@@ -50,6 +50,8 @@ package enum ResponseEvaluator {
         }
         // A whole answer to a range never goes to the range's offset (RFC 9110 §14.2: a server may ignore Range).
         if known.repeatsValidator(of: facts.representation, weakly: false) { return .rangeIgnored(facts) }
+        // nginx takes a tag that it made weak itself for another one: the next rung asks without If-Range.
+        if isUnchangedWeakly(known, facts) { return .rangeIgnored(facts) }
         if question.rung == .ifRange {
             let reason =
                 "the server no longer has the version of the file that was partly downloaded,"
@@ -122,7 +124,10 @@ package enum ResponseEvaluator {
             if let reason = known.contradiction(with: facts.representation) {
                 return .changed(reason: reason, whole: nil)
             }
-            if let lack = missingProof(known, facts, question.rung) { return .rangeRefused(reason: lack) }
+            if let lack = missingProof(known, facts, question.rung) {
+                let isWeaker = question.rung < .weakWithOverlap && isUnchangedWeakly(known, facts)
+                return isWeaker ? .weakened(reason: lack) : .rangeRefused(reason: lack)
+            }
             if question.asksMirror, !hasSameLength(known, facts.representation) {
                 return .rangeRefused(reason: noLength)
             }
@@ -149,8 +154,8 @@ package enum ResponseEvaluator {
         case .checksum: return nil
         case .ifRange:
             // RFC 9110 §15.3.7: a 206 repeats the ETag of the 200; Last-Modified may be left out after If-Range.
-            guard known.entityTag != nil else {
-                return given.entityTag == nil ? nil : newTag
+            guard known.entityTag?.isWellFormed ?? false else {
+                return given.entityTag?.isWellFormed ?? false ? newTag : nil
             }
             let repeats = known.repeatsValidator(of: given, weakly: false)
             return repeats ? nil : noTag
@@ -163,6 +168,11 @@ package enum ResponseEvaluator {
         case .unsafe:
             return hasSameLength(known, given) ? nil : noLength
         }
+    }
+
+    /// Whether the validator is the same by weak comparison, and the length is the same: enough for the third rung.
+    private static func isUnchangedWeakly(_ known: Representation, _ facts: ResponseFacts) -> Bool {
+        known.repeatsValidator(of: facts.representation, weakly: true) && hasSameLength(known, facts.representation)
     }
 
     private static let newTag =

@@ -55,10 +55,13 @@ package struct ResponseFacts: Hashable, Sendable {
         location = fields.value(named: "Location")
         hasLocation = fields.has("Location")
         retryAfter = RetryAfter.delay(fields)
+        let modified = fields.value(named: "Last-Modified")
+        let lastModified = modified.flatMap { HTTPDate(fieldValue: $0) }
         representation = Representation(
             entityTag: fields.value(named: "ETag").flatMap(EntityTag.init(fieldValue:)),
-            lastModified: fields.value(named: "Last-Modified").flatMap { HTTPDate(fieldValue: $0) },
-            date: fields.value(named: "Date").flatMap { HTTPDate(fieldValue: $0) },
+            lastModified: lastModified ?? modified.flatMap(HTTPDate.init(malformedFieldValue:)),
+            // Without Date, a date is a weak validator: one that is malformed must not be sent back in another form.
+            date: lastModified == nil ? nil : fields.value(named: "Date").flatMap { HTTPDate(fieldValue: $0) },
             mediaType: Self.mediaType(fields))
         if status == 200, case .length(let length) = contentLength {
             representation.completeLength = length

@@ -119,6 +119,8 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     case rangeRefused(reason: String)
     /// 304 in response to `If-Range`, which does not ask for it: ask without `If-Range`.
     case conditionRefused(reason: String)
+    /// A 206 that repeats the validator by weak comparison only, where it was strong. Ask again by the third rung.
+    case weakened(reason: String)
     /// 3xx with a target, the checksum of the file there if the response gives one, and `Retry-After`.
     case redirect(location: String, LinkedChecksum? = nil, retryAfter: Duration? = nil)
     /// 401, 403, 404 or 410 after it worked before.

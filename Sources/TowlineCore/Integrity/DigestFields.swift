@@ -44,7 +44,7 @@ package enum DigestFields {
             let length = ASCII.number(size.utf8),
             let tag = head.fields.value(named: linkedTag),
             let value = Hexadecimal.decoded(
-                String(EntityTag(fieldValue: tag)?.fieldValue.dropFirst().dropLast() ?? tag[...])),
+                String(EntityTag(fieldValue: tag)?.isWellFormed ?? false ? tag.dropFirst().dropLast() : tag[...])),
             let checksum = Checksum(algorithm: .sha256, value: value)
         else { return nil }
         return LinkedChecksum(checksum: ServerChecksum(field: linkedTag, checksum), length: length)

@@ -28,8 +28,9 @@ package enum SmallFilePolicy {
     package static func plan(
         _ terms: TransferTerms, id: AttemptID, sharing: ConnectionSharing, wantsDigest: Bool = true
     ) -> AttemptPlan {
+        let range = sharing == .none ? ResponseQuestion.Asked.from(0) : .range(RequestTerms.smallFile)
         var question = ResponseQuestion(
-            asked: sharing == .none ? .from(0) : .range(RequestTerms.smallFile), rung: .nothingToJoin, known: nil,
+            asked: terms.sequential ? .whole : range, rung: .nothingToJoin, known: nil,
             holdsAllBeforeAsked: true, source: terms.source, nameOfURL: terms.nameOfURL)
         question.sendsUser = terms.hasUser
         question.adopt(terms)

@@ -106,7 +106,9 @@ package struct AttemptPlan: Hashable, Sendable {
     package var sharing = ConnectionSharing.none
 
     /// Whether its answer may be all of a file for which there is no place yet.
-    package var mayBringWhole: Bool { !joinsDirectly && lease.lowerBound == 0 && overlap == 0 }
+    package var mayBringWhole: Bool {
+        !joinsDirectly && lease.lowerBound == 0 && overlap == 0 && !(question.asked == .whole && question.known != nil)
+    }
     /// Whether others may be streams of its connection.
     package var sharesConnection: Bool { sharing != .none }
     /// The bytes before the lease that are asked for again and compared.

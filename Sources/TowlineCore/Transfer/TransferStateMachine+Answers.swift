@@ -13,6 +13,7 @@ extension TransferStateMachine {
         }
         // Of one that is asked no more nothing counts but what fits.
         if primary.leftOut != nil, case .partial = verdict {} else if primary.leftOut != nil { return dismiss(id) }
+        if let actions = refusedForRange(id, verdict, context) { return actions }
         switch verdict {
         case .partial(let range, let facts): return acceptPartial(id, range, facts, context)
         case .whole(let facts): return adoptWhole(id, facts)
@@ -32,6 +33,7 @@ extension TransferStateMachine {
             // Rung 2: the same question without If-Range.
             dislikesIfRange = true
             return dismiss(id)
+        case .weakened(let reason): return weakened(id, reason, context)
         case .redirect(let location, let linked, let retryAfter):
             return redirected(id, location, linked, retryAfter, context)
         case .linkExpired(let status, let error): return linkExpired(id, status, error, context)
@@ -63,7 +65,9 @@ extension TransferStateMachine {
         let plan = attempt.plan
         accept(id, facts)
         ranges = .works
+        rangeDoubt = RangeDoubt()
         tally.refusals = 0
+        tally.confirmations = 0
         if plan.isConfirmation {
             tally.isConfirming = false
             tally.flips += 1
@@ -81,6 +85,7 @@ extension TransferStateMachine {
             actions.append(learnAction())
         }
         isConfirmed = true
+        tally.discards = 0
         primary.failures = 0
         resolved = plan.url
         if !plan.joinsDirectly { actions.append(.proceed(id)) }
@@ -113,8 +118,9 @@ extension TransferStateMachine {
         if facts.contentCoding != nil {
             ranges = .broken
         } else if ranges != .broken {
-            ranges = facts.acceptsRanges == true ? .claimed : .unknown
+            ranges = facts.acceptsRanges == true ? .claimed : rangeDoubt.isCertain ? .broken : .unknown
         }
+        rangeDoubt = RangeDoubt()
         isSingle = true
         let actions = preparing(id, facts)
         guard !hasBody else { return actions }
@@ -182,21 +188,8 @@ extension TransferStateMachine {
 
     func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
 
-    private mutating func withoutRange(
-        _ id: AttemptID, _ reason: String, _ context: TransferContext
-    ) -> [TransferAction] {
-        // While others bring ranges it is that connection's fault.
-        guard workingAtPrimary(context) == 0 else { return rangeRefused(id, reason, context) }
-        if mirrorsGoOn { return dismiss(id) + primaryFailed(unusable(reason)) }
-        ranges = .broken
-        isSingle = true
-        let actions = dismiss(id)
-        guard ledger.written.isEmpty else { return actions + startOver(because: reason, isChange: false) }
-        return actions
-    }
-
     /// A response that does not answer the range: ask again, then give ranges up.
-    private mutating func rangeRefused(
+    mutating func rangeRefused(
         _ id: AttemptID, _ reason: String, _ context: TransferContext
     ) -> [TransferAction] {
         tally.refusals += 1
@@ -212,7 +205,7 @@ extension TransferStateMachine {
             "the server does not handle range requests correctly: \(reason)."
             + " Continuing with a single connection; an interrupted download cannot be resumed"
         return actions + [.notice(TransferNotice(.warning, .singleStream, text))]
-            + startOver(because: reason, isChange: false)
+            + startOver(because: reason, isChange: false, waits: true)
     }
 
     /// Those that bring bytes go on; after a few refusals no other is tried beside them.

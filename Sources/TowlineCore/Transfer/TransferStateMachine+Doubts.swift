@@ -86,7 +86,7 @@ extension TransferStateMachine {
             ranges = .broken
             isSingle = true
         }
-        return startOver(because: reason, isChange: false)
+        return startOver(because: reason, isChange: false, waits: true)
     }
 
     /// Bytes that are held are not believed any more; what was compared with them says nothing.

@@ -74,6 +74,7 @@ extension TransferStateMachine {
             primary.tries = 0
             notBefore = nil
             guard liveCount == 0 || changesProtocol else { return [] }
+            if let actions = lostBreak(reason, context) { return actions }
             return [.notice(TransferNotice(.info, .retrying, "\(reason). Reconnecting now to continue the download"))]
         }
         if changesProtocol { return [.notice(TransferNotice(.info, .retrying, reason))] }
@@ -88,18 +89,22 @@ extension TransferStateMachine {
             waitsForServer = false
             return []
         }
-        switch RetryPolicy.classify(failure.kind) {
+        if failure.kind == .closedBeforeHead, doubtsRange(attempt, passes: true, context) { return [] }
+        // The head was read: what breaks after it is the body.
+        let kind = failure.kind == .malformed && attempt.isAccepted ? .bodyCut : failure.kind
+        switch RetryPolicy.classify(kind) {
         case .permanent(let code): return primaryFailed(TowlineError(code, "\(attempt.plan.url): \(reason)"))
         case .transient(let limit):
             return failedAttempt(
-                reason, nil, RetryPolicy.exhausted(failure.kind), limit: limit,
-                isTooMany: RetryPolicy.mayBeTooMany(failure.kind), context)
+                reason, nil, RetryPolicy.exhausted(kind), limit: limit,
+                isTooMany: RetryPolicy.mayBeTooMany(kind), context)
         }
     }
 
     /// What was asked for over a connection that others share is asked for over its own.
     private mutating func leaveShared(_ attempt: Attempt, _ context: TransferContext) {
         needsOwnConnection = true
+        if attempt.plan.question.asked == .whole { rangeDoubt.asksPlain = true }
         // Links may be good for one time.
         guard !attempt.plan.chain.isEmpty, beginsAnew else { return }
         lead = Lead(url: attempt.plan.url, chain: attempt.plan.chain, since: context.now)
@@ -175,7 +180,7 @@ extension TransferStateMachine {
     /// anew. A wait that the server asked for stays: it is about the server.
     mutating func networkChanged() -> [TransferAction] {
         guard phase == .running, liveCount == 0, notBefore != nil, !waitsForServer else { return [] }
-        tally.failures = 0
+        (tally.failures, tally.discards) = (0, 0)
         notBefore = nil
         (primary.failures, primary.tries) = (0, 0)
         for index in mirrors.indices {

@@ -34,7 +34,8 @@ extension TransferStateMachine {
 
     /// What a source's answer has to agree with.
     func known(at source: SourceID) -> Representation? {
-        guard source != .primary, mirrorRung == .checksum else { return representation }
+        let isProvenByChecksum = source == .primary ? ignoresValidators && joinRung == .checksum : mirrorRung == .checksum
+        guard isProvenByChecksum else { return representation }
         return Representation(completeLength: ledger.completeLength, mediaType: representation?.mediaType)
     }
 
@@ -187,7 +188,7 @@ extension TransferStateMachine {
         resolved = primary.resolved
         lead = nil
         // What was found of ranges was of the other server.
-        (ranges, dislikesIfRange) = (.unknown, false)
+        (ranges, dislikesIfRange, isWeakened, rangeDoubt) = (.unknown, false, false, RangeDoubt())
         // And so is what is known of sharing its connections.
         needsOwnConnection = true
         isSingle = terms.sequential || terms.isStream
@@ -246,7 +247,7 @@ extension TransferStateMachine {
                 "this mirror sends a different ETag, so it may have a different file and is not used"
                 + " (--checksum allows such mirrors)"
             return dismiss(id) + leaveOut(index, text)
-        case .askWithoutRange(let reason), .rangeRefused(let reason), .webPage(let reason),
+        case .askWithoutRange(let reason), .rangeRefused(let reason), .weakened(let reason), .webPage(let reason),
             .conditionRefused(let reason):
             return dismiss(id) + leaveOut(index, reason)
         case .whole, .empty, .complete, .rangeIgnored:

@@ -51,7 +51,7 @@ extension TransferStateMachine {
             guard !waitsForTurn else { return [] }
             return startSole(context)
         }
-        guard isConfirmed, !isSingle, mayBeSegmented else { return [] }
+        guard isConfirmed, !isSingle, mayBeSegmented, !rangeDoubt.asksPlain else { return [] }
         if tally.isConfirming, !live.contains(where: { $0.plan.isConfirmation }) {
             guard asksPrimary, let gap = ledger.missing.first else { return [] }
             return start(gap, context)
@@ -179,10 +179,11 @@ extension TransferStateMachine {
     /// The strongest rung on which bytes can be joined to those held; `nil` if there is none.
     var joinRung: ResponseQuestion.Rung? {
         guard let representation, ranges != .broken, contentCoding == nil else { return nil }
+        if ignoresValidators { return .checksum }
         switch representation.validator {
-        case .strong: return dislikesIfRange ? .repeatedValidator : .ifRange
-        case .weak where !checksums.isEmpty: return .checksum
-        case .weak:
+        case .strong where !isWeakened: return dislikesIfRange ? .repeatedValidator : .ifRange
+        case .strong where !checksums.isEmpty, .weak where !checksums.isEmpty: return .checksum
+        case .strong, .weak:
             let seam = ledger.missing.first?.lowerBound ?? 0
             let holdsEnough = ledger.writtenBefore(seam) >= Self.weakOverlap
             if representation.completeLength != nil, holdsEnough { return .weakWithOverlap }
@@ -238,20 +239,21 @@ extension TransferStateMachine {
         let id = AttemptID(nextID)
         nextID += 1
         let isFirst = representation == nil
-        let overlap = isFirst ? 0 : overlap(before: lease, from: source)
+        let isPlain = source == .primary && rangeDoubt.takePlain(beginsAnew: beginsAnew)
+        let overlap = isFirst || isPlain ? 0 : overlap(before: lease, from: source)
         // What was to be compared is gone.
         guard !lease.isEmpty || overlap > 0 else { return [] }
         let target = url ?? (source == .primary ? resolved : self[source].resolved)
         // What is for the first origin goes nowhere that another source leads to.
         let isOurs = target.origin == terms.source.origin && self[source].url.origin == terms.source.origin
         var asked = question(
-            lease, overlap: overlap, isFirst: isFirst, from: source, isOurs: isOurs,
+            lease, overlap: overlap, isFirst: isFirst, from: source, isOurs: isOurs, isPlain: isPlain,
             atMost: sharing != .none ? SharingPolicy.smallLimit : nil)
         asked.nameOfURL = SafeFileName.ofURL(target, redirectedFrom: self[source].url, named: asked.nameOfURL)
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
-            lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart, chain: chain,
-            isConfirmation: tally.isConfirming, isRace: isRace, source: source, sharing: sharing)
+            lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart && !isPlain,
+            chain: chain, isConfirmation: tally.isConfirming, isRace: isRace, source: source, sharing: sharing)
         attempts.append(
             Attempt(plan: plan, startedAt: context.now, position: lease.lowerBound, lastProgressAt: context.now))
         ledger.lease(lease, to: id, isRace: isRace)
@@ -286,11 +288,12 @@ extension TransferStateMachine {
     }
 
     private func question(
-        _ lease: ByteRange, overlap: Int64, isFirst: Bool, from source: SourceID, isOurs: Bool, atMost: Int64? = nil
+        _ lease: ByteRange, overlap: Int64, isFirst: Bool, from source: SourceID, isOurs: Bool,
+        isPlain: Bool = false, atMost: Int64? = nil
     ) -> ResponseQuestion {
         let lower = lease.lowerBound - overlap
         let asked: ResponseQuestion.Asked
-        if isFirst, ranges == .broken {
+        if isPlain || isFirst && (ranges == .broken || terms.sequential) {
             asked = .whole
         } else if let atMost {
             asked = .range(ByteRange(lower, lower + atMost))
@@ -298,7 +301,7 @@ extension TransferStateMachine {
             asked = lease.upperBound == .max ? .from(lower) : .range(ByteRange(lower, lease.upperBound))
         }
         var question = ResponseQuestion(
-            asked: asked, rung: isFirst ? .nothingToJoin : rung(at: source) ?? .nothingToJoin,
+            asked: asked, rung: isFirst || isPlain ? .nothingToJoin : rung(at: source) ?? .nothingToJoin,
             known: known(at: source),
             holdsAllBeforeAsked: ledger.written.contains(ByteRange(0, lease.lowerBound)),
             workedBefore: isConfirmed,

@@ -43,6 +43,8 @@ extension TransferStateMachine {
         if !isConfirmed, let notice = RedirectPolicy.notice(from: plan.url, to: target) {
             actions.append(.notice(notice))
         }
+        // What was asked for without Range is asked for without Range there, too.
+        if plan.source == .primary, plan.question.asked == .whole { rangeDoubt.asksPlain = true }
         let chain = plan.chain + [plan.url]
         let sharing = isFirst && mayShare ? context.elsewhere.sharing : .none
         let isLeftAlone = context.elsewhere.notBefore ?? .zero > context.now

@@ -1,7 +1,9 @@
 /// Starting over: bytes that cannot be joined are given up, never mixed.
 extension TransferStateMachine {
-    /// Restarts after which the server is called hopeless.
+    /// Sources that are tried in turn because the bytes of the one before were wrong.
     static let restartLimit = 5
+    /// Requests that ask for the known version where a server has several, before it counts as changed.
+    private static let confirmationLimit = 4
     /// A shorter file is there before further connections would be.
     private static let worthSegmenting: Int64 = 1 << 20
 
@@ -10,7 +12,10 @@ extension TransferStateMachine {
     /// - Parameters:
     ///   - isChange: the file changed on the server (which the user may have forbidden to follow).
     ///   - keeper: an attempt whose paused answer is the whole of the new file.
-    mutating func startOver(because reason: String, isChange: Bool, keeper: AttemptID? = nil) -> [TransferAction] {
+    ///   - waits: after restarts in a row, the next request waits: the server made the responses useless.
+    mutating func startOver(
+        because reason: String, isChange: Bool, keeper: AttemptID? = nil, waits: Bool = false
+    ) -> [TransferAction] {
         if case .draining(.end) = phase { return [] }
         if isChange, !terms.restartsChanged {
             return fail(
@@ -28,14 +33,22 @@ extension TransferStateMachine {
                         + " Discard the output and download again"))
         }
         tally.restarts += 1
-        guard tally.restarts <= Self.restartLimit else {
+        tally.discards += 1
+        if let most = terms.retry.allowedTries(limit: nil), tally.discards > most {
+            let count = most == 1 ? "1 restart" : "\(most) restarts"
             return fail(
                 TowlineError(
-                    isChange ? .changedOnServer : .invalidResponse,
-                    "\(terms.source): giving up after \(Self.restartLimit) restarts from the beginning."
+                    .transient,
+                    "\(terms.source): giving up after \(count) from the beginning."
                         + " Try again later. Reason for the last restart: \(reason)"))
         }
-        tally.isConfirming = false
+        // The first restart is immediate. A server that makes every answer useless is not asked in a loop.
+        if tally.discards > 1, keeper == nil, waits {
+            let delay = terms.retry.backoff.delay(failures: tally.discards - 1, jitter: jitter)
+            notBefore = max(notBefore ?? .zero, now + delay)
+            waitReason = reason
+        }
+        (tally.isConfirming, tally.confirmations) = (false, 0)
         isAnother = isChange
         guard !ledger.written.isEmpty || isChange else { return drain(.restart(keeper: keeper)) }
         var text = "restarting from the beginning: \(reason)"
@@ -109,6 +122,7 @@ extension TransferStateMachine {
         if representation?.completeLength != nil { givenUp = representation }
         if isAnother { givenUp = nil }
         isAnother = false
+        isWeakened = false
         lengthOnceKnown = nil
         representation = nil
         (contentCoding, label) = (nil, .unknown)
@@ -124,11 +138,26 @@ extension TransferStateMachine {
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?, _ context: TransferContext
     ) -> [TransferAction] {
         guard let attempt = attempts[id] else { return [] }
+        let others = workingAtPrimary(context, besides: id)
+        if terms.checksum != nil, !terms.isStream, !ignoresValidators, others > 0 || !ledger.written.isEmpty {
+            // The checksum of the whole decides, whatever the nodes of a server call their copies.
+            ignoresValidators = true
+            tally.isConfirming = false
+            return dismiss(id)
+        }
+        if others > 0 {
+            // The running responses are of one version, and another connection leads to another one.
+            isSingle = isSingle || mirrors.isEmpty
+            tally.isConfirming = false
+            return dismiss(id) + goOnWith(others, context)
+        }
         if ledger.written.isEmpty, live.count == 1 {
             return believedChange(id, reason, facts)
         }
-        if !attempt.plan.isConfirmation {
+        let hasSeveral = tally.flips > 0 && tally.confirmations < Self.confirmationLimit
+        if !attempt.plan.isConfirmation || hasSeveral {
             tally.isConfirming = true
+            tally.confirmations += 1
             return dismiss(id)
         }
         return believedChange(id, reason, facts)
@@ -138,7 +167,7 @@ extension TransferStateMachine {
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?
     ) -> [TransferAction] {
         guard let facts, !maySegmentAnew(facts) else {
-            return dismiss(id) + startOver(because: reason, isChange: true)
+            return dismiss(id) + startOver(because: reason, isChange: true, waits: true)
         }
         keptAnswer = facts
         return startOver(because: reason, isChange: true, keeper: id)
@@ -171,6 +200,10 @@ extension TransferStateMachine {
             return dismiss(id) + goOnWith(others, context)
         }
         if mirrorsGoOn { return dismiss(id) + primaryFailed(unusable(Self.noRanges)) }
+        if rangeDoubt.mayHavePassed(facts, hadRanges: ranges == .works), attempt.plan.question.asked == .whole {
+            rangeDoubt.asksAgain = true
+            return dismiss(id)
+        }
         if let actions = confirm(id, facts) { return actions }
         ranges = .broken
         isSingle = true

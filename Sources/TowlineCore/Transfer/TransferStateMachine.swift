@@ -57,6 +57,12 @@ package struct TransferStateMachine: Sendable {
     var ranges = RangeSupport.unknown
     /// The server dislikes `If-Range`: rung 2 of the ladder instead of rung 1.
     var dislikesIfRange = false
+    /// The server repeats the strong validator only weakly: the third rung of the ladder at most.
+    var isWeakened = false
+    /// Responses of one version have different validators, and the user gave a checksum: it alone is the proof.
+    var ignoresValidators = false
+    /// Whether the server refuses requests for their Range field.
+    var rangeDoubt = RangeDoubt()
     var contentCoding: String?
     /// The label of the bytes that are held.
     var label = CodingLabel.unknown
@@ -114,6 +120,10 @@ package struct TransferStateMachine: Sendable {
     var tally = Tally()
     /// When an attempt last wrote a byte, was held back by a limit of ours, or began after a time without any.
     var lastWrittenAt = Duration.zero
+    /// The time of the event that is handled.
+    var now = Duration.zero
+    /// Its random number in 0 ..< 1.
+    var jitter = 0.5
     /// When a failure was last counted.
     var lastFailureAt: Duration?
     var lastReplacement: Replacement?
@@ -149,11 +159,15 @@ package struct TransferStateMachine: Sendable {
         /// Refused ranges since the last one accepted.
         var refusals = 0
         var restarts = 0
+        /// Restarts since bytes were last joined to held ones.
+        var discards = 0
         var expirations = 0
         /// Slow connections replaced in a row by others that were no better.
         var futileReplacements = 0
         /// A change was claimed and is being asked about.
         var isConfirming = false
+        /// Requests in a row that asked about it.
+        var confirmations = 0
         /// Changes that turned out not to be.
         var flips = 0
         var syncFailures = 0
@@ -216,6 +230,7 @@ package struct TransferStateMachine: Sendable {
 
     /// Takes over how far each attempt is.
     private mutating func follow(_ context: TransferContext) {
+        (now, jitter) = (context.now, context.jitter)
         var fresh: Int64 = 0
         var isHeldBack = false
         for (id, progress) in context.progress {
@@ -257,6 +272,7 @@ package struct TransferStateMachine: Sendable {
         giveUpContent()
         guard isBelievable(held) else { return actions + distrust(held) }
         representation = held.representation
+        isWeakened = false
         // The checksums of a foreign journal come from the same hand as the bytes.
         let known = held.isUntrusted || terms.ignoresServerChecksums ? [] : held.checksums
         for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
@@ -290,8 +306,10 @@ package struct TransferStateMachine: Sendable {
     /// What is taken for written. A part file that is not the very one its journal was made with, a copy, is compared at
     /// the end of each of its runs, unless a checksum speaks for the whole: their last bytes are asked for once more.
     private func believed(_ held: HeldDownload) -> ByteRangeSet {
+        guard checksums.isEmpty else { return held.written }
+        if !held.isDoubtful, held.representation.validator == .weak { return weaklyBelieved(held.written) }
         var believed = held.written
-        guard held.isDoubtful, checksums.isEmpty else { return believed }
+        guard held.isDoubtful else { return believed }
         for run in held.written.ranges {
             believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
         }

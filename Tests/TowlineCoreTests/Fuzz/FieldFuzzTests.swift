@@ -91,7 +91,7 @@ struct FieldFuzzTests {
             guard let tag = EntityTag(fieldValue: text) else { return nil }
             if !tag.fieldValue.utf8.elementsEqual(text.utf8) { return "kept as \(tag.fieldValue)" }
             if tag.fieldValue.utf8.contains(where: ASCII.isControl) { return "a control character" }
-            return tag.matchesStrongly(tag) != tag.isWeak && tag.matchesWeakly(tag) ? nil : "does not match itself"
+            return tag.matchesStrongly(tag) == tag.isStrong && tag.matchesWeakly(tag) ? nil : "does not match itself"
         }
     }
 
