@@ -13,6 +13,9 @@ extension TransferStateMachine {
         }
         // Of one that is asked no more nothing counts but what fits.
         if primary.leftOut != nil, case .partial = verdict {} else if primary.leftOut != nil { return dismiss(id) }
+        if isExperiment(attempts[index], context), let refusal = Refusal(verdict) {
+            return giveBack(attempts[index], refusal, context)
+        }
         switch verdict {
         case .partial(let range, let facts): return acceptPartial(id, range, facts, context)
         case .whole(let facts): return adoptWhole(id, facts)
@@ -65,7 +68,7 @@ extension TransferStateMachine {
             if tally.flips >= 3 { isSingle = true }
         }
         if plan.question.rung > .repeatedValidator { joinedWeakly = true }
-        if range.upperBound < plan.lease.upperBound { ledger.shrink(id, to: range.upperBound) }
+        setBound(of: id, to: range.upperBound)
         if ledger.completeLength == nil, let length = facts.representation.completeLength {
             ledger.learn(completeLength: length)
         }
@@ -110,7 +113,8 @@ extension TransferStateMachine {
         } else if ranges != .broken {
             ranges = facts.acceptsRanges == true ? .claimed : .unknown
         }
-        isSingle = true
+        // A server that ignores `bytes=0-` and says that it has ranges may give them (RFC 9110 §14.2).
+        if ranges != .claimed { isSingle = true }
         var actions = preparing(id, facts)
         if let coding = facts.contentCoding {
             let name = TerminalSafeText.make(coding, width: 20)
