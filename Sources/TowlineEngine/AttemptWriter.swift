@@ -16,6 +16,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     enum Report: Sendable {
         case answered(AttemptID, ResponseVerdict)
         case ended(AttemptID, AttemptResult)
+        /// The first bytes of a further connection are written: others may stop where it began.
+        case delivers(AttemptID)
         /// Answered and ended in one: the body is held in memory until `conclude`.
         case delivered(AttemptID, ResponseVerdict)
         /// Ended before its answer, which was told of, had its place: what it holds is written by `conclude`.
@@ -72,6 +74,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// So much more of what nobody wants is read; `nil`: it is wanted, or not read.
     private(set) var drainable: Int64?
     private var result: AttemptResult?
+    /// Whether its first written bytes are to be reported.
+    private var tellsDelivery: Bool
     private(set) var digest: (any ContentHasher)?
     /// Where the response's own body ends.
     private(set) var responseEnd = Int64.max
@@ -115,6 +119,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         self.buffers = buffers
         self.stages = stages
         self.mayGather = mayGather && plan.mayBringWhole
+        tellsDelivery = plan.isFurther
         self.clock = clock
         self.report = report
         position = Atomic(Self.nowhere)
@@ -318,6 +323,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         cursor += Int64(count)
         position.store(cursor, ordering: .releasing)
         try mark()
+        guard tellsDelivery, cursor > start else { return }
+        tellsDelivery = false
+        report(.delivers(plan.id))
     }
 
     func stop(with result: AttemptResult) -> BodyDisposition {

@@ -91,6 +91,18 @@ package struct RangeLedger: Hashable, Sendable {
         }
     }
 
+    /// Moves the end of a lease towards `end`, as far as the bytes that follow it are missing.
+    package mutating func extend(_ id: AttemptID, to end: Int64) {
+        guard let range = leases[id]?.range else { return }
+        let end = min(end, whole.upperBound)
+        guard range.upperBound < end else { return }
+        var taken = written
+        for lease in leases where lease.id != id { taken.insert(lease.range) }
+        guard let gap = taken.gaps(in: ByteRange(range.upperBound, end)).first, gap.lowerBound == range.upperBound
+        else { return }
+        leases.change(id) { $0.range = ByteRange(range.lowerBound, gap.upperBound) }
+    }
+
     /// Ends a lease; what it did not write is missing again.
     package mutating func release(_ id: AttemptID) { leases.removeAll { $0.id == id } }
 

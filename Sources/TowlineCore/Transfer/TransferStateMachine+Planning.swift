@@ -5,6 +5,9 @@ extension TransferStateMachine {
     /// The same where nothing stronger than the bytes themselves proves that they belong together.
     static let weakOverlap: Int64 = 64 << 10
 
+    /// So many connections more than pay off may race for the last bytes.
+    private static let lastRivals = 4
+
     /// So much is on its way to us, at least, wherever a connection brings bytes.
     static let underWay: Int64 = 256 << 10
 
@@ -24,6 +27,18 @@ extension TransferStateMachine {
         if let ceiling = context.hostCeiling, ceiling < budget.ceiling, mirrors.isEmpty {
             budget.lower(to: ceiling, now: context.now, recovery: nil)
         }
+        let relieved = relieve()
+        return relieved + planNext(context)
+    }
+
+    /// Lets further connections take over what they have begun to bring, and responses take back what nobody brings.
+    private mutating func relieve() -> [TransferAction] {
+        let actions = stopRelieved() + dismissBeaten()
+        reclaim()
+        return actions
+    }
+
+    private mutating func planNext(_ context: TransferContext) -> [TransferAction] {
         let running = liveCount
         let asksPrimary = mayAskPrimary(context)
         if running == 0, beginsAnew, !asksPrimary {
@@ -56,10 +71,14 @@ extension TransferStateMachine {
             guard asksPrimary, let gap = ledger.missing.first else { return [] }
             return start(gap, context)
         }
-        let served = dismissBeaten() + compareMirrors(context) + serveReaders(context) + shed() + tellFinding(context)
+        let served = compareMirrors(context) + serveReaders(context) + shed() + tellFinding(context)
         // All downloads of a host share what one may have; each has one connection at least.
         let room = budget.hostShare - otherConnections(context) - liveCount
-        return served + grow(by: min(budget.target - liveCount, room), context)
+        // Until a server has shown that it gives ranges it is asked for one.
+        let target = ranges == .claimed ? min(budget.target, 2) : budget.target
+        let grown = grow(by: min(target - liveCount, room), context)
+        guard grown.isEmpty, room > 0 else { return served + grown }
+        return served + raceLast(context)
     }
 
     /// Ends those whose bytes others have brought: they would be raced again. What such a one might have found, other bytes
@@ -85,9 +104,7 @@ extension TransferStateMachine {
                 return dismiss(attempt.plan.id)
             }
             let end = range.lowerBound + max(Self.underWay, Int64((attempt.estimator.rate ?? 0) / 4))
-            guard end < range.upperBound else { return [] }
-            ledger.shrink(attempt.plan.id, to: end)
-            return [.shrink(attempt.plan.id, end: end)]
+            return end < range.upperBound ? stop(attempt.plan.id, at: end) : []
         }
     }
 
@@ -124,7 +141,7 @@ extension TransferStateMachine {
                 plan.question = question(
                     lease, overlap: plan.overlap, isFirst: false, from: plan.source, isOurs: plan.sendsCredentials)
                 plan.fields = fields(plan.question, isOurs: plan.sendsCredentials)
-                attempts.change(plan.id) { $0.plan = plan }
+                attempts.change(plan.id) { ($0.plan, $0.bound) = (plan, lease.upperBound) }
                 return .start(plan)
             default: return action
             }
@@ -134,19 +151,28 @@ extension TransferStateMachine {
     /// A gap nobody has; else half of what would end last; else a race for the slowest remainder.
     private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
         guard let source = nextSource(context) else { return [] }
-        if let gap = nextGap() { return start(atFront(gap), from: source, context) }
+        let policy = splitPolicy
+        if let gap = nextGap() { return start(piece(of: gap, policy), from: source, context) }
+        let runners = splittable(context)
+        if let cut = cut(runners, policy, context) {
+            return yield(cut.victim, from: cut.segment.lowerBound, to: source)
+                + start(cut.segment, from: source, context)
+        }
+        return raceSlowest(runners, policy, source, context)
+    }
+
+    private var splitPolicy: SplitPolicy {
         var policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
         if !budget.isFixed { policy.minimumSegment = SplitPolicy.thriftySegment(at: typicalRate) }
-        let runners = splittable(context)
-        if let cut = frontCut(runners) ?? policy.cut(runners) {
-            ledger.shrink(cut.victim, to: cut.segment.lowerBound)
-            return [.shrink(cut.victim, end: cut.segment.lowerBound)] + start(cut.segment, from: source, context)
-        }
-        guard !live.contains(where: { $0.plan.isRace }), live.count > 1 || budget.target > 1 else { return [] }
-        let allowed = (ledger.completeLength ?? 0) / 100 - wastedInRaces
-        guard let slowest = policy.race(runners, budget: max(0, allowed), typicalRate: typicalRate) else { return [] }
-        wastedInRaces += slowest.remaining.count
-        return race(slowest, source, context)
+        return policy
+    }
+
+    /// Where all connections that pay off are at their last bytes, a few more race the slow ones.
+    private mutating func raceLast(_ context: TransferContext) -> [TransferAction] {
+        guard typicalRate != nil, ranges == .works, ledger.missing.isEmpty,
+            liveCount < min(budget.ceiling, budget.target + Self.lastRivals), let source = nextSource(context)
+        else { return [] }
+        return raceSlowest(splittable(context), splitPolicy, source, context)
     }
 
     /// None while a digest of each response is all that tells flipped bits: what is cut can no longer be checked.
@@ -169,7 +195,7 @@ extension TransferStateMachine {
 
     /// Whether two connections may write at once: only with proof that needs no byte already held.
     var mayBeSegmented: Bool {
-        guard ranges == .works, contentCoding == nil, ledger.completeLength != nil else { return false }
+        guard ranges == .works || ranges == .claimed, contentCoding == nil, ledger.completeLength != nil else { return false }
         switch joinRung {
         case .ifRange, .repeatedValidator, .checksum: return true
         default: return false
@@ -253,9 +279,9 @@ extension TransferStateMachine {
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart && !isPlain,
-            chain: chain, isConfirmation: tally.isConfirming, isRace: isRace, source: source, sharing: sharing)
-        attempts.append(
-            Attempt(plan: plan, startedAt: context.now, position: lease.lowerBound, lastProgressAt: context.now))
+            chain: chain, isConfirmation: tally.isConfirming, isRace: isRace, isFurther: liveCount > 0,
+            source: source, sharing: sharing)
+        attempts.append(Attempt(plan: plan, startedAt: context.now, lastProgressAt: context.now))
         ledger.lease(lease, to: id, isRace: isRace)
         return [.start(plan)]
     }
@@ -266,6 +292,8 @@ extension TransferStateMachine {
         let isWeak = (rung(at: source) ?? .unsafe) > .repeatedValidator || isDoubtful
         // A server that gives so little at once would give nothing else.
         if self[source].givesOverlapAlone, !needsOverlap(at: source), !lease.isEmpty { return 0 }
+        // Nothing ended there before its time: the piece before it was planned so.
+        if lease.lowerBound == lastPieceEnd, !needsOverlap(at: source), !lease.isEmpty { return 0 }
         return min(ledger.writtenBefore(lease.lowerBound), isWeak ? Self.weakOverlap : Self.overlap)
     }
 

@@ -67,7 +67,7 @@ struct ResponseFuzzTests {
         case .complete(let length):
             if !question.holdsAllBeforeAsked || question.asked.lowerBound != length { return "complete at \(length)" }
         case .empty(let facts): if question.known != nil { return "empty with status \(facts.status)" }
-        case .redirect(let location, _): if location.isEmpty { return "a redirect to nothing" }
+        case .redirect(let location, _, _): if location.isEmpty { return "a redirect to nothing" }
         case .transient(let reason, let delay, _, _):
             if let delay, delay < .zero || delay > RetryAfter.longestDelay { return "a delay of \(delay)" }
             return unsafe(reason)

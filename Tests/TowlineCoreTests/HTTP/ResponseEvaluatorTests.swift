@@ -28,6 +28,8 @@ struct ResponseEvaluatorTests {
         case .changed(_, let facts): facts == nil ? "changed" : "changed, whole"
         case .rangeIgnored: "ignored"
         case .rangeRefused: "refused"
+        case .conditionRefused: "condition refused"
+        case .weakened: "weakened"
         case .redirect: "redirect"
         case .linkExpired: "expired"
         case .transient(_, _, let overloaded, _): overloaded ? "overloaded" : "transient"
