@@ -15,7 +15,7 @@ extension TransferStateMachine {
             let id = attempt.id
             guard context.now - attempt.lastProgressAt >= terms.stallTimeout else { continue }
             if attempt.plan.source == .primary, isExperiment(attempt, context) {
-                actions += giveBack(attempt, Refusal("a further connection received no data"), context)
+                actions += giveBack(attempt, Refusal(Refusal.noData), context)
                 continue
             }
             // The others that share its connection wait for the same.
