@@ -19,7 +19,9 @@ extension TransferStateMachine {
         var mayBeIfRange = false
         var retryAfter: Duration?
 
-        init(_ reason: String) { self.reason = reason }
+        init(_ reason: String, isLimit: Bool = true) { (self.reason, self.isLimit) = (reason, isLimit) }
+
+        static let noData = "a further connection received no data"
 
         init(_ failure: TransportFailure, _ reason: String) {
             self.reason = reason
@@ -92,7 +94,7 @@ extension TransferStateMachine {
         if isNew { tally.lowerings += 1 }
         limitConnections(to: working, recovery: max(recovery, wait ?? .zero), context)
         if refusal.concernsHost { actions.append(.report(.connections(working), of: attempt.plan.url.origin)) }
-        guard isNew || refusal.concernsHost else { return actions }
+        guard isNew else { return actions }
         let text = "\(refusal.reason). Continuing with \(working) connection\(working == 1 ? "" : "s") to this server"
         return actions + [.notice(TransferNotice(.info, .limited, text))]
     }
@@ -130,6 +132,12 @@ extension TransferStateMachine {
         return [.shrink(id, end: end)]
     }
 
+    /// What an attempt writes unless it is stopped: from the beginning of its lease to the end of its response.
+    package func response(of id: AttemptID) -> ByteRange? {
+        guard let lease = ledger.lease(of: id), let attempt = attempts[id] else { return nil }
+        return ByteRange(lease.lowerBound, max(lease.upperBound, attempt.bound))
+    }
+
     /// Notes where the response of an attempt ends.
     mutating func setBound(of id: AttemptID, to end: Int64) {
         attempts.change(id) { $0.bound = min($0.bound, end) }
@@ -137,34 +145,61 @@ extension TransferStateMachine {
     }
 
     /// Gives each running response what it has still to send and nobody else brings.
-    mutating func reclaim() {
+    mutating func reclaim(_ context: TransferContext) {
         for attempt in live where attempt.isAccepted && !attempt.plan.isRace && !attempt.isDisbelieved {
-            ledger.extend(attempt.id, to: attempt.bound)
+            ledger.extend(attempt.id, to: attempt.bound, across: repeatable(by: attempt, context))
         }
     }
 
-    /// Stops the responses whose end a further connection has begun to bring.
+    /// So many bytes that are written a response may bring once more to go on behind them. That is better than its end
+    /// where the server has just refused further connections.
+    private func repeatable(by attempt: Attempt, _ context: TransferContext) -> Int64 {
+        guard live.count == 1, tally.rejections > 0, !mayAskPrimary(context) || budget.target <= 1 || isSingle else {
+            return 0
+        }
+        return max(1 << 20, (ledger.completeLength ?? 0) / 20)
+    }
+
+    /// Stops responses where another connection has begun to bring their bytes, not before they are nearly there: until
+    /// then they can take the rest back.
     mutating func stopRelieved() -> [TransferAction] {
+        var actions = noteDeliveries()
+        for attempt in live where attempt.isAccepted && !attempt.plan.isRace {
+            guard let end = ledger.lease(of: attempt.id)?.upperBound, end < min(attempt.bound, ledger.whole.upperBound)
+            else { continue }
+            let soon = max(Self.underWay, Int64((attempt.recent.rate ?? 0) / 4))
+            guard attempt.position + soon >= end, isDelivered(end, besides: attempt.id) else { continue }
+            actions += stop(attempt.id, at: end)
+        }
+        return actions
+    }
+
+    /// Notes which further connections have written their first bytes.
+    private mutating func noteDeliveries() -> [TransferAction] {
         var actions: [TransferAction] = []
         for newcomer in live where newcomer.isAccepted && !newcomer.hasDelivered {
             let start = newcomer.plan.lease.lowerBound
             guard newcomer.position > start else { continue }
             attempts.change(newcomer.id) { $0.hasDelivered = true }
             tally.rejections = 0
-            guard !newcomer.plan.isRace, !newcomer.isDisbelieved else { continue }
-            for other in live where other.id != newcomer.id && !other.plan.isRace {
-                guard other.plan.lease.lowerBound < start, other.bound > start, start < ledger.whole.upperBound else {
-                    continue
-                }
-                // It was there long before the newcomer, which would fetch all of that once more.
-                if other.position > start + Self.underWay {
-                    actions += dismiss(newcomer.id)
-                    break
-                }
-                actions += stop(other.id, at: start)
+            guard !newcomer.plan.isRace else { continue }
+            // Another was there long before, and all of that would come once more.
+            let isLate = live.contains { other in
+                other.id != newcomer.id && !other.plan.isRace && other.plan.lease.lowerBound < start
+                    && other.position > start + Self.underWay && other.position < other.bound
             }
+            if isLate { actions += dismiss(newcomer.id) }
         }
         return actions
+    }
+
+    /// Returns whether a byte is written, or is to come from an attempt that has shown that it brings some.
+    private func isDelivered(_ offset: Int64, besides id: AttemptID) -> Bool {
+        ledger.written.range(holding: offset) != nil
+            || live.contains { other in
+                other.id != id && other.hasDelivered && !other.plan.isRace
+                    && ledger.lease(of: other.id)?.contains(offset) == true
+            }
     }
 
     // MARK: Sizes

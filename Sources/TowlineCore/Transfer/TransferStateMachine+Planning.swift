@@ -27,14 +27,14 @@ extension TransferStateMachine {
         if let ceiling = context.hostCeiling, ceiling < budget.ceiling, mirrors.isEmpty {
             budget.lower(to: ceiling, now: context.now, recovery: nil)
         }
-        let relieved = relieve()
+        let relieved = relieve(context)
         return relieved + planNext(context)
     }
 
     /// Lets further connections take over what they have begun to bring, and responses take back what nobody brings.
-    private mutating func relieve() -> [TransferAction] {
-        let actions = stopRelieved() + dismissBeaten()
-        reclaim()
+    private mutating func relieve(_ context: TransferContext) -> [TransferAction] {
+        let actions = stopRelieved() + dismissBeaten(context)
+        reclaim(context)
         return actions
     }
 
@@ -83,13 +83,17 @@ extension TransferStateMachine {
 
     /// Ends those whose bytes others have brought: they would be raced again. What such a one might have found, other bytes
     /// than those held, the next answers find as well.
-    private mutating func dismissBeaten() -> [TransferAction] {
+    private mutating func dismissBeaten(_ context: TransferContext) -> [TransferAction] {
         guard !needsWholeAnswers else { return [] }
         let beaten = attempts.filter { attempt in
             guard let range = ledger.lease(of: attempt.id), !range.isEmpty else { return false }
             return !attempt.isDismissed && ledger.written.contains(range)
         }
-        return beaten.flatMap { dismiss($0.id) }
+        return beaten.flatMap { attempt in
+            // A server that answers when another response has ended has no room for two.
+            guard isExperiment(attempt, context), !attempt.plan.isRace else { return dismiss(attempt.id) }
+            return giveBack(attempt, Refusal(Refusal.noData, isLimit: false), context)
+        }
     }
 
     /// Ends the connections that came last, if they did not pay off, each after what is on its way: those bytes come

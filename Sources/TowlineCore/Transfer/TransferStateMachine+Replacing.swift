@@ -17,7 +17,7 @@ extension TransferStateMachine {
                 continue
             }
             if attempt.plan.source == .primary, isExperiment(attempt, context) {
-                actions += giveBack(attempt, Refusal("a further connection received no data"), context)
+                actions += giveBack(attempt, Refusal(Refusal.noData), context)
                 continue
             }
             // The others that share its connection wait for the same.
