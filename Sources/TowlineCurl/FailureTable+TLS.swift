@@ -33,14 +33,15 @@ extension FailureTable {
         let detail = attempt.handle.errorDetail ?? ""
         func says(_ texts: [String]) -> Bool { texts.contains { detail.contains($0) } }
         let isAsked = CertificateRequests.contains(attempt.id)
-        if attempt.pool.options.clientCertificate != nil, says(certificateAlerts) {
+        // A server that closes before it reads the request does not like what it got in the handshake.
+        let isClosed =
+            attempt.requestCount == 1 && (code == CURLE_SEND_ERROR || says(["Send failure"]))
+        if attempt.pool.options.clientCertificate != nil, says(certificateAlerts) || isClosed {
             let reason =
                 "the server rejected the client certificate of --cert. It may be expired, or from an authority that the"
                 + " server does not trust"
             return TransportFailure(.clientCertificateRefused, reason)
         }
-        // A server that closes before it reads the request does not like what it got in the handshake.
-        let isClosed = code == CURLE_SEND_ERROR && attempt.requestCount == 1
         if isAsked, says(certificateAlerts) || says(cipherErrors) || isClosed { return certificateRequired }
         guard attempt.phase == .connecting else { return nil }
         if says(versionErrors) {
