@@ -25,24 +25,38 @@ extension FailureTable {
         "unsafe legacy renegotiation disabled", "alert insufficient security",
     ]
 
+    private static let codes = [
+        CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_PEER_FAILED_VERIFICATION, CURLE_RECV_ERROR, CURLE_SEND_ERROR,
+    ]
+
     /// Returns the failure if TLS itself refused; `nil` if `code` alone describes the failure.
     static func tlsRefusal(of attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         guard attempt.phase != .body, attempt.origin.scheme == .https,
-            [CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_RECV_ERROR, CURLE_SEND_ERROR].contains(code)
+            codes.contains(code)
         else { return nil }
         let detail = attempt.handle.errorDetail ?? ""
         func says(_ texts: [String]) -> Bool { texts.contains { detail.contains($0) } }
         let isAsked = CertificateRequests.contains(attempt.id)
-        if attempt.pool.options.clientCertificate != nil, says(certificateAlerts) {
+        // A server that closes before it reads the request does not like what it got in the handshake.
+        let isClosed =
+            attempt.requestCount == 1 && (code == CURLE_SEND_ERROR || says(["Send failure"]))
+        if attempt.pool.options.clientCertificate != nil, says(certificateAlerts) || isClosed {
             let reason =
                 "the server rejected the client certificate of --cert. It may be expired, or from an authority that the"
                 + " server does not trust"
             return TransportFailure(.clientCertificateRefused, reason)
         }
-        // A server that closes before it reads the request does not like what it got in the handshake.
-        let isClosed = code == CURLE_SEND_ERROR && attempt.requestCount == 1
         if isAsked, says(certificateAlerts) || says(cipherErrors) || isClosed { return certificateRequired }
         guard attempt.phase == .connecting else { return nil }
+        let usesSystem =
+            attempt.pool.options.certificateAuthorityFile == nil && !attempt.pool.options.allowsInsecure
+        if usesSystem, let file = SystemAuthorities.unreadableFile {
+            let source = NamedAuthorities.file.map { " (environment variable \($0.variable))" } ?? ""
+            let reason =
+                "the file of trusted certificates \(file)\(source) cannot be read or contains no certificate. Install the"
+                + " package ca-certificates, or give a file with --cacert FILE"
+            return TransportFailure(.tlsFileUnusable, reason)
+        }
         if says(versionErrors) {
             let reason =
                 "the server supports only versions of TLS before 1.2, which are not secure. Use another server, or an"

@@ -38,6 +38,12 @@ enum SystemAuthorities {
 
     private static let current = Mutex<Stores?>(nil)
 
+    /// The file could not be read when it was needed last.
+    private static let isUnreadable = Atomic<Bool>(false)
+
+    /// The file of trusted certificates, if it could not be read when it was needed last.
+    static var unreadableFile: String? { isUnreadable.load(ordering: .relaxed) ? places?.file : nil }
+
     /// A file behind a link of the directory may change unseen.
     private static let life = Duration.seconds(600)
 
@@ -138,7 +144,9 @@ enum SystemAuthorities {
         return current.withLock { current in
             let isCurrent = current?.full == store
             if isCurrent, current?.isComplete == true { return true }
-            guard X509_STORE_load_locations(store, places.file, places.directory) == 1 else { return false }
+            let isRead = X509_STORE_load_locations(store, places.file, places.directory) == 1
+            isUnreadable.store(!isRead, ordering: .relaxed)
+            guard isRead else { return false }
             if isCurrent { current?.isComplete = true }
             return true
         }

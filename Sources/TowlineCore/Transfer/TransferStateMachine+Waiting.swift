@@ -22,8 +22,8 @@ extension TransferStateMachine {
         announcedSilence = attempt.id
         let limit = DurationText.inSentence(terms.headTimeout)
         let text =
-            "the server has not responded for \(DurationText.inSentence(Self.silence)). Waiting for its response for up to"
-            + " \(limit) (--head-timeout)"
+            "the server has not responded for \(DurationText.inSentence(Self.silence)). Waiting for its response, once"
+            + " connected for up to \(limit) (--head-timeout)"
         return [.notice(TransferNotice(.info, .waiting, text))]
     }
 
