@@ -161,8 +161,9 @@ extension TransferStateMachine {
             representation: facts.representation, fileName: facts.fileName, checksums: checksums,
             isReplacement: hasStorage, resolved: resolved, lacksRanges: lacksRanges)
         let url = attempts[id]?.plan.url ?? resolved
-        let renamed = terms.fileName == nil && !terms.isStream && !hasStorage ? SafeFileName.notice(facts, from: url) : nil
-        return announceStartingOver() + (renamed.map { [.notice($0)] } ?? []) + [.prepare(plan)]
+        let isNamed = terms.fileName != nil || terms.isStream || hasStorage
+        let notice = isNamed ? nil : SafeFileName.notice(facts, from: url)
+        return announceStartingOver() + (notice.map { [.notice($0)] } ?? []) + [.prepare(plan)]
     }
 
     func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
