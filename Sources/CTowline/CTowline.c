@@ -148,7 +148,7 @@ int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t 
     return length < 0 ? -errno : length;
 }
 
-// Where flock(2) is not offered (Lustre without it), a lock of the open file (fcntl(2)) may be.
+// Lustre may lack flock(2) and support locks of open files (fcntl(2)).
 int towline_lock(int descriptor) {
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return 0;
     if (errno != ENOSYS && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOLCK) return -errno;
@@ -156,6 +156,8 @@ int towline_lock(int descriptor) {
     if (fcntl(descriptor, F_OFD_SETLK, &whole) == 0) return 0;
     return errno == EACCES ? -EWOULDBLOCK : -errno;
 }
+
+int towline_become(int other, int descriptor) { return result(dup3(other, descriptor, O_CLOEXEC)); }
 
 int64_t towline_seek(int descriptor, int64_t offset, int hole) {
     off_t position = lseek(descriptor, offset, hole ? SEEK_HOLE : SEEK_DATA);

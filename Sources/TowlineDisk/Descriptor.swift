@@ -1,3 +1,4 @@
+import CTowline
 import Glibc
 import Synchronization
 internal import TowlineCore
@@ -51,6 +52,17 @@ final class Descriptor: Sendable {
             if exchanged { return number }
             seen = original
         }
+    }
+
+    /// Makes the number that of another file, which has the same bytes.
+    func become(_ other: Descriptor) throws(TowlineError) {
+        let code = try call { own in
+            guard let number = try? other.acquire() else { return -EBADF }
+            defer { other.release() }
+            return towline_become(number, own)
+        }
+        guard code >= 0 else { throw .opening(path, -code) }
+        known.withLock { $0 = nil }
     }
 
     /// Ends what `acquire` began.
@@ -163,11 +175,11 @@ extension Descriptor {
     /// - Returns: 0 or `-errno`.
     func synchronize(_ extent: SyncQueue.Extent) throws(TowlineError) -> Int32 {
         var code = extent == .data ? try call { syscall.fdatasync($0) } : -EINVAL
-        if code.isLacking { code = try call { syscall.fsync($0) } }
-        guard code.isLacking || code == -EBADF else { return code }
+        if code.isLackingOrForbidden { code = try call { syscall.fsync($0) } }
+        guard code.isLackingOrForbidden || code == -EBADF else { return code }
         note(code == -EBADF ? .directory : .sync)
         code = try call { syscall.syncfs($0) }
-        guard code.isLacking || code == -EBADF else { return code }
+        guard code.isLackingOrForbidden || code == -EBADF else { return code }
         syscall.syncAll()
         return 0
     }

@@ -43,7 +43,7 @@ extension FileStorage {
     ) throws(TowlineError) -> Descriptor? {
         let bytes = small.body.held
         let part = names.part
-        // Whether the user wants the check is for `create` to know.
+        // `create` knows if the user wants the check.
         if space.hasPromises { try space.checkSpace(for: Int64(bytes.count), in: folder) }
         guard let file = try folder.createUnnamed(for: part) else { return nil }
         // Another process may have begun this download since the directory was read: the place is its own then. Who has

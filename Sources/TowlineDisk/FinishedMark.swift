@@ -93,6 +93,13 @@ struct FinishedMark: Equatable, Sendable {
         return bytes.withUnsafeMutableBytes { file.syscall.getAttribute(number, name, $0) }
     }
 
+    /// Gives a file the mark of another, if that has one.
+    static func copy(from other: Descriptor, to file: Descriptor) {
+        var bytes = [UInt8](repeating: 0, count: 56)
+        guard let count = read(other, into: &bytes), count > 0 else { return }
+        write(Array(bytes.prefix(count)), to: file)
+    }
+
     private static func write(_ bytes: [UInt8], to file: Descriptor) {
         guard let number = try? file.acquire() else { return }
         defer { file.release() }

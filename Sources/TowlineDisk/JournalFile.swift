@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 package import TowlineCore
 package import TowlineEngine
@@ -286,7 +287,13 @@ package final class JournalFile: Journal {
     func retireWaiting(as end: JournalHeader.State) async throws(TowlineError) {
         try writeHeader(end)
         try await synchronizeFile()
-        try folder.remove(name)
+        do {
+            try folder.remove(name)
+        } catch {
+            // It claims nothing any more.
+            guard (-(error.systemError ?? EIO)).isLackingOrForbidden else { throw error }
+            file.note(.removal)
+        }
     }
 
     private func writeHeader(_ end: JournalHeader.State) throws(TowlineError) {

@@ -126,7 +126,7 @@ package final class PartFile: PipeSink {
     func appear() throws(TowlineError) {
         guard !hasName else { return }
         FileMode.close(file, in: folder)
-        guard try file.lock(), try folder.name(file, names.part) else {
+        guard try file.lock(), try name(names.part) else {
             throw .inUse(file.path, by: "another process", systemError: EEXIST)
         }
         isNamed.store(true, ordering: .releasing)
@@ -137,9 +137,36 @@ package final class PartFile: PipeSink {
     /// - Returns: whether the name was free.
     func give(_ name: String) throws(TowlineError) -> Bool {
         guard !hasName else { return try folder.rename(names.part, to: name) }
-        guard try folder.name(file, name) else { return false }
+        guard try self.name(name) else { return false }
         isNamed.store(true, ordering: .releasing)
         return true
+    }
+
+    /// Gives a file without a name one. Where that cannot be done (linkat(2)), a copy takes its place.
+    private func name(_ name: String) throws(TowlineError) -> Bool {
+        do {
+            return try folder.name(file, name)
+        } catch {
+            guard (-(error.systemError ?? EIO)).isLackingOrForbidden else { throw error }
+            guard let copy = try folder.createPart(names.part) else {
+                throw .inUse(file.path, by: "another process", systemError: EEXIST)
+            }
+            do throws(TowlineError) {
+                guard try copy.lock() else { throw LockOwner.busy(copy) }
+                try copy.take(file, length: unnamedEnd.load(ordering: .relaxed))
+                let isGiven = if name == names.part { true } else { try folder.rename(names.part, to: name) }
+                guard isGiven else {
+                    try folder.remove(names.part)
+                    return false
+                }
+            } catch {
+                try? folder.remove(names.part)
+                throw error
+            }
+            try file.become(copy)
+            copy.close()
+            return true
+        }
     }
 
     package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {

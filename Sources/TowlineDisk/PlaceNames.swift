@@ -4,7 +4,7 @@ internal import TowlineCore
 struct PlaceNames: Sendable {
     /// The final name.
     let final: String
-    /// What the names of an unfinished download begin with: the final name, abbreviated if no suffix fits behind it.
+    /// The beginning of the names of an unfinished download: the final name, abbreviated if no suffix fits behind it.
     let stem: String
 
     init(final: String) {

@@ -67,7 +67,7 @@ final class Preallocation: Sendable {
             let syscall = file.syscall
             let code = try file.call { syscall.fallocate($0, 0, first) }
             isTaken = code >= 0
-            guard isTaken || code.isLacking else { throw .reserving(file.path, first, -code) }
+            guard isTaken || code.isLackingOrForbidden else { throw .reserving(file.path, first, -code) }
         }
         if isTaken, first == length { return nil }
         let syscall = file.syscall

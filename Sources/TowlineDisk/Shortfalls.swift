@@ -4,9 +4,9 @@ import Synchronization
 /// Calls that a file system does not offer although a guarantee depends on them (`docs/crash-safety.md`, "File systems
 /// that lack a call"). The user hears of each once per directory.
 final class Shortfalls: Sendable {
-    /// What is lacking.
+    /// The missing ability.
     enum Kind: Hashable {
-        case lock, time, sync, directory
+        case lock, time, sync, directory, removal
     }
 
     private struct State {
@@ -39,6 +39,9 @@ final class Shortfalls: Sendable {
         case .sync:
             "the file system of \(directory) cannot sync single files, so Towline syncs all of it. If the file system "
                 + "ignores this, a power failure may damage the file"
+        case .removal:
+            "files in \(directory) cannot be removed, so the journal file of the finished download is left. "
+                + "Remove NAME.tow-journal when the directory allows it"
         case .directory:
             "the directory \(directory) cannot be read, so it cannot be synced alone, and Towline syncs all disks. "
                 + "After a power failure, check that the file is there"

@@ -62,7 +62,7 @@ package protocol Syscall: AnyObject, Sendable {
     func setMode(_ descriptor: Int32, _ mode: UInt32) -> Int32
     /// `readdir(3)`: the names in a directory, in no order.
     func names(_ directory: Int32, _ names: inout [String]) -> Int32
-    /// `sync(2)`: every file system. Tells of no error.
+    /// `sync(2)`: syncs every file system and reports no error.
     func syncAll()
 }
 

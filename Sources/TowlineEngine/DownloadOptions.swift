@@ -45,7 +45,7 @@ package struct DownloadOptions: Sendable {
         /// Standard output.
         package static let standardOutput = Target.stream(.descriptor(1))
 
-        /// Returns whether the bytes go out in order and cannot be taken back.
+        /// Returns whether the bytes go out in order, so that no byte can be written again.
         var isStream: Bool { if case .stream = self { true } else { false } }
     }
 

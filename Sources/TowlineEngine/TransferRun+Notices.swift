@@ -1,6 +1,6 @@
 internal import TowlineCore
 
-/// What the user hears.
+/// Notices for the user.
 extension TransferRun {
     func tell(_ level: TransferNotice.Level, _ kind: TransferNotice.Kind, _ text: String) {
         observer?.noticed(TransferNotice(level, kind, text))

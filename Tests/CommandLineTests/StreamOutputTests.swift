@@ -64,7 +64,7 @@ struct StreamOutputTests {
         await server.stop()
     }
 
-    /// A descriptor goes on where it stands; `/dev/fd` of a file would begin again.
+    /// The bytes follow those that were written before; opening `/dev/fd/5` would overwrite them.
     @Test(arguments: ["/dev/fd/5", "/proc/self/fd/5"]) func aDescriptor(_ output: String) async throws {
         let server = try await server()
         let place = try TestDirectory()

@@ -46,6 +46,26 @@ struct DiskFaultTests {
         }
     }
 
+    /// Row 86: of a list, the files that fit come whole. The others are refused before their first byte, and so are those
+    /// of the next run.
+    @Test(.enabled(if: canMount)) func row86AListOnASmallDisk() async throws {
+        try await SmallMount.with(megabytes: 9) { mount in
+            let more = Dictionary(
+                uniqueKeysWithValues: (0..<4).map { ("/f\($0)", Resource(length: 3_000_000, rate: 4_000_000)) })
+            try await Site.with(try await Site(more: more)) { site in
+                let list = site.scratch.file("list")
+                let urls = more.keys.sorted().map { site.server.url($0) + "\n" }
+                try Data(urls.joined().utf8).write(to: URL(fileURLWithPath: list))
+                for _ in 0..<2 {
+                    let result = try await ChildRun.run(
+                        [ChildRun.tow, "get", "-d", mount.path, "-i", list], directory: mount.path)
+                    #expect(result.status == 6 && result.stderr.contains("not enough free disk space"))
+                    #expect(mount.names.count >= 2 && !mount.names.contains { $0.contains(".tow") }, "\(mount.names)")
+                }
+            }
+        }
+    }
+
     // MARK: Calls that fail, in the built command
 
     struct Injection: Sendable, CustomTestStringConvertible {

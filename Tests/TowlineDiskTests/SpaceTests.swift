@@ -58,6 +58,61 @@ import TowlineEngine
         try storage.make(other, length: 500 << 20).sink.discard()
     }
 
+    private func withoutFallocate() -> (FileStorage, FaultySyscall) {
+        let calls = FaultySyscall { call, _ in call == .fallocate ? .error(EOPNOTSUPP) : nil }
+        return (FileStorage(syscall: calls, boot: BootIdentity(high: 1, low: 1)), calls)
+    }
+
+    /// Space that cannot be reserved is promised until it is written, byte by byte.
+    @Test func promisedSpaceCountsAsTaken() throws {
+        let (storage, calls) = withoutFallocate()
+        calls.setAvailable(5 << 20)
+        let part = try storage.make(directory.place(), length: 3 << 20)
+        try part.fill(0..<1000)
+        let other = directory.place("other")
+        let error = #expect(throws: TowlineError.self) { try storage.make(other, length: 3 << 20) }
+        #expect(error?.code == .diskFull && directory.names == ["file.tow", "file.tow-journal"])
+        // A small file does not take it either.
+        #expect(throws: TowlineError.self) { try storage.make(other, length: 2_200_000, journaled: false) }
+        try part.fill(1000..<3 << 20)
+        calls.setAvailable(2 << 20)
+        try storage.make(other, length: 2 << 20).sink.discard()
+        part.sink.discard()
+    }
+
+    /// The downloads of an earlier run are resumed as long as they fit.
+    @Test func resumedDownloadsAreCounted() throws {
+        let (storage, calls) = withoutFallocate()
+        for name in ["a", "b"] {
+            let part = try storage.make(directory.place(name), length: 4 << 20)
+            try part.fill(0..<2 << 20)
+            part.sink.close()
+        }
+        calls.setAvailable(3 << 20)
+        let first = try #require(try storage.unfinished(directory.place("a")))
+        let second = try #require(try storage.unfinished(directory.place("b")))
+        try first.sink.promiseSpace()
+        let error = #expect(throws: TowlineError.self) { try second.sink.promiseSpace() }
+        #expect(error?.code == .diskFull)
+        first.sink.close()
+        try second.sink.promiseSpace()
+        second.sink.close()
+    }
+
+    /// Reserved space is not needed twice.
+    @Test func reservedSpaceIsThereAfterARestart() throws {
+        try storage.make(directory.place(), length: 4 << 20).sink.close()
+        var status = stat()
+        // tmpfs reserves nothing.
+        guard stat(directory.path + "/file.tow", &status) == 0, status.st_blocks * 512 >= 4 << 20 else { return }
+        let calls = FaultySyscall()
+        calls.setAvailable(0)
+        let part = try #require(
+            try FileStorage(syscall: calls, boot: BootIdentity(high: 1, low: 1)).unfinished(directory.place()))
+        try part.sink.promiseSpace()
+        part.sink.close()
+    }
+
     @Test func aServiceLeavesSomeSpaceFree() throws {
         let calls = FaultySyscall()
         calls.setAvailable(1 << 30)

@@ -222,15 +222,30 @@ import TowlineEngine
         #expect(directory.names == ["file"])
     }
 
-    /// Where links are not allowed, the next file has a name from the beginning.
-    @Test func withoutTheRightToLink() async throws {
-        let (storage, faulty) = storage { call, _ in call == .name ? .error(EPERM) : nil }
-        let part = try whole(storage)
-        await #expect(throws: TowlineError.self) { try await publish(part, .fail) }
-        part.sink.close()
-        _ = try await publish(try whole(storage), .fail)
+    /// Without the right to link, a copy is published, and the next file has a name from the beginning.
+    @Test(arguments: [EPERM, ENOSYS, EOPNOTSUPP], [ExistingPolicy.fail, .overwrite])
+    func withoutTheRightToLink(_ number: Int32, _ policy: ExistingPolicy) async throws {
+        let (storage, faulty) = storage { call, _ in call == .name ? .error(number) : nil }
+        _ = try await publish(try whole(storage), policy)
+        #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
+        guard case .finished(let file, _) = try storage.survey(directory.place()) else {
+            Issue.record("not known as finished")
+            return
+        }
+        #expect(file.modified == 1_234_567_890)
+        directory["file"] = nil
+        _ = try await publish(try whole(storage), policy)
         #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
         #expect(faulty.calls.count { $0 == .openUnnamed } == 1)
+    }
+
+    /// The copy does not take the place of a file that came meanwhile.
+    @Test func theCopyLeavesAnotherFile() async throws {
+        let (storage, _) = storage { call, _ in call == .name ? .error(EPERM) : nil }
+        let part = try whole(storage)
+        directory["file"] = [1]
+        await #expect(throws: TowlineError.self) { try await publish(part, .fail) }
+        #expect(directory["file"] == [1])
     }
 
     /// Another process began this download a moment ago: its part file is not passed by.

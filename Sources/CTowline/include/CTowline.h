@@ -49,6 +49,8 @@ int towline_rename(int source, const char *from, int target, const char *to, int
 int towline_open_unnamed(int directory, unsigned mode);
 /// linkat(2): gives a file without a name its first one, which must be free.
 int towline_name(int descriptor, int directory, const char *name);
+/// dup3(2): makes `descriptor` another number of the open file of `other`.
+int towline_become(int other, int descriptor);
 /// flock(2) without waiting, or where that is not offered, a lock of the open file (fcntl(2)). -EWOULDBLOCK if it is taken.
 int towline_lock(int descriptor);
 int towline_fsetxattr(int descriptor, const char *name, const void *value, size_t size);

@@ -3,7 +3,7 @@
 /// A name from the network once meant `.wgetrc` in the home directory (CVE-2010-2252), files outside the directory
 /// (CVE-2002-1344, CVE-2010-3842) or another drive (CVE-2016-0754). So a suggestion becomes one plain component.
 package enum SafeFileName {
-    /// What file systems allow (`NAME_MAX`).
+    /// The limit of common file systems (`NAME_MAX`).
     package static let longestByteCount = 255
     /// The longest name less 16 bytes for the suffixes of part file and journal.
     package static let maximumByteCount = longestByteCount - 16

@@ -169,7 +169,8 @@ extension TransferStateMachine {
             representation: facts.representation, fileName: facts.fileName, checksums: checksums,
             isReplacement: hasStorage, resolved: resolved, lacksRanges: lacksRanges)
         let url = attempts[id]?.plan.url ?? resolved
-        let renamed = terms.fileName == nil && !terms.isStream && !hasStorage ? SafeFileName.notice(facts, from: url) : nil
+        let isNamed = terms.fileName != nil || terms.isStream || hasStorage
+        let renamed = isNamed ? nil : SafeFileName.notice(facts, from: url)
         let notices = codingNotice(facts) + (renamed.map { [.notice($0)] } ?? [])
         return notices + announceStartingOver() + [.prepare(plan)]
     }

@@ -56,7 +56,7 @@ package protocol Storage: AnyObject, Sendable {
     /// - Throws: `cancelled` if the task is; why it cannot be read, or made durable.
     func prove(_ place: Place, source: String, checksum: Checksum) async throws(TowlineError) -> FileProof
 
-    /// What the file system of a directory does not offer, and what that means for the user; each once.
+    /// Returns notices about calls that the file system of a directory lacks; each once.
     func takeNotices(inDirectory directory: String) -> [String]
 
     /// A sink that writes the bytes in order, once, and hashes them on the way.
@@ -76,7 +76,7 @@ extension Storage {
 }
 
 extension Storage {
-    /// Nothing is lacking.
+    /// No notices.
     package func takeNotices(inDirectory directory: String) -> [String] { [] }
 
     /// Nothing is.

@@ -70,7 +70,8 @@ enum Phrases {
             return "\(path(occupied))  skipped because a file with this name already exists (--if-exists skip)"
         case .streamed(let length, let output):
             let fetched = fetched(length, received: completed.receivedBytes, elapsed: elapsed)
-            return "\(TerminalSafeText.make(name))  downloaded \(fetched), to \(output == "-" ? "standard output" : path(output))"
+            let place = output == "-" ? "standard output" : path(output)
+            return "\(TerminalSafeText.make(name))  downloaded \(fetched), to \(place)"
         }
     }
 

@@ -29,7 +29,6 @@ struct ResponseEvaluatorTests {
         case .rangeIgnored: "ignored"
         case .rangeRefused: "refused"
         case .conditionRefused: "condition refused"
-        case .weakened: "weakened"
         case .redirect: "redirect"
         case .linkExpired: "expired"
         case .transient(_, _, let overloaded, _): overloaded ? "overloaded" : "transient"

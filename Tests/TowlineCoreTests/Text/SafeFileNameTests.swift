@@ -66,7 +66,7 @@ struct SafeFileNameTests {
         #expect(SafeFileName.make(cutToOwn) == String(repeating: "a", count: 235) + "_tow")
     }
 
-    @Test("Where a redirect ends, as `wget --content-disposition` names the file")
+    @Test("The target of a redirect names the file, as with `wget --content-disposition`")
     func redirected() throws {
         let first = try HTTPURL(parsing: "http://h/latest?x")
         func name(_ target: String) throws -> String {

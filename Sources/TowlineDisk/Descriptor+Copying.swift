@@ -1,0 +1,20 @@
+internal import TowlineCore
+
+extension Descriptor {
+    /// Takes the bytes, the permission bits, the time and the mark of another file, and makes them durable.
+    func take(_ other: Descriptor, length: Int64) throws(TowlineError) {
+        var offset: Int64 = 0
+        while offset < length {
+            let bytes = try other.read(Int(min(1 << 20, length - offset)), at: offset)
+            guard !bytes.isEmpty else { break }
+            try write(bytes, at: offset)
+            offset += Int64(bytes.count)
+        }
+        let status = try other.status()
+        // As far as the file system can, as for the other file.
+        _ = try call { syscall.setMode($0, status.mode) }
+        _ = try call { syscall.setModified($0, status.modifiedSeconds) }
+        FinishedMark.copy(from: other, to: self)
+        try synchronizeAll()
+    }
+}
