@@ -15,7 +15,7 @@ struct MalformedValidatorTests {
         #expect(facts([("ETag", text)]).validator == .weak)
     }
 
-    @Test("what cannot be compared is no tag", arguments: ["", "\"\u{FFFD}", "a\tb", "W/", "\"\"x\u{7F}"])
+    @Test("a value that cannot be compared is ignored", arguments: ["", "\"\u{FFFD}", "a\tb", "W/", "\"\"x\u{7F}"])
     func noTags(_ text: String) { #expect(EntityTag(fieldValue: text) == nil) }
 
     @Test("a long value without the syntax of a tag is no tag")
@@ -56,7 +56,7 @@ struct MalformedValidatorTests {
     }
 
     @Test(
-        "what is no date is no validator",
+        "a value that is no date is ignored",
         arguments: [
             "", "0", "yesterday", "Mon, 01 Foo 2024 00:00:00 GMT", "Mon, 32 Jan 2024 00:00:00 GMT", "2024-01-01",
             "2024-13-01T00:00:00Z", "Mon, 01 Jan 2024 25:00:00 GMT", "Mon, 01 Jan 2024 00:00:00 +00",

@@ -196,7 +196,7 @@ struct TransferSharingTests {
         script.end(cut(kind))
         #expect(script.notices(.retrying).isEmpty)
         #expect(script.plans.count == 2 && !script.last.sharesConnection)
-        // Where that ends, too, it waits like any other. A close may be due to the Range field, so the next one has none.
+        // If that ends, too, the next request waits. After a close, a request without Range comes first.
         script.end(cut(kind))
         if kind == .closedBeforeHead { script.end(cut(kind)) }
         #expect(script.notices(.retrying).count == 1)

@@ -193,7 +193,7 @@ struct TransferBreakTests {
         #expect(script.ending == nil && script.plans.count == 51)
     }
 
-    @Test("counts anew after bytes were joined")
+    @Test("resets the count when bytes are joined")
     func progress() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000)

@@ -70,7 +70,7 @@ struct TransferValidatorTests {
 
 @Suite("Nodes of a server that disagree about their validators")
 struct TransferNodeTests {
-    /// Two connections, the second of which has just been asked for.
+    /// A download with two connections. The second one has not answered yet.
     private func begun(_ change: (inout TransferTerms) -> Void = { _ in }) throws -> TransferScript {
         var script = try TransferScript { terms in
             terms.connections = 2
