@@ -12,7 +12,7 @@ struct ClockTests {
     /// Row 111: the clock is set while a failed attempt is waited out. The wait is neither longer nor shorter.
     @Test(arguments: [hour, -hour, day, -day]) func row111JumpInBackoff(_ jump: Int64) async throws {
         let clock = try await WallClock()
-        try await Site.with(try await Site(.first(2, .closeBeforeHead))) { site in
+        try await Site.with(try await Site(.first(2, .status(429)))) { site in
             let waits = ["-x", "1", "--retry-wait", "2", "--max-tries", "5"]
             let run = try ChildRun(
                 site.command(waits), directory: site.scratch.path, environment: clock.environment)
@@ -101,7 +101,7 @@ struct ClockTests {
         try clock.set(Int64(date.timeIntervalSinceNow))
         try await Site.with(try await Site(.first(2, .shortBody(after: 1_000_000)))) { site in
             site.server.set(
-                .script([.closeBeforeHead, .shortBody(after: 1_000_000), .closeBeforeHead]), for: Site.path)
+                .script([.status(429), .shortBody(after: 1_000_000), .status(429)]), for: Site.path)
             // One connection: how many join it depends on how fast the machine is.
             try site.law(try await site.tow(["-x", "1"], environment: clock.environment), status: 0)
             #expect(site.requests.count == 4)

@@ -285,7 +285,8 @@ struct SmallFileTests {
     }
 
     /// Other answers are judged once, by the transfer, and asked for again only where that does so.
-    @Test(arguments: [(404, 1, TowlineError.Code.notFound), (503, 5, .transient), (403, 1, .refusedByServer)])
+    /// The first request is repeated without Range.
+    @Test(arguments: [(404, 2, TowlineError.Code.notFound), (503, 6, .transient), (403, 2, .refusedByServer)])
     func refusals(_ status: Int, _ requests: Int, _ code: TowlineError.Code) async throws {
         try await Site.with(try await site { _ in Reply(status, text: "no") }) { site in
             let storage = CountingStorage()

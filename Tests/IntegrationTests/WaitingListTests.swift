@@ -50,8 +50,11 @@ struct WaitingListTests {
             try expectFiles(site, 8..<40)
             let all = site.server.log.requests
             let last = try #require(all.lastIndex { $0.path == Site.path })
-            #expect(all[...last].count { $0.path == "/bad" } == 8, "\(all.map(\.path))")
-            #expect(all.count == 8 * 2 + 32, "\(result.stderr.suffix(4000))")
+            // The first request of each may be repeated at once without Range. The next one is the second try.
+            let early = all[...last].filter { $0.path == "/bad" }
+            let isPlain = early.count { $0.info.field("Range") == nil }
+            #expect(early.count - isPlain == 8 && isPlain <= 8, "\(all.map(\.path))")
+            #expect((8 * 2 + 32...8 * 3 + 32).contains(all.count), "\(result.stderr.suffix(4000))")
             #expect(result.stderr.contains("32 done, 8 failed"), "\(result.stderr.suffix(2000))")
         }
     }

@@ -44,7 +44,7 @@ import Towline
     }
 
     @Test func aFailedDownloadKeepsThemForTheNextTry() async throws {
-        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .status(404)))])
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(2, .status(404)))])
         let downloader = try await site.downloader()
         let download = try await downloader.add(try site.request("/file") { $0.user = "me:secret" })
         try await download.reaches { $0.isOver }

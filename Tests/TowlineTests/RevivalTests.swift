@@ -56,7 +56,7 @@ import Towline
     }
 
     @Test func withItsPlaceInTheQueueAndWhatTheCallerKeepsWithIt() async throws {
-        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .status(404)))])
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(2, .status(404)))])
         let (downloader, download) = try await again(site, first: { $0.metadata = ["a": "1"] }) {
             $0.metadata = ["b": "2"]
             $0.group = "films"
@@ -92,7 +92,7 @@ import Towline
     /// Neither may somebody from elsewhere have this machine's owner fetch it, nor the other way round.
     @Test(arguments: [(true, false), (false, true)])
     func aRuleForOneAskerStays(_ first: Bool, _ second: Bool) async throws {
-        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .status(404)))])
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(2, .status(404)))])
         let (downloader, download) = try await again(
             site, first: { $0.publicAddressesOnly = first }, second: { $0.publicAddressesOnly = second })
         let error = await #expect(throws: TowlineError.self) { _ = try await download.file }

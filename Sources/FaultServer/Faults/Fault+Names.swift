@@ -24,13 +24,13 @@ extension Fault {
         endsLater(),
         endsBeyondTotal, shorterRange(), noContentRange, garbageContentRange, otherUnit, negativeContentRange,
         backwardContentRange, overflowingContentRange, otherTotal(), unknownTotal, chunkedStartsLater(), multipart,
-        unaskedPart, unsatisfiablePage,
+        unaskedPart, unsatisfiablePage, refusesRange(404), closesOnRange, cutWithoutRanges(),
     ]
 
     private static let representationFaults: [Fault] = [
         weakETag, noValidator, lastModifiedIsDate, noDate, alternatingETags, otherContent(), sameETagOtherBytes(),
         noValidatorOtherBytes(), ignoresRangeOfOtherContent(), otherPart(), grown(), codedPart, page, pageWithETag,
-        empty, wrongReprDigest,
+        empty, wrongReprDigest, unquotedETag, dateWithOffset, tagOfEachConnection, tagOfEachConnectionBy206,
     ]
 
     private static let statusFaults: [Fault] = [

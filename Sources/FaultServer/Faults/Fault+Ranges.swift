@@ -17,6 +17,26 @@ extension Fault {
         head.remove("Content-Range")
     }
 
+    /// Row 27: that status for each request with Range, and the file for a plain one.
+    package static func refusesRange(_ status: Int, fields: [(String, String)] = []) -> Fault {
+        Fault("refusesRange\(status)") { context in
+            context.request.field("Range") == nil
+                ? context.correct : Reply(status, fields, text: "status \(status)\n")
+        }
+    }
+
+    /// Row 1: a close instead of the head for each request with Range, and the file for a plain one.
+    package static let closesOnRange = Fault("closesOnRange") { context in
+        context.request.field("Range") == nil ? context.correct : closeBeforeHead.make(context)
+    }
+
+    /// Row 12: ignores the range, and closes after so many bytes of the file.
+    package static func cutWithoutRanges(after count: Int64 = 700_000) -> Fault {
+        Fault("cutWithoutRanges") { context in
+            ignoresRange.make(context).body([.content(context.version.content, 0..<count), .close])
+        }
+    }
+
     /// Row 53: as ``ignoresRange``, but says `Accept-Ranges: bytes`.
     package static let claimsRanges = Fault("claimsRanges") { $0.whole }
 

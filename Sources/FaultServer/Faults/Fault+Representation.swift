@@ -7,6 +7,31 @@ extension Fault {
         return context.correct(of: context.version.with(etag: .weak(text)))
     }
 
+    /// Row 28: the entity tag without its quotes.
+    package static let unquotedETag = head("unquotedETag") { head, context in
+        guard case .strong(let text) = context.version.etag else { return }
+        head.set("ETag", text)
+    }
+
+    /// Row 30: no ETag, and Last-Modified with the zone `+0000`.
+    package static let dateWithOffset = head("dateWithOffset") { head, context in
+        head.remove("ETag")
+        guard let date = context.version.lastModifiedField else { return }
+        head.set("Last-Modified", date.replacing("GMT", with: "+0000"))
+    }
+
+    /// Row 31: a node for each connection, each with a strong tag of its own for the same bytes.
+    package static let tagOfEachConnection = Fault("tagOfEachConnection") { context in
+        context.correct(of: context.version.with(etag: .strong("node-\(context.request.connection)")))
+    }
+
+    /// Row 31: the same, and If-Range is ignored.
+    package static let tagOfEachConnectionBy206 = Fault("tagOfEachConnectionBy206") { context in
+        let version = context.version.with(etag: .strong("node-\(context.request.connection)"))
+        return context.request.field("Range") == nil
+            ? RangeServer.whole(version, context.resource) : RangeServer.part(context.asked, version, context.resource)
+    }
+
     /// Row 29: neither ETag nor Last-Modified.
     package static let noValidator = Fault("noValidator") { context in
         var version = context.version.with(etag: .absent)

@@ -8,11 +8,11 @@ package struct EntityTag: Hashable, Sendable {
 
     /// The field value as it came, white space around it taken off.
     package let fieldValue: String
-    /// Whether the value is `[ "W/" ] DQUOTE *etagc DQUOTE`.
+    /// True if the value is `[ "W/" ] DQUOTE *etagc DQUOTE`.
     package let isWellFormed: Bool
-    /// Whether the value begins with `W/`.
+    /// True if the value begins with `W/`.
     package var isWeak: Bool { fieldValue.hasPrefix("W/") }
-    /// Whether the tag is a strong validator.
+    /// True for a strong validator.
     package var isStrong: Bool { isWellFormed && !isWeak }
 
     /// `nil` for an empty value, control characters, and a malformed value that is long. Also `nil` for a tag with

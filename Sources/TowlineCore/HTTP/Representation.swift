@@ -72,7 +72,7 @@ package struct Representation: Hashable, Sendable {
     package func repeatsValidator(of other: Representation, weakly: Bool) -> Bool {
         if let mine = entityTag, let theirs = other.entityTag {
             if weakly { return mine.matchesWeakly(theirs) }
-            // Where both tags are malformed, the dates are the strong validators.
+            // If both tags are malformed, the dates are the strong validators.
             guard mine == theirs, !mine.isWellFormed else { return mine.matchesStrongly(theirs) }
         }
         guard (entityTag == nil) == (other.entityTag == nil), let mine = lastModified, mine == other.lastModified else {

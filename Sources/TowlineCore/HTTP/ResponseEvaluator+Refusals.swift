@@ -12,7 +12,7 @@ extension ResponseEvaluator {
         case 401, 403, 404, 410:
             let error = refusal(status, question)
             return question.workedBefore ? .linkExpired(status: status, error) : .permanent(error)
-        // Nothing that Towline sends but a range has a condition. The answer to a plain request tells what changed.
+        // Only range requests have a condition. The response to a plain request shows if the file changed.
         case 412 where question.asked != .whole: return .askWithoutRange(reason: rangeRequestRefused(status))
         default: break
         }

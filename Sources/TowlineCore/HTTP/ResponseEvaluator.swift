@@ -170,7 +170,7 @@ package enum ResponseEvaluator {
         }
     }
 
-    /// Whether the validator is the same by weak comparison, and the length is the same: enough for the third rung.
+    /// Returns true if length and validator are equal, the validator by weak comparison: enough for the third rung.
     private static func isUnchangedWeakly(_ known: Representation, _ facts: ResponseFacts) -> Bool {
         known.repeatsValidator(of: facts.representation, weakly: true) && hasSameLength(known, facts.representation)
     }

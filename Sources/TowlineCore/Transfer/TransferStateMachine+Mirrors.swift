@@ -34,7 +34,7 @@ extension TransferStateMachine {
 
     /// What a source's answer has to agree with.
     func known(at source: SourceID) -> Representation? {
-        let isProvenByChecksum = source == .primary ? ignoresValidators && joinRung == .checksum : mirrorRung == .checksum
+        let isProvenByChecksum = source == .primary ? ignoresValidators : mirrorRung == .checksum
         guard isProvenByChecksum else { return representation }
         return Representation(completeLength: ledger.completeLength, mediaType: representation?.mediaType)
     }

@@ -1,9 +1,9 @@
 /// Range is a wish: some servers and firewalls refuse a request for its Range field alone.
 ///
-/// Such a request is repeated once without Range before the refusal counts, so "no such file" is said of plain requests
-/// only.
+/// Such a request is repeated once without Range before the refusal counts. Only a plain request shows that a file is
+/// missing.
 extension TransferStateMachine {
-    /// What refusals of range requests have shown.
+    /// The knowledge from refused range requests.
     struct RangeDoubt: Hashable, Sendable {
         /// The next request is sent without Range.
         var asksPlain = false
@@ -26,7 +26,7 @@ extension TransferStateMachine {
             return true
         }
 
-        /// Whether a range may be given now: the refusal was one that passes, and the server says that it has ranges.
+        /// Returns true if a range request may succeed now: the refusal was temporary, and the server supports ranges.
         func mayHavePassed(_ facts: ResponseFacts, hadRanges: Bool) -> Bool {
             hasAskedPlain && !isCertain && !asksAgain && (hadRanges || facts.acceptsRanges == true)
         }
@@ -47,7 +47,7 @@ extension TransferStateMachine {
             if isPlain { rangeDoubt.isRefuted = true }
         case .linkExpired:
             if isPlain { rangeDoubt.isRefuted = true }
-            // A link that expired is first requested anew, with the bytes kept. The refusal of an old link says nothing.
+            // An expired link is first renewed, which keeps the bytes. Refusals of an old link do not count.
             if attempt.plan.url != primary.url, tally.expirations == 0 { return nil }
             if attempt.plan.url != resolved, attempt.plan.chain.isEmpty { return nil }
         case .transient(_, let retryAfter, _, let status):
@@ -61,7 +61,7 @@ extension TransferStateMachine {
         return doubtsRange(attempt, passes: false, context) ? dismiss(id) : nil
     }
 
-    /// Whether a refusal with that status may be due to the Range field.
+    /// Returns true if the Range field may be the reason for a refusal with that status.
     private static func mayRefuseRange(_ status: Int) -> Bool {
         // 407 is about the proxy, and 425 and 429 are about the time.
         (400..<600).contains(status) && ![407, 425, 429].contains(status)
@@ -123,8 +123,8 @@ extension TransferStateMachine {
         return actions + lost.ranges.map { .withdraw($0) }
     }
 
-    /// The bytes that a weak validator and comparisons can prove. The end of each run is compared, so a run that is
-    /// shorter than a comparison is given up, and the last byte of the file is requested again.
+    /// The bytes that a weak validator and comparisons can prove. The end of each run is compared, so runs shorter than
+    /// a comparison are discarded, and the last byte of the file is requested again.
     func weaklyBelieved(_ written: ByteRangeSet) -> ByteRangeSet {
         var believed = written
         for run in written.ranges where run.lowerBound > 0 {

@@ -46,7 +46,7 @@ extension TransferStateMachine {
         if !isConfirmed, let notice = RedirectPolicy.notice(from: plan.url, to: target) {
             actions.append(.notice(notice))
         }
-        // What was asked for without Range is asked for without Range there, too.
+        // The request that follows a plain one is plain, too.
         if plan.source == .primary, plan.question.asked == .whole { rangeDoubt.asksPlain = true }
         let chain = plan.chain + [plan.url]
         let sharing = isFirst && mayShare ? context.elsewhere.sharing : .none

@@ -61,7 +61,7 @@ package struct TransferStateMachine: Sendable {
     var isWeakened = false
     /// Responses of one version have different validators, and the user gave a checksum: it alone is the proof.
     var ignoresValidators = false
-    /// Whether the server refuses requests for their Range field.
+    /// The knowledge from refused range requests.
     var rangeDoubt = RangeDoubt()
     var contentCoding: String?
     /// The label of the bytes that are held.

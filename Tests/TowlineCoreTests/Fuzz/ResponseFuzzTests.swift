@@ -62,7 +62,9 @@ struct ResponseFuzzTests {
         switch verdict {
         case .partial(let range, let facts): return violation(range, facts, question)
         case .whole(let facts):
-            if ![200, 203].contains(facts.status) || question.known != nil { return "a whole file of status \(facts.status)" }
+            if ![200, 203].contains(facts.status) || question.known != nil {
+                return "a whole file of status \(facts.status)"
+            }
             if facts.isChunked, case .length = facts.contentLength { return "two framings" }
         case .complete(let length):
             if !question.holdsAllBeforeAsked || question.asked.lowerBound != length { return "complete at \(length)" }
@@ -72,9 +74,11 @@ struct ResponseFuzzTests {
             if let delay, delay < .zero || delay > RetryAfter.longestDelay { return "a delay of \(delay)" }
             return unsafe(reason)
         case .linkExpired(_, let error), .permanent(let error): return unsafe(error.message)
-        case .askWithoutRange(let reason), .changed(let reason, _), .rangeRefused(let reason), .webPage(let reason):
+        case .askWithoutRange(let reason), .changed(let reason, _), .rangeRefused(let reason), .weakened(let reason),
+            .conditionRefused(let reason), .webPage(let reason):
             return unsafe(reason)
-        case .rangeIgnored(let facts): if ![200, 203].contains(facts.status) { return "a whole file of status \(facts.status)" }
+        case .rangeIgnored(let facts):
+            if ![200, 203].contains(facts.status) { return "a whole file of status \(facts.status)" }
         }
         return nil
     }

@@ -29,6 +29,7 @@ struct ResponseEvaluatorTests {
         case .rangeIgnored: "ignored"
         case .rangeRefused: "refused"
         case .conditionRefused: "condition refused"
+        case .weakened: "weakened"
         case .redirect: "redirect"
         case .linkExpired: "expired"
         case .transient(_, _, let overloaded, _): overloaded ? "overloaded" : "transient"
@@ -81,7 +82,12 @@ struct ResponseEvaluatorTests {
             (206, [range("bytes 99-199/1000"), tag], "refused"), (206, [range("bytes 100-200/1000"), tag], "refused"),
             (206, [range("bytes 100-199/1001"), tag], "changed"),
             (206, [range("bytes 100-199/1000"), ("ETag", "\"b\"")], "changed"),
-            (206, [range("bytes 100-199/1000"), ("ETag", "W/\"a\"")], "refused"),
+            (206, [range("bytes 100-199/1000"), ("ETag", "W/\"a\"")], "weakened"),
+            (206, [range("bytes 100-199/1000"), ("ETag", "a")], "weakened"),
+            (206, [range("bytes 100-199/*"), ("ETag", "W/\"a\"")], "refused"),
+            (206, [range("bytes 100-199/1001"), ("ETag", "W/\"a\"")], "changed"),
+            (200, [("Content-Length", "1000"), ("ETag", "W/\"a\"")], "ignored"),
+            (200, [("ETag", "W/\"a\"")], "changed, whole"),
             (206, [range("items 100-199/1000"), tag], "refused"), (206, [range("bytes 199-100/1000"), tag], "refused"),
             (206, [range("bytes 100-99999999999999999999/1000"), tag], "refused"),
             (206, [tag], "refused"), (206, [("Content-Type", "multipart/byteranges; boundary=x"), tag], "refused"),
@@ -101,7 +107,7 @@ struct ResponseEvaluatorTests {
             (200, [range("bytes 0-999/1000"), tag, ("Content-Length", "1000")], "ignored"),
             (200, [range("bytes 0-99/100"), tag, ("Content-Length", "100")], "refused"),
             (200, [("Content-Length", "100"), tag], "refused"),
-            (200, [("Content-Type", "text/html")], "page"), (412, [], "changed"),
+            (200, [("Content-Type", "text/html")], "page"), (412, [], "without range"),
             (416, [range("bytes */1000")], "refused"), (416, [range("bytes */50")], "changed"),
             (416, [], "without range"),
         ] as [(Int, [(String, String)], String)])

@@ -13,6 +13,8 @@ struct TransferConfirmationTests {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000, tag: nil)
         script.end(cut())
+        script.now = .seconds(1)
+        script.feed(.tick)
         #expect(script.last.lease.lowerBound == 0)
         return script
     }
@@ -39,6 +41,8 @@ struct TransferConfirmationTests {
         #expect(script.machine.ledger.completeLength == 1_000_000)
         script.write(to: 1000)
         script.end(cut())
+        script.now = .seconds(5)
+        script.feed(.tick)
         #expect(!script.last.isConfirmation)
     }
 

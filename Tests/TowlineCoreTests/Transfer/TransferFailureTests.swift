@@ -138,7 +138,7 @@ struct TransferFailureTests {
     func withoutPlace() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
-        script.end(.failed(TransportFailure(.closedBeforeHead, "closed")))
+        script.end(.failed(TransportFailure(.connectFailed, "refused")))
         script.hasSlot = false
         script.now = .seconds(60)
         script.feed(.tick)

@@ -59,16 +59,14 @@ import TowlineCore
 
     @Test(arguments: [401, 403, 404, 410]) func aLinkForOneRequestStillGivesItsFile(_ status: Int) throws {
         var script = try script(length: 49_000)
-        script.answer(status)
-        script.endCancelled()
+        for _ in 0..<2 { script.refuse(status, .other) }
         #expect(published(script) == 49_000)
         #expect(script.notices(.unverified).count == 1)
     }
 
     @Test func aServerThatIsDownProvesNothing() throws {
         var script = try script(length: 49_000) { $0.retry = RetryPolicy(maxTries: 1) }
-        script.answer(503)
-        script.endCancelled()
+        for _ in 0..<2 { script.refuse(503, .other) }
         #expect(published(script) == nil)
         #expect(script.failure?.code == .transient)
     }
