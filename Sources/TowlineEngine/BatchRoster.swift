@@ -8,6 +8,8 @@ final class BatchRoster: Sendable {
     final class Item: Sendable {
         let number: Int
         let options: DownloadOptions
+        /// The number of the file among those with the name that the URL gives. Set before the download begins.
+        let nameNumber = Atomic<Int>(0)
 
         init(number: Int, options: DownloadOptions) {
             self.number = number

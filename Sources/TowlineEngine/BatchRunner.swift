@@ -57,13 +57,16 @@ package final class BatchRunner: Sendable {
                 number += 1
                 slot.begin()
                 switch next {
-                case .end: return
+                case .end:
+                    slot.unused()
+                    return
                 case .failed(let error):
                     observer.ended(number, .failure(error))
                     slot.ended()
                 case .download(let options):
                     let item = BatchRoster.Item(number: number, options: options)
                     guard roster.begin(item, slot) else { continue }
+                    reserveName(of: item)
                     group.addTask {
                         await self.runAndRepeat(item, slot)
                         slot.ended()
@@ -71,6 +74,16 @@ package final class BatchRunner: Sendable {
                 }
             }
         }
+    }
+
+    /// Gives the file of an entry its number, in the order of the list.
+    private func reserveName(of item: BatchRoster.Item) {
+        guard let names = services.names, case .file(let directory, nil) = item.options.target else { return }
+        let place = Place(directory: directory, name: TransferTerms(item.options).nameOfURL)
+        let number = names.reserve(
+            place, NameBoard.Terms(item.options), services.storage, most: TransferRun.mostNumbered)
+        item.nameNumber.store(number, ordering: .relaxed)
+        names.begin(item.number)
     }
 
     /// Runs an entry, and after it whatever asked for the same meanwhile.
@@ -81,6 +94,7 @@ package final class BatchRunner: Sendable {
                 observer.started(next.item.number, next.item.options)
                 observer.ended(next.item.number, .success(same))
             } else {
+                next.item.nameNumber.store(item.nameNumber.load(ordering: .relaxed), ordering: .relaxed)
                 result = await transfer(next.item, slot, of: item)
             }
             next.slot?.ended()
@@ -108,6 +122,7 @@ package final class BatchRunner: Sendable {
         if isStopped.load(ordering: .relaxed) { run.mailbox.post(.stop(.close)) }
         observer.started(item.number, item.options)
         let result = await run.result()
+        services.names?.decided(item.number)
         if case .failure(let error) = result, ConnectionSearch.isFailure(error.code) {
             slot.failed(at: item.options.url.origin)
         }

@@ -5,16 +5,17 @@ import Synchronization
 /// attempt.
 ///
 /// A file that is all there needs no connection. Those that are synced together are synced at the price of one: while the
-/// disk is at it the next ones come. Nor does one need a connection whose last attempt failed and whose next one is to come:
-/// its place is another's meanwhile, and when its time has come the next one that is free is its again.
+/// disk is at it the next ones come. A download that waits for its next attempt, or that asks a silent host, leaves its
+/// place to others. Downloads that were never tried begin before others take their places back.
 final class BatchSlots: Sendable {
     private struct State {
         var concurrency: BatchConcurrency
         var fetching = 0
         var running = 0
-        /// Those that wait for their next attempt, and how many of these want their places back.
+        /// The number of downloads that left their places.
         var resting = 0
-        var returning = 0
+        /// Origins, and whether their last attempt got no answer. Limited to `mostOrigins`.
+        var silence = OriginTable<Bool>()
         /// Resumed once by whoever takes it from here.
         var waiter: UnsafeContinuation<Void, Never>?
     }
@@ -24,10 +25,8 @@ final class BatchSlots: Sendable {
         /// What it is for. Changes under the lock of `state` alone.
         private enum Phase: UInt8, AtomicRepresentable {
             case fetching
-            /// Until the time of the next attempt.
+            /// Until the time of the next attempt, or the answer of a silent host.
             case resting
-            /// That has come, and it was not free.
-            case returning
             /// Nothing more is to be fetched.
             case fetched
         }
@@ -100,31 +99,20 @@ final class BatchSlots: Sendable {
             return rests
         }
 
-        /// What wanted it back has to wait once more.
-        func restAgain() {
-            slots.release { state in
-                guard phase.load(ordering: .relaxed) == .returning else { return }
-                phase.store(.resting, ordering: .relaxed)
-                state.returning -= 1
-            }
-        }
-
-        /// Takes it back for the next attempt.
+        /// Takes it back for the next attempt. Downloads that were never tried go first, while more may run.
         ///
         /// - Parameter anyway: the attempt has begun, free or not.
-        /// - Returns: `false`: no place is free, but one of the next will be.
+        /// - Returns: `false`: no place is free.
         func takeBack(anyway: Bool = false) -> Bool {
             var isTaken = true
             slots.release { state in
-                let now = phase.load(ordering: .relaxed)
-                guard now == .resting || now == .returning else { return }
-                guard anyway || state.fetching < state.concurrency.limit else {
-                    if now == .resting { state.returning += 1 }
-                    phase.store(.returning, ordering: .relaxed)
+                guard phase.load(ordering: .relaxed) == .resting else { return }
+                let isNext = state.waiter == nil || slots.isCrowded(state)
+                guard anyway || isNext && state.fetching < state.concurrency.limit else {
                     isTaken = false
                     return
                 }
-                wake(&state)
+                state.resting -= 1
                 phase.store(.fetching, ordering: .relaxed)
                 state.fetching += 1
                 // What came before says nothing of how long a download takes.
@@ -133,19 +121,27 @@ final class BatchSlots: Sendable {
             return isTaken
         }
 
-        /// It rests no longer.
-        private func wake(_ state: inout State) {
-            let now = phase.load(ordering: .relaxed)
-            guard now == .resting || now == .returning else { return }
-            state.resting -= 1
-            if now == .returning { state.returning -= 1 }
+        /// Returns whether the last attempt at a host got no answer.
+        func isSilent(_ origin: HTTPURL.Origin) -> Bool { slots.state.withLock { $0.silence.value(of: origin) ?? false } }
+
+        /// Notes that an attempt at a host got an answer, or none.
+        func note(silence: Bool, of origin: HTTPURL.Origin) {
+            slots.state.withLock { state in
+                guard state.silence.value(of: origin) != silence else { return }
+                if state.silence.count >= BatchSlots.mostOrigins { state.silence = OriginTable() }
+                state.silence.change(origin, adding: silence) { $0 = silence }
+            }
         }
+
+        /// Returns whether a host that does not answer for a moment counts as silent: it has never answered.
+        func isUnknown(_ origin: HTTPURL.Origin) -> Bool { slots.state.withLock { $0.silence.value(of: origin) == nil } }
 
         private func end(_ note: (inout State, Duration, Duration) -> Void) {
             let now = MonotonicClock.now
             slots.release { state in
-                wake(&state)
-                guard phase.exchange(.fetched, ordering: .relaxed) == .fetching else { return }
+                let last = phase.exchange(.fetched, ordering: .relaxed)
+                if last == .resting { state.resting -= 1 }
+                guard last == .fetching else { return }
                 state.fetching -= 1
                 if isTakenByLong.load(ordering: .relaxed) { state.concurrency.tookUpLong(-1) }
                 note(&state, now - .nanoseconds(began.load(ordering: .relaxed)), now)
@@ -154,6 +150,7 @@ final class BatchSlots: Sendable {
     }
 
     private let state: Mutex<State>
+    private static let mostOrigins = 10_000
     /// So many more may wait.
     private let publishing: Int
 
@@ -197,10 +194,13 @@ final class BatchSlots: Sendable {
     }
 
     private func isFull(_ state: State) -> Bool {
+        state.fetching >= state.concurrency.limit || isCrowded(state)
+    }
+
+    /// Returns whether no more may run. With a limit of one, downloads run one after the other. A download that rests keeps
+    /// a journal besides.
+    private func isCrowded(_ state: State) -> Bool {
         let limit = state.concurrency.limit
-        // Those that are back are next.
-        guard state.fetching + state.returning < limit else { return true }
-        // Who wants one at a time wants one after the other. One that rests keeps a journal besides.
         return state.running + state.resting >= (limit > 1 ? limit + publishing : 1)
     }
 

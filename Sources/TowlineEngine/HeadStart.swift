@@ -17,6 +17,7 @@ extension TransferRun {
     func takeHeadStart() -> HeadStart? {
         guard let start = headStart else { return nil }
         headStart = nil
+        unansweredSince = start.startedAt
         writers.append(start.writer)
         return start
     }

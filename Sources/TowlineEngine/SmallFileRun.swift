@@ -24,7 +24,8 @@ struct SmallFileRun {
         var startedAt: Duration
         var admission: HTTPURL.Origin?
         var place: Place
-        let isNamed: Bool
+        /// The name that the URL gives; `nil`: the user chose another.
+        var nameOfURL: String?
         let source: String
 
         /// What its answer was, if that came with all of its body and is all that happened.
@@ -49,6 +50,7 @@ struct SmallFileRun {
                 switch try await publish(facts, request) {
                 case .published(let file):
                     tell(facts, verdict, request)
+                    observer.slot.note(silence: false, of: request.writer.plan.url.origin)
                     services.board.answered(verdict, from: request.writer.plan.url.origin)
                     mailbox.close()
                     let length = facts.representation.completeLength ?? 0
@@ -71,7 +73,7 @@ struct SmallFileRun {
     private func transfer(_ headStart: HeadStart?) -> TransferRun {
         TransferRun(
             options: item.options, services: services, observer: observer, mailbox: mailbox, headStart: headStart,
-            slot: observer.slot)
+            slot: observer.slot, item: item)
     }
 
     /// What happens first; that its time is over, if nothing else does.
@@ -98,11 +100,14 @@ struct SmallFileRun {
         let terms = TransferTerms(item.options)
         guard SmallFilePolicy.suffices(for: terms) else { return nil }
         let source = item.options.url.withoutSecrets
-        let place = Place(directory: directory, name: name ?? terms.nameOfURL)
+        let number = name == nil ? item.nameNumber.load(ordering: .relaxed) : 0
+        let place = Place(directory: directory, name: name ?? terms.nameOfURL).numbered(number)
         // The directory is read by this, if it was not lately.
         let begun = services.storage.find(source: source, inDirectory: directory)
         guard name != nil || begun == nil, services.storage.seemsVacant(place) else { return nil }
         let origin = item.options.url.origin
+        // An attempt at a silent host takes no place from others, which `TransferRun` sees to.
+        guard !observer.slot.isSilent(origin) else { return nil }
         let host = services.board.standing(origin)
         guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
         let sharing = mayShare ? host.nextSharing : .none
@@ -112,7 +117,8 @@ struct SmallFileRun {
         let startedAt = MonotonicClock.now
         return Request(
             writer: send(plan, hostCeiling: host.ceiling), startedAt: startedAt,
-            admission: sharing == .none ? origin : nil, place: place, isNamed: name != nil, source: source
+            admission: sharing == .none ? origin : nil, place: place,
+            nameOfURL: name == nil ? terms.nameOfURL : nil, source: source
         )
     }
 
@@ -137,8 +143,11 @@ struct SmallFileRun {
         guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
         let sharing = mayShare ? host.nextSharing : .none
         var request = last
-        if !request.isNamed {
-            request.place.name = SafeFileName.ofURL(target, redirectedFrom: terms.source, named: terms.nameOfURL)
+        if request.nameOfURL != nil {
+            let name = SafeFileName.ofURL(target, redirectedFrom: terms.source, named: terms.nameOfURL)
+            request.nameOfURL = name
+            request.place.name = name
+            request.place = request.place.numbered(item.nameNumber.load(ordering: .relaxed))
             guard services.storage.seemsVacant(request.place) else { return nil }
         }
         guard changeAdmission(of: &request, to: sharing == .none ? target.origin : nil) else { return nil }
@@ -194,7 +203,7 @@ struct SmallFileRun {
             return nil
         }
         guard writer.holdsWhole, let facts = SmallFilePolicy.file(in: verdict.ending(at: Int64(writer.held.count))),
-            request.isNamed || facts.fileName == request.place.name,
+            request.nameOfURL == nil || facts.fileName == request.nameOfURL,
             checksums(of: facts).allSatisfy({ matches($0, writer.held) })
         else { return nil }
         return facts
@@ -215,7 +224,7 @@ struct SmallFileRun {
         for text in services.storage.takeNotices(inDirectory: request.place.directory) {
             observer.noticed(TransferNotice(.warning, .disk, text))
         }
-        if !request.isNamed, let notice = SafeFileName.notice(facts, from: request.writer.plan.url) {
+        if request.nameOfURL != nil, let notice = SafeFileName.notice(facts, from: request.writer.plan.url) {
             observer.noticed(notice)
         }
         if case .whole(let said) = verdict, said.representation.completeLength == nil,
@@ -240,6 +249,7 @@ struct SmallFileRun {
             return .declined
         }
         defer { services.places.leave(place) }
+        services.names?.decided(item.number)
         observer.progressed(TransferSnapshot(of: facts, name: place.name, sharing: writer.plan.sharing))
         let outcome = try await services.storage.publishAtOnce(
             SmallFile(

@@ -55,6 +55,7 @@ extension TransferRun {
             buffers: services.buffers, stages: services.stages,
             makeHasher: { storage.hasher(for: $0) },
             report: { mailbox.post(.attempt($0)) })
+        if writers.isEmpty { unansweredSince = MonotonicClock.now }
         writers.append(writer)
         services.board.began(plan.url.origin, plan.sharing)
         let mayBeBrief =

@@ -34,7 +34,7 @@ extension TransferRun {
 
     private func lookBefore(_ directory: String, _ name: String?) throws(TowlineError) -> HeldDownload? {
         let known = name.map { Place(directory: directory, name: $0) }
-        let guess = Place(directory: directory, name: nameOfURL)
+        let guess = Place(directory: directory, name: nameOfURL).numbered(known == nil ? nameNumber : 0)
         let begun = known == nil ? services.storage.find(source: source, inDirectory: directory) : nil
         let candidate = known ?? begun ?? guess
         if known == nil, begun == nil, services.storage.seemsVacant(guess) {
@@ -70,7 +70,7 @@ extension TransferRun {
                 if !options.url.isAmbiguousWithoutSecrets { try settle(file, at: candidate, nil) }
             } else if known != nil {
                 try decideOccupied(candidate, length: file.length, offered: nil)
-            } else if let (file, numbered) = try finishedBefore(besides: candidate, nil) {
+            } else if services.names == nil, let (file, numbered) = try finishedBefore(besides: candidate, nil) {
                 try settle(file, at: numbered, nil)
             }
             return nil
@@ -186,6 +186,7 @@ extension TransferRun {
     }
 
     private func hold(_ place: Place, _ part: OpenPart) {
+        if let item { services.names?.decided(item.number) }
         self.part = part
         self.place = place
     }
@@ -251,6 +252,8 @@ extension TransferRun {
             guard case .file(let directory, let name) = options.target else { return }
             if let name {
                 try open(Place(directory: directory, name: name), plan)
+            } else if waitsForName(plan) {
+                waitingForName = plan
             } else {
                 try openNumbered(directory, plan)
             }
@@ -260,23 +263,25 @@ extension TransferRun {
     }
 
     /// So many files of one name, each after the first with a number.
-    private static let mostNumbered = 10_000
+    static let mostNumbered = 10_000
 
     /// The server chose the name: where another download has it, the next free number is taken.
-    private func openNumbered(_ directory: String, _ plan: PreparePlan) throws(TowlineError) {
-        for number in 0..<Self.mostNumbered {
-            let name = number == 0 ? plan.fileName : SafeFileName.numbered(plan.fileName, number)
-            let place = Place(directory: directory, name: name)
-            // Another transfer of this process may be at it: two URLs, one name, two files.
-            if let other = services.places.user(of: place), other != identity { continue }
+    func openNumbered(_ directory: String, _ plan: PreparePlan) throws(TowlineError) {
+        let plain = Place(directory: directory, name: plan.fileName)
+        var number = plan.fileName == nameOfURL ? nameNumber : reservedNumber(plain, after: nil)
+        while number < Self.mostNumbered {
+            let place = plain.numbered(number)
             do throws(TowlineError) {
-                if try open(place, plan, mayYield: true) { return }
+                // Another transfer of this process may be at it: two URLs, one name, two files.
+                let other = services.places.user(of: place) ?? identity
+                if other == identity, try open(place, plan, mayYield: true) { return }
             } catch {
                 // Two came at once, and this one was later.
                 guard error.code == .destinationBusy, services.places.user(of: place) ?? identity != identity else {
                     throw error
                 }
             }
+            number = reservedNumber(plain, after: number)
         }
         throw TowlineError(
             .unusableDestination,

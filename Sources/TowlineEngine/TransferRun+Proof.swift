@@ -45,7 +45,7 @@ extension TransferRun {
                 }
             }
         }
-        concludeDelivered()
+        if waitingForName == nil { concludeDelivered() }
     }
 
     /// Reads the file. If it is the one, `early` says so; if not, and there may be no other beside it, this throws.

@@ -46,29 +46,6 @@ extension TransferRun {
         return admission != nil
     }
 
-    /// While it waits for its next attempt others have its place in the batch and its connections to the host.
-    func rest() {
-        guard let batchSlot else { return }
-        if isResting, !writers.isEmpty {
-            // Another source was asked.
-            isResting = !batchSlot.takeBack(anyway: true)
-        } else if !isResting, writers.isEmpty, let wait = machine.wait(now: MonotonicClock.now) {
-            isResting = batchSlot.rest(for: wait, isAsked: machine.waitsForServer)
-            if isResting { giveUpAdmission() }
-        }
-    }
-
-    /// Whether it has its place in the batch, if it is in one; or, as soon as it may try again, has it back.
-    func takeBackSlot() -> Bool {
-        guard isResting, let batchSlot else { return true }
-        if let wait = machine.wait(now: MonotonicClock.now), wait > .zero {
-            batchSlot.restAgain()
-            return false
-        }
-        isResting = !batchSlot.takeBack()
-        return !isResting
-    }
-
     /// Says where it gets bytes: others that its server has no room for meanwhile wait for it.
     func tellWork(_ origin: HTTPURL.Origin?) {
         guard origin != worksAt else { return }

@@ -60,6 +60,12 @@ final class TransferRun {
     /// Its place in a batch, and whether others have it until the next attempt.
     let batchSlot: BatchSlots.Slot?
     var isResting = false
+    /// Its entry in a batch.
+    let item: BatchRoster.Item?
+    /// An answer that waits until the downloads before it in the list have their names.
+    var waitingForName: PreparePlan?
+    /// When a request was sent while no other ran; `nil` after an answer.
+    var unansweredSince: Duration?
     /// The host that gives it bytes, as all know.
     var worksAt: HTTPURL.Origin?
     /// Makes it look at itself, once it has lasted for a moment.
@@ -77,8 +83,10 @@ final class TransferRun {
     ///   - slot: its place in a batch.
     init(
         options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?,
-        mailbox: TransferMailbox = TransferMailbox(), headStart: HeadStart? = nil, slot: BatchSlots.Slot? = nil
+        mailbox: TransferMailbox = TransferMailbox(), headStart: HeadStart? = nil, slot: BatchSlots.Slot? = nil,
+        item: BatchRoster.Item? = nil
     ) {
+        self.item = item
         batchSlot = slot
         self.mailbox = mailbox
         self.headStart = headStart
@@ -113,6 +121,7 @@ final class TransferRun {
         do throws(TowlineError) {
             try perform(begin())
             takeTurn()
+            rest()
         } catch {
             abandonHeadStart()
             giveUpAdmission()
@@ -135,7 +144,7 @@ final class TransferRun {
             if events.isEmpty { events = await mailbox.take() }
             for event in events {
                 handle(event)
-                if publishing != nil || proof != nil { await goOn() }
+                if publishing != nil || proof != nil || waitingForName != nil { await goOn() }
                 if ending != nil { break }
             }
             events = []
@@ -157,6 +166,7 @@ final class TransferRun {
     private func handle(_ event: Event) {
         switch event {
         case .attempt(.answered(let id, let verdict)):
+            noteAnswer(of: id)
             count(verdict, of: id)
             tellLong(id)
             step(.answered(id, verdict), context(id, verdict))
@@ -183,6 +193,7 @@ final class TransferRun {
             guard sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
             step(.published)
         case .look:
+            rest()
             ticker.sleep(for: sleepTime)
             return
         case .tick:
@@ -206,6 +217,7 @@ final class TransferRun {
     /// What is to be waited for before the next event.
     private nonisolated(nonsending) func goOn() async {
         if let terms = publishing.take(), let sink = part?.sink { handle(await sink.published(terms)) }
+        if let plan = waitingForName.take() { await prepareInTurn(plan) }
         if proof != nil { await prove() }
     }
 
@@ -236,11 +248,12 @@ final class TransferRun {
 
     /// An answer came with all of its body: what it leads to is done before the body's bytes are written.
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
+        noteAnswer(of: id)
         count(verdict, of: id)
         tellLong(id)
         self.delivered = id
         step(.answered(id, verdict), context(id, verdict))
-        if proof == nil { concludeDelivered() }
+        if proof == nil, waitingForName == nil { concludeDelivered() }
     }
 
     /// The host gives something else than small files over HTTP/2. One that was given up for its length has said so.
@@ -259,6 +272,7 @@ final class TransferRun {
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
         // The slot is free before the next attempt starts, which can then go on with it.
         giveBackSlot(id)
+        noteSilence(of: id, result)
         if let writer = writer(id) {
             let shared = writer.plan.sharesConnection
             services.board.ended(writer.plan.url.origin, writer.plan.sharing)

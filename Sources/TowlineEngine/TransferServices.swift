@@ -19,6 +19,8 @@ package final class TransferServices: Sendable {
     let stages = StagePool()
     /// The host that the last redirect of a small file led to: those of a list mostly lead to one.
     let lastTarget = Mutex<HTTPURL?>(nil)
+    /// The numbers of files with the same name in a batch; `nil`: there is no list whose order counts.
+    let names: NameBoard?
     /// How many of them run.
     let load = TransferLoad()
     /// What makes those look at themselves that last for a moment.
@@ -45,6 +47,7 @@ package final class TransferServices: Sendable {
         executor: (any TaskExecutor)?, after: DelayedCall?
     ) {
         self.slots = slots
+        names = slots == nil ? nil : NameBoard()
         self.executor = executor
         // Nobody cancels that task: it ends by itself.
         let after =

@@ -128,6 +128,12 @@ private struct DescriptorLines {
         while true {
             let count = read(descriptor, &buffer, buffer.count)
             if count < 0 && errno == EINTR { continue }
+            // The program that made the pipe may have set O_NONBLOCK for both ends.
+            if count < 0 && errno == EAGAIN {
+                var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                poll(&ready, 1, -1)
+                continue
+            }
             hasEnded = count <= 0
             if count < 0 { failure = errno }
             bytes = decoder.take(buffer[..<max(0, count)])

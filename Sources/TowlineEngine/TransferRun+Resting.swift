@@ -1,0 +1,59 @@
+internal import TowlineCore
+
+/// When a download of a batch leaves its place to others.
+extension TransferRun {
+    /// Leaves the place while the download waits for its next attempt, or while a silent host does not answer. Takes the
+    /// place back with the answer.
+    func rest() {
+        guard let batchSlot else { return }
+        defer { if isResting, let item { services.names?.decided(item.number) } }
+        let now = MonotonicClock.now
+        guard writers.isEmpty, !machine.waitsForTurn else {
+            let origin = writers.first?.plan.url.origin ?? machine.nextOrigin
+            if let sent = unansweredSince, now - sent >= TickPolicy.patience, batchSlot.isUnknown(origin) {
+                batchSlot.note(silence: true, of: origin)
+            }
+            let isSilent = (unansweredSince != nil || writers.isEmpty) && batchSlot.isSilent(origin)
+            if isResting, !isSilent, !writers.isEmpty {
+                isResting = !batchSlot.takeBack(anyway: true)
+            } else if !isResting, isSilent {
+                isResting = batchSlot.rest(for: TickPolicy.patience, isAsked: true)
+            }
+            return
+        }
+        guard !isResting, let wait = machine.wait(now: now) else { return }
+        // A silent host is no sign that the network is gone for all.
+        let isAsked = machine.waitsForServer || batchSlot.isSilent(machine.nextOrigin)
+        isResting = batchSlot.rest(for: wait, isAsked: isAsked)
+        if isResting { giveUpAdmission() }
+    }
+
+    /// Returns whether the next attempt may begin: the download has its place in the batch, or the host is silent, so that the
+    /// attempt needs no place.
+    func takeBackSlot() -> Bool {
+        guard isResting, let batchSlot else { return true }
+        if let wait = machine.wait(now: MonotonicClock.now), wait > .zero { return false }
+        let origin = writers.first?.plan.url.origin ?? machine.nextOrigin
+        if batchSlot.isSilent(origin) { return true }
+        isResting = !batchSlot.takeBack()
+        return !isResting
+    }
+
+    /// Notes that the host of an attempt answers.
+    func noteAnswer(of id: AttemptID) {
+        unansweredSince = nil
+        guard let batchSlot, let writer = writer(id) else { return }
+        batchSlot.note(silence: false, of: writer.plan.url.origin)
+    }
+
+    /// Notes that the host of an attempt did not answer, if that is why the attempt failed.
+    func noteSilence(of id: AttemptID, _ result: AttemptResult) {
+        guard let batchSlot, unansweredSince != nil, let writer = writer(id),
+            case .failed(let failure) = result else { return }
+        switch failure.kind {
+        case .hostNotFound, .connectFailed, .connectTimedOut, .tlsFailed, .closedBeforeHead, .headTimedOut:
+            batchSlot.note(silence: true, of: writer.plan.url.origin)
+        default: break
+        }
+    }
+}
