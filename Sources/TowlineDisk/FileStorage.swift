@@ -281,7 +281,7 @@ package final class FileStorage: Storage {
         var reservation: SpaceReservation?
         do throws(TowlineError) {
             if terms.reservesSpace, let length = record.representation.completeLength {
-                reservation = try space.reserve(length, for: file, in: folder)
+                reservation = try space.reserve(length, for: file, in: folder, isAtHand: terms.isAtHand)
             } else if record.representation.completeLength == nil {
                 reservation = space.watch()
             }

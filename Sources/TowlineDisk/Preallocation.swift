@@ -31,17 +31,18 @@ final class Preallocation: Sendable {
     /// become free.
     func checkSpace(for length: Int64, reusable: Int64 = 0, in folder: Folder) throws(TowlineError) {
         let promised = promises.withLock { promises in promises.reduce(0) { $0 + $1.rest(on: folder) } }
-        try check(length, reusable: reusable, promised: promised, folder)
+        try check(length, reusable: reusable, promised: promised, folder, mayUseFloor: length < Self.smallest)
     }
 
     /// Returns whether downloads in progress need space: then it is not free for small files either.
     var hasPromises: Bool { promises.withLock { $0.contains { $0.reservation.map { $0.rest > 0 } ?? false } } }
 
     private func check(
-        _ length: Int64, reusable: Int64 = 0, promised: Int64, _ folder: Folder
+        _ length: Int64, reusable: Int64 = 0, promised: Int64, _ folder: Folder, mayUseFloor: Bool = false
     ) throws(TowlineError) {
         guard let space = space(of: folder.descriptor), space.available < .max else { return }
-        let (available, overflow) = (space.available - promised - floor(space)).addingReportingOverflow(reusable)
+        let (available, overflow) = (space.available - promised - (mayUseFloor ? 0 : floor(space)))
+            .addingReportingOverflow(reusable)
         guard overflow || length <= available else {
             throw TowlineError(
                 .diskFull,
@@ -57,10 +58,19 @@ final class Preallocation: Sendable {
     }
 
     /// Gives the file its length and, where that is quick, its space, or the first part of it. Never writes zeros.
+    /// The space of a short file is only promised, unless all of its bytes are about to be written.
     ///
     /// - Returns: what takes the rest; `nil` if there is nothing to take.
-    func reserve(_ length: Int64, for file: Descriptor, in folder: Folder) throws(TowlineError) -> SpaceReservation? {
-        guard length >= Self.smallest else { return nil }
+    func reserve(
+        _ length: Int64, for file: Descriptor, in folder: Folder, isAtHand: Bool
+    ) throws(TowlineError) -> SpaceReservation? {
+        guard length >= Self.smallest else {
+            guard !isAtHand else { return nil }
+            let reservation = SpaceReservation(
+                resuming: length, device: folder.identity.device, from: self, mayUseFloor: true)
+            try promise(reservation, in: folder)
+            return reservation
+        }
         let first = min(length, SpaceReservation.step)
         var isTaken = false
         if space(of: folder.descriptor)?.type != Self.tmpfs {
@@ -85,7 +95,7 @@ final class Preallocation: Sendable {
         try promises.withLock { (promises) throws(TowlineError) in
             promises.removeAll { $0.reservation == nil }
             let promised = promises.reduce(0) { $0 + $1.rest(on: folder) }
-            try check(reservation.rest, promised: promised, folder)
+            try check(reservation.rest, promised: promised, folder, mayUseFloor: reservation.mayUseFloor)
             promises.append(WeakReservation(reservation: reservation))
         }
     }
@@ -94,7 +104,7 @@ final class Preallocation: Sendable {
     func rest(of file: FileStatus, length: Int64, written: Int64, in folder: Folder) -> SpaceReservation? {
         // Space that an earlier run reserved is there, as are written bytes that a file system compresses.
         let rest = length - max(min(file.allocated, length), written)
-        guard rest >= Self.smallest else { return nil }
+        guard rest > 0 else { return nil }
         return SpaceReservation(resuming: rest, device: folder.identity.device, from: self)
     }
 

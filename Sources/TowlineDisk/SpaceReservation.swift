@@ -24,6 +24,7 @@ final class SpaceReservation: @unchecked Sendable {
     /// Bytes that were written; counted where no space is taken ahead.
     private let written = Atomic<Int64>(0)
     private let countsSteps: Bool
+    let mayUseFloor: Bool
 
     /// - Parameter taken: the number of steps, from the first, that are taken already: 0 or 1.
     init(length: Int64, device: UInt64, takes: Bool, taken: Int, from source: Preallocation) {
@@ -32,6 +33,7 @@ final class SpaceReservation: @unchecked Sendable {
         self.takes = takes
         self.source = source
         countsSteps = true
+        mayUseFloor = false
         self.taken = Atomic(min(length, Int64(taken) * Self.step))
         let steps = (length - 1) / Self.step + 1
         words = .allocate(capacity: Int((steps - 1) / 64 + 1))
@@ -45,8 +47,11 @@ final class SpaceReservation: @unchecked Sendable {
     convenience init(watching source: Preallocation) { self.init(resuming: 0, device: 0, from: source) }
 
     /// The same, for a download that needs `length` more bytes of the disk.
-    init(resuming length: Int64, device: UInt64, from source: Preallocation) {
+    ///
+    /// - Parameter mayUseFloor: the space that long files leave free is for this file, too.
+    init(resuming length: Int64, device: UInt64, from source: Preallocation, mayUseFloor: Bool = false) {
         (takes, countsSteps) = (false, false)
+        self.mayUseFloor = mayUseFloor
         self.length = length
         self.device = device
         self.source = source
@@ -77,7 +82,7 @@ final class SpaceReservation: @unchecked Sendable {
         let before = takes ? 0 : written.wrappingAdd(Int64(count), ordering: .relaxed).oldValue
         guard countsSteps else {
             let isDue = before == 0 || before / Self.interval != (before + Int64(count)) / Self.interval
-            if isDue { try source.checkFloor(before == 0 ? Int64(count) : Self.interval, file) }
+            if isDue, !mayUseFloor { try source.checkFloor(before == 0 ? Int64(count) : Self.interval, file) }
             return
         }
         let (first, last) = (offset / Self.step, (offset + Int64(count) - 1) / Self.step)

@@ -80,6 +80,23 @@ import TowlineEngine
         part.sink.discard()
     }
 
+    /// Many short files fill a disk as well.
+    @Test func shortFilesAreCounted() throws {
+        let (storage, calls) = withoutFallocate()
+        calls.setAvailable(2_500_000)
+        var parts: [OpenPart] = []
+        for number in 0..<2 {
+            parts.append(
+                try storage.make(directory.place("s\(number)"), length: 900_000, journaled: false))
+        }
+        #expect(throws: TowlineError.self) {
+            try storage.make(directory.place("s2"), length: 900_000, journaled: false)
+        }
+        #expect(directory.names == ["s0.tow", "s1.tow"])
+        for part in parts { part.sink.discard() }
+        try storage.make(directory.place("s2"), length: 900_000, journaled: false).sink.discard()
+    }
+
     /// The downloads of an earlier run are resumed as long as they fit.
     @Test func resumedDownloadsAreCounted() throws {
         let (storage, calls) = withoutFallocate()
