@@ -23,7 +23,9 @@ package enum TransferCoding: Hashable, Sendable {
         let others = codings.prefix { $0 != "chunked" }
         if codings.isEmpty {
             self = .identity
-        } else if !others.allSatisfy(Self.decoded.contains) || codings[others.endIndex...].contains(where: { $0 != "chunked" }) {
+        } else if !others.allSatisfy(Self.decoded.contains)
+            || codings[others.endIndex...].contains(where: { $0 != "chunked" })
+        {
             self = .unsupported
         } else {
             self = others.count < codings.count ? .chunked : .untilClose

@@ -67,13 +67,15 @@ struct ResponseFuzzTests {
         case .complete(let length):
             if !question.holdsAllBeforeAsked || question.asked.lowerBound != length { return "complete at \(length)" }
         case .empty(let facts): if question.known != nil { return "empty with status \(facts.status)" }
-        case .redirect(let location, _): if location.isEmpty { return "a redirect to nothing" }
+        case .redirect(let location, _, _): if location.isEmpty { return "a redirect to nothing" }
         case .transient(let reason, let delay, _, _):
             if let delay, delay < .zero || delay > RetryAfter.longestDelay { return "a delay of \(delay)" }
             return unsafe(reason)
         case .linkExpired(_, let error), .permanent(let error): return unsafe(error.message)
         case .askWithoutRange(let reason), .changed(let reason, _), .rangeRefused(let reason), .webPage(let reason):
             return unsafe(reason)
+        case .conditionRefused(let reason):
+            return question.rung == .ifRange ? unsafe(reason) : "a condition that was not sent"
         case .rangeIgnored(let facts): if facts.status != 200 { return "a whole file of status \(facts.status)" }
         }
         return nil
@@ -87,7 +89,7 @@ struct ResponseFuzzTests {
         if !isLabelled || range.isEmpty { return "a part with status \(facts.status)" }
         if range.lowerBound != question.asked.lowerBound { return "a part at the wrong place" }
         if case .range(let asked) = question.asked, range.upperBound > asked.upperBound { return "too much" }
-        if case .whole = question.asked { return "a part of what was requested whole" }
+        if case .whole = question.asked, question.known != nil { return "a part of what was requested whole" }
         if case .length(let length) = facts.contentLength, length != range.count { return "two lengths" }
         guard let known = question.known else { return nil }
         let given = facts.representation
