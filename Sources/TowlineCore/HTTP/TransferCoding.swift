@@ -1,4 +1,4 @@
-/// What `Transfer-Encoding` says about the end of a body (RFC 9112 §6.1, §6.3).
+/// The end of a body according to `Transfer-Encoding` (RFC 9112 §6.1, §6.3).
 package enum TransferCoding: Hashable, Sendable {
     /// No such field.
     case absent

@@ -12,7 +12,7 @@ struct CodingLabelTests {
         return question
     }
 
-    /// Whether a first answer with these first bytes is the stored file; `nil` if more bytes are needed.
+    /// Returns true if a first answer with these first bytes is the stored file; `nil` if more bytes are needed.
     private func isStored(
         _ url: String, _ coding: String, _ bytes: [UInt8], fileName: String? = nil, named: String? = nil
     ) throws -> Bool? {
@@ -89,7 +89,7 @@ struct CodingLabelTests {
         #expect(!isJoined(.unknown, "gzip", [("Transfer-Encoding", "chunked")]))
     }
 
-    @Test("A word that names no coding is no coding", arguments: ["utf-8", "none", "binary", "aws-chunked", "8bit"])
+    @Test("An unknown coding is ignored", arguments: ["utf-8", "none", "binary", "aws-chunked", "8bit"])
     func unknownCodings(_ coding: String) throws {
         let head = ResponseHead(status: 200, fields: HTTPFields([("Content-Encoding", coding)]))
         let verdict = ResponseEvaluator.verdict(on: head, to: try question("https://example.org/a.bin"))

@@ -1,7 +1,7 @@
 import Testing
 import TowlineCore
 
-@Suite("What Transfer-Encoding says about the end of a body")
+@Suite("Transfer-Encoding and the end of a body")
 struct TransferCodingTests {
     @Test(
         "One list of all lines, without case, white space and empty members",

@@ -98,7 +98,7 @@ struct TransferLaterTests {
         #expect(!script.fresh.contains(.cancel(script.last.id)))
     }
 
-    @Test("The user is told about a coding, and about a word that names none", arguments: ["gzip", "utf-8"])
+    @Test("A notice names a known and an unknown coding", arguments: ["gzip", "utf-8"])
     func notices(_ coding: String) throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
