@@ -210,7 +210,7 @@ static inline int ccurl_has_unread(CURL *_Nonnull handle) {
     return connection && SSL_has_pending(connection) && !SSL_want_read(connection);
 }
 
-/// Whether bytes wait on the handle's socket. Reads none of them.
+/// Returns 1 if the socket of the handle has bytes to read. The bytes stay there.
 static inline int ccurl_has_bytes(CURL *_Nonnull handle) {
     curl_socket_t socket = CURL_SOCKET_BAD;
     char byte;

@@ -1,7 +1,7 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// What tells where a body ends (RFC 9112 §6.3). A head that two readers could read in two ways is refused.
+/// The end of a body according to its head (RFC 9112 §6.3). A head that two readers could read in two ways is refused.
 enum BodyFraming {
     /// What will tell the end of the body that follows `head`.
     ///

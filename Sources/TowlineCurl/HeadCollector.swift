@@ -60,7 +60,8 @@ struct HeadCollector {
     mutating func take(_ raw: UnsafeRawBufferPointer, _ cache: FieldCache? = nil) -> Step {
         byteCount += raw.count
         guard byteCount <= Self.maximumBytes else {
-            return Self.tooLarge("the server sent more than 300 KiB of response headers; Towline accepts at most 300 KiB")
+            return Self.tooLarge(
+                "the server sent more than 300 KiB of response headers; Towline accepts at most 300 KiB")
         }
         let index = fields.lines.count
         if state == .fields, let cache, let field = cache.field(raw, at: index, status: status) {
@@ -136,7 +137,8 @@ struct HeadCollector {
         if skipsFolded {
             if Self.isOne(of: ["transfer-encoding"], name) { mayBeCoded = true }
         } else {
-            fields.append(name: name, value: FieldText.decode(Self.trimmed(Self.part(of: line, colon + 1..<line.count))))
+            let value = Self.trimmed(Self.part(of: line, colon + 1..<line.count))
+            fields.append(name: name, value: FieldText.decode(value))
         }
         return countField()
     }

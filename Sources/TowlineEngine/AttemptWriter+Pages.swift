@@ -2,6 +2,15 @@ internal import TowlineCore
 
 /// Answers whose first bytes decide what they are.
 extension AttemptWriter {
+    /// Notes what an answer may be that only its first bytes tell: a page, or a stored file with a label.
+    ///
+    /// - Returns: whether the first bytes decide.
+    func decidesByFirstBytes(_ verdict: ResponseVerdict) -> Bool {
+        mayBePage = WebPage.isPossible(verdict, from: plan.url, plan.question)
+        signatures = CodingLabel.signatures(for: verdict, from: plan.url, plan.question)
+        return mayBePage || !signatures.isEmpty
+    }
+
     /// Looks at bytes of an answer that is not reported yet, and reports the answer if they decide.
     ///
     /// - Returns: what to do with the bytes if more are needed; `nil` if the answer is reported.

@@ -87,9 +87,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// The answer is reported with its first byte, or with its end as an empty file: such a file needs a confirmation.
     private(set) var awaitsFirstByte = false
     /// The answer may be a web page instead of the file.
-    private(set) var mayBePage = false
+    var mayBePage = false
     /// The first bytes with which the answer's Content-Encoding is only a label.
-    private(set) var signatures: [[UInt8]] = []
+    var signatures: [[UInt8]] = []
     /// The answer was told of, and not paused: what comes before it has a place must wait.
     private var isAwaited = false
     /// Whether the answer is a stream of HTTP/2. Asked, as the next one is, by whom something of it was reported to.
@@ -175,10 +175,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             drainable = DrainPolicy.limit(head)
             disposition = drainable == nil ? .stop : .proceed
         }
-        mayBePage = WebPage.isPossible(verdict, from: plan.url, plan.question)
-        signatures = CodingLabel.signatures(for: verdict, from: plan.url, plan.question)
         let mayBeEmpty = plan.question.replacesBytes && verdict.whole != nil && responseEnd == .max
-        awaitsFirstByte = mayBePage || mayBeEmpty || !signatures.isEmpty
+        awaitsFirstByte = decidesByFirstBytes(verdict) || mayBeEmpty
         let length = isDrainedRedirect(verdict) ? 0 : gatherable(verdict, head)
         if length != nil || disposition == .pause { promise = SharingPolicy.Answer(promisedLength: length) }
         if let length, buffers.take(Int(length), into: &gathered) {

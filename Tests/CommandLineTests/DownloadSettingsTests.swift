@@ -73,8 +73,9 @@ struct DownloadSettingsTests {
         let made = try options([
             .ifExists: "rename", .ifChanged: "fail", .connections: "7", .limitRate: "1.5K", .maxTries: "0",
             .retryWait: "0.25", .stallTimeout: "90s", .connectTimeout: "5", .maxRedirects: "3", .header: "A: b",
-            .maxSize: "2G", .proxy: "socks5h://p:1080",
+            .maxSize: "2G", .proxy: "socks5h://p:1080", .retryOn: "404, 403",
         ])
+        #expect(made.retryStatuses == [403, 404])
         #expect(made.existing == .rename)
         #expect(!made.restartsChanged)
         #expect(made.connections == 7)
@@ -96,7 +97,7 @@ struct DownloadSettingsTests {
             .checksum: "crc32c:00000000", .limitRate: "1", .header: "A: b", .user: "a:b", .userFile: "/proc/self/comm",
             .bearerFile: "/proc/self/comm", .netrcFile: "/dev/null", .cookies: "/dev/null", .proxy: "http://p",
             .cacert: "/dev/null", .connectTimeout: "1", .stallTimeout: "1", .maxTries: "1", .retryWait: "2",
-            .maxRedirects: "1", .maxSize: "1", .mirror: "http://b.test/",
+            .maxRedirects: "1", .maxSize: "1", .retryOn: "404", .mirror: "http://b.test/",
         ]
         for setting in Setting.allCases where setting != .userFile {
             var settings = DownloadSettings()
@@ -114,6 +115,11 @@ struct DownloadSettingsTests {
     @Test(arguments: ["0", "-1", "1e3", "nan", "inf", "", "s", "86401", "0x10", "1.2.3"])
     func secondsThatAreNone(_ text: String) {
         #expect(throws: TowlineError.self) { try OptionValue.seconds(text) }
+    }
+
+    @Test(arguments: ["", "404,", "200", "204", "302", "407", "416", "600", "0404", "+404", "404;403", "4x4", "all"])
+    func statusesThatAreNone(_ text: String) {
+        #expect(throws: TowlineError.self) { try OptionValue.statuses(text) }
     }
 
     @Test func manyPasswordsInArgumentsAreBlanked() {

@@ -17,6 +17,7 @@ import TowlineCore
         ["--checksum", "md5:d41d8cd98f00b204e9800998ecf8427e", url], ["--proxy", "socks5h://127.0.0.1:9", url],
         ["--insecure", "--http1", "--allow-downgrade", "--max-redirects", "0", url],
         ["--connect-timeout", "1.5", "--stall-timeout", "9s", "--max-tries", "0", "--retry-wait", "2", url],
+        ["--retry-on", "404", url],
         ["--input-file", "list", "--concurrency", "10000"], ["--output", "a/b", "--directory", "c", url],
     ]
 

@@ -37,7 +37,7 @@ struct UsageTests {
                 "--proxy", "--cacert", "--insecure", "--http1", "--connect-timeout", "--max-redirects",
                 "--allow-downgrade",
             ],
-            "RETRIES:": ["--max-tries", "--retry-wait", "--stall-timeout"],
+            "RETRIES:": ["--max-tries", "--retry-wait", "--retry-on", "--stall-timeout"],
             "MESSAGES:": ["-q, --quiet", "--json", "--progress"],
         ]
         let result = try await CommandRun.run(["get", "--help"])

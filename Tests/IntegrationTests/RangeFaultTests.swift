@@ -80,6 +80,16 @@ struct RangeFaultTests {
 
     @Test(arguments: resuming) func onResume(_ scenario: Scenario) async throws { try await scenario.play() }
 
+    /// Row 16: the first answer is a part, also if no range was requested.
+    @Test(arguments: [true, false]) func row16FirstAnswerIsAPart(refusesRange: Bool) async throws {
+        let fault = Fault.partOnly(1_000_000, refusesRange: refusesRange)
+        try await Site.with(try await Site(.always(fault))) { site in
+            let outcome = try await site.download()
+            try site.expectFile(outcome)
+            #expect(!outcome.says(.restarted) && site.served < 3_200_000)
+        }
+    }
+
     /// Rows 13, 21: another strong tag, by 200 or by 206: nothing is joined, and the new file comes whole.
     @Test(arguments: [false, true]) func rows13And32NewContentComesWhole(ignoresRange: Bool) async throws {
         try await Site.with(try await Site()) { site in

@@ -10,6 +10,9 @@ struct RepresentationFaultTests {
     static let table: [Scenario] = [
         Scenario(30, .lastModified(secondsBeforeDate: 100), .resume, .fileOr([.transient])),
         Scenario(35, .codedPart, .firstOfResume(1), .resumedFile),
+        Scenario(35, .fields([("Content-Encoding", "aws-chunked")]), .always, .file, says: .singleStream, bound: 1.2),
+        Scenario(35, .fields([("Content-Encoding", "utf-8")]), .resume, .resumedFile, bound: 0.6),
+        Scenario(35, .fields([("Content-Encoding", "none")]), .resume, .resumedFile, connections: 4, bound: 0.8),
         Scenario(36, .page, .firstOfResume(1), .resumedFile, bound: 0.6),
         Scenario(36, .pageWithETag, .firstOfResume(1), .resumedFile, bound: 0.6),
         Scenario(36, .page, .resume, .failure([.transient])),
@@ -176,6 +179,25 @@ struct RepresentationFaultTests {
                 let outcome = try await site.download { $0.connections = connections }
                 try site.expectFile(outcome, new)
             }
+        }
+    }
+
+    /// Row 35: a label on a stored file, by its name, with each response; each response breaks off.
+    @Test(arguments: [1, 4]) func row35LabelOfTheStoredFile(connections: Int) async throws {
+        let labelled = Behaviour { context in
+            let reply = Fault.fields([("Content-Encoding", "br")]).make(context)
+            let asked = context.asked
+            guard asked.count > 800_000 else { return reply }
+            let sent = asked.lowerBound..<asked.lowerBound + 800_000
+            return reply.body([.content(context.version.content, sent), .close])
+        }
+        let path = "/app.wasm.br"
+        let resource = Resource(length: 3_000_000, behaviour: labelled)
+        try await Site.with(try await Site(more: [path: resource])) { site in
+            let outcome = try await site.download(path) { $0.connections = connections }
+            try site.expectFile(outcome)
+            #expect(!outcome.says(.restarted) && !outcome.says(.singleStream))
+            #expect(site.server.log.bodyBytesServed(path) < 4_000_000)
         }
     }
 

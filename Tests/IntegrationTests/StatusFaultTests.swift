@@ -14,6 +14,19 @@ struct StatusFaultTests {
         Scenario(39, .unavailable, .first(4), .file, bound: 1.2),
         Scenario(39, .unavailable, .always, .failure([.transient])),
         Scenario(39, .unavailable, .firstOfResume(4), .resumedFile, bound: 0.6),
+        Scenario(38, .retryAfter("0", status: 202), .first(2), .file, bound: 1.2),
+        Scenario(38, .retryAfter("0", status: 403), .firstOfResume(2), .resumedFile, bound: 0.6),
+        Scenario(38, .redirectLater("0"), .first(2), .file, bound: 1.2),
+        Scenario(38, .redirectLater("0"), .firstOfResume(2), .resumedFile, bound: 0.6),
+        Scenario(36, .confusesIfRange, .resume, .resumedFile, bound: 0.6),
+        Scenario(36, .confusesIfRange, .resume, .resumedFile, connections: 4, bound: 0.8),
+        Scenario(42, .transformed, .always, .file, bound: 1.2),
+        Scenario(42, .transformed, .firstOfResume(1), .resumedFile),
+        Scenario(40, .status(509), .first(2), .file, bound: 1.2),
+        Scenario(40, .status(529), .firstOfResume(2), .resumedFile, bound: 0.6),
+        Scenario(40, .status(530), .first(2), .file),
+        Scenario(40, .status(511), .firstOfResume(2), .resumedFile, bound: 0.6),
+        Scenario(40, .status(599), .always, .failure([.transient])),
         Scenario(40, .status(500), .first(3), .file),
         Scenario(40, .status(502), .firstOfResume(3), .resumedFile),
         Scenario(40, .status(504), .firstOfResume(3), .resumedFile, connections: 4),
@@ -49,6 +62,27 @@ struct StatusFaultTests {
         }
         try await Site.with(try await Site(.always(.redirectChain(hops: 11)))) { site in
             try site.expectFailure(try await site.download(), .redirectRefused)
+        }
+    }
+
+    /// Row 42: a status that the user calls transient is retried, and no other.
+    @Test(arguments: [404, 403, 451]) func row42RetryOn(_ status: Int) async throws {
+        try await Site.with(try await Site(.first(2, .status(status)))) { site in
+            try site.expectFile(try await site.download { $0.retryStatuses = [status] })
+            #expect(site.requests.count == 3)
+        }
+        try await Site.with(try await Site(.first(2, .status(status)))) { site in
+            #expect(!(try await site.download { $0.retryStatuses = [418] }).succeeded)
+        }
+    }
+
+    /// Row 48: two targets are an error that says so.
+    @Test(arguments: [301, 302, 303, 307]) func row48TwoLocations(_ status: Int) async throws {
+        let fault = Fault("twoLocations") { _ in Reply(status, [("Location", "/a"), ("Location", "/b")]) }
+        try await Site.with(try await Site(.always(fault))) { site in
+            let outcome = try await site.download()
+            try site.expectFailure(outcome, .redirectRefused)
+            #expect(outcome.message.contains("several Location headers"))
         }
     }
 

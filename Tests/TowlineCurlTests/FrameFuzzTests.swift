@@ -184,7 +184,7 @@ private struct FrameSequence: Sendable {
             // The length is not verifiable: libcurl 7.88 takes a reset without an error for an end, and also a
             // connection that it ended itself because of an invalid frame, such as a PUSH_PROMISE that was disabled.
             return isValid && record.body != body ? "\(record.body.count) of \(body.count) bytes" : nil
-        case .closed: return "the framing of HTTP/1.0"
+        case .closed, .unclosed: return "the framing of HTTP/1.0"
         }
     }
 }

@@ -104,6 +104,71 @@ extension CurlTransportTests {
             await transport.shutdown()
         }
 
+        @Test(
+            "Bytes after a body cost the connection, and neither a response nor an attempt",
+            arguments: [
+                "\r\n", "\n\n\n", "garbage", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n",
+                "HTTP/1.1 nonsense\r\n\r\n", "HTTP/1.1 200 OK\r\nX: \0\r\n\r\n",
+            ], [true, false])
+        func strayBytes(_ stray: String, isLate: Bool) async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send(response("first"))
+                // On the connection before the next request, or in place of the response to it.
+                if isLate { _ = server.head(from: connection) }
+                connection.send(stray)
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let transport = CurlTransport()
+            for number in 1...3 {
+                let record = await run(.make(server.url()), on: transport)
+                #expect(record.body == Array("first".utf8))
+                #expect(record.end?.framing == .delimited, "request \(number): \(describe(record.end))")
+            }
+            await transport.shutdown()
+        }
+
+        @Test("A response that comes before the request is not the response to it")
+        func strayResponse() async {
+            let (sent, continuation) = AsyncStream.makeStream(of: Void.self)
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send(response("right"))
+                if connection.index == 0 {
+                    server.waitForTest()
+                    connection.send(response("wrong"))
+                    continuation.yield()
+                }
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let transport = CurlTransport()
+            #expect(await run(.make(server.url()), on: transport).body == Array("right".utf8))
+            server.proceed()
+            for await _ in sent { break }
+            #expect(await run(.make(server.url()), on: transport).body == Array("right".utf8))
+            #expect(server.connectionCount == 2 && server.requestHeads.count == 2)
+            await transport.shutdown()
+        }
+
+        @Test("A response that is malformed on a fresh connection too is a failure")
+        func malformedTwice() async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                if connection.index == 0 { connection.send(response("body")) }
+                if connection.index == 0 { _ = server.head(from: connection) }
+                connection.send("nonsense\r\n\r\n")
+                connection.waitForPeer()
+            }
+            defer { server.close() }
+            let transport = CurlTransport()
+            #expect(await run(.make(server.url()), on: transport).end?.framing == .delimited)
+            #expect(await run(.make(server.url()), on: transport).end?.failureKind == .malformed)
+            #expect(server.connectionCount == 2 && server.requestHeads.count == 3)
+            await transport.shutdown()
+        }
+
         @Test("A connection that the server closed while it was idle is replaced unnoticed")
         func staleConnection() async {
             let server = ScriptedServer { connection, server in

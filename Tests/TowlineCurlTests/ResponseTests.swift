@@ -40,6 +40,12 @@ extension CurlTransportTests {
                     "body",
                     "delimited"
                 ),
+                (chunkedBody("Content-Length: 2", "Transfer-Encoding: chunked"), "body", "delimited"),
+                (chunkedBody("Transfer-Encoding: Chunked", "Content-Length: 9"), "body", "delimited"),
+                (chunkedBody("Content-Length: 2, 3", "Transfer-Encoding: chunked"), "body", "delimited"),
+                (chunkedBody("Transfer-Encoding: chunked, chunked"), "body", "delimited"),
+                (chunkedBody("Transfer-Encoding: chunked", "Transfer-Encoding: chunked"), "body", "delimited"),
+                (chunkedBody("Transfer-Encoding: identity,chunked"), "body", "delimited"),
                 ("HTTP/1.1 204 No Content\r\n\r\n", "", "delimited"),
                 ("HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\n", "", "delimited"),
                 ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "", "delimited"),
@@ -84,11 +90,7 @@ extension CurlTransportTests {
                 "ICY 200 OK\r\n\r\nbody",
                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nbody",
                 "HTTP/1.1 200 OK\r\nno colon\r\n\r\nbody",
-                "HTTP/1.1 200 OK\r\n: no name\r\n\r\nbody",
-                "HTTP/1.1 200 OK\r\nContent-Length : 4\r\n\r\nbody",
-                "HTTP/1.1 200 OK\r\nContent Length: 4\r\n\r\nbody",
                 "HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 4\r\n\r\nbody",
-                "HTTP/1.1 200 OK\r\nX: a\rContent-Length: 4\r\n\r\nbody",
                 "HTTP/1.1 200 OK\r\n folded: 4\r\n\r\nbody",
                 "HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\nbody",
                 "HTTP/1.1 200 OK\r\nContent-Length: +4\r\n\r\nbody",
@@ -103,11 +105,11 @@ extension CurlTransportTests {
                 "HTTP/1.1 200 OK\r\nContent-Length:\r\n 4\r\n\r\nbody",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding : chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
-                "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nbody",
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n 5\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nContent-Length: 4\r5\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\n\rContent-Length: 4\r\n\r\nbody",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: compress, chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
             ])
         func malformed(wire: String) async {
@@ -120,6 +122,74 @@ extension CurlTransportTests {
             #expect(record.end?.failureKind == .malformed)
             #expect(record.heads.isEmpty)
             #expect(record.body.isEmpty)
+        }
+
+        @Test(
+            "A line that is no valid field is skipped, and no length or framing is taken from it",
+            arguments: [
+                "Content-Length : 2", "Content-Length\t: 2", "Content Length: 2", "Transfer-Encoding : chunked",
+                "Content-Range : bytes 0-1/2", ": no name", "X Status: hit\r\n Content-Length: 2",
+                "Content-Length : 2\r\n 3", "X: a\rContent-Length: 2", "X: a\r", "\u{E9}: x", "PHP Warning: a 'b' in c",
+                "X:\r\n folded\r\n\tagain", "Connection:\r\n close",
+            ])
+        func skipped(line: String) async throws {
+            for fields in ["\(line)\r\nContent-Length: 4\r\n", "Content-Length: 4\r\n\(line)\r\n"] {
+                let server = ScriptedServer { connection, server in
+                    _ = server.head(from: connection)
+                    connection.send("HTTP/1.1 200 OK\r\nETag: \"a\"\r\n\(fields)\r\nbody")
+                }
+                defer { server.close() }
+                let record = await run(.make(server.url()))
+                #expect(record.body == Array("body".utf8))
+                #expect(describe(record.end) == "delimited")
+                let head = try #require(record.heads.first)
+                #expect(head.fields.values(named: "Content-Length") == ["4"])
+                #expect(!head.fields.has("Transfer-Encoding") && !head.fields.has("Content-Range"))
+                #expect(head.fields.value(named: "ETag") == "\"a\"")
+            }
+        }
+
+        @Test("White space before the colon keeps no other field from being read")
+        func spaceBeforeColon() async {
+            let server = ScriptedServer(responses: { _ in response("body", fields: "ETag : \"a\"\r\nX\t:b\r\n") })
+            defer { server.close() }
+            let record = await run(.make(server.url()))
+            #expect(record.heads.first?.fields.value(named: "ETag") == "\"a\"")
+            #expect(record.heads.first?.fields.value(named: "X") == "b")
+        }
+
+        @Test(
+            "A malformed Transfer-Encoding without another framing is refused",
+            arguments: ["Transfer-Encoding : chunked", "Transfer-Encoding\t:\r\n chunked"])
+        func malformedCoding(line: String) async {
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                connection.send("HTTP/1.1 200 OK\r\n\(line)\r\n\r\n4\r\nbody\r\n0\r\n\r\n")
+            }
+            defer { server.close() }
+            let record = await run(.make(server.url()))
+            #expect(record.end?.failureKind == .malformed)
+            #expect(record.body.isEmpty)
+        }
+
+        @Test("A compressing transfer coding that nobody asked for is removed", arguments: [true, false])
+        func compressedTransfer(isChunked: Bool) async {
+            // "body", compressed by gzip.
+            let coded: [UInt8] = [
+                0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 2, 3, 0x4B, 0xCA, 0x4F, 0xA9, 4, 0, 0xB2, 0x0B, 0xA8, 0xDB, 4, 0, 0, 0,
+            ]
+            let server = ScriptedServer { connection, server in
+                _ = server.head(from: connection)
+                let coding = isChunked ? "gzip, chunked" : "gzip"
+                connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(coding)\r\nContent-Length: 3\r\n\r\n")
+                if isChunked { connection.send("\(String(coded.count, radix: 16))\r\n") }
+                connection.send(coded)
+                if isChunked { connection.send("\r\n0\r\n\r\n") }
+            }
+            defer { server.close() }
+            let record = await run(.make(server.url()))
+            #expect(record.body == Array("body".utf8))
+            #expect(describe(record.end) == (isChunked ? "delimited" : "closed"))
         }
 
         @Test("A reset ends in bodyCut or closedBeforeHead, never in a whole response", arguments: [true, false])
@@ -199,6 +269,11 @@ extension CurlTransportTests {
             #expect(server.requestHeads.count == 1)
         }
     }
+}
+
+/// A response with the body "body" in one chunk.
+private func chunkedBody(_ fields: String...) -> String {
+    "HTTP/1.1 200 OK\r\n" + fields.map { "\($0)\r\n" }.joined() + "\r\n4\r\nbody\r\n0\r\n\r\n"
 }
 
 /// The framing of a whole response or the kind of its failure, as text.

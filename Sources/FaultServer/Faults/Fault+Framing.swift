@@ -55,6 +55,24 @@ extension Fault {
             .head { $0.set("Content-Length", String(length / 2)) }.then(.lastChunk, .close)
     }
 
+    /// Row 8: chunked, named that way in `Transfer-Encoding`.
+    package static func chunkedAs(_ coding: String) -> Fault {
+        Fault("chunkedAs") { context in
+            context.chunked(size: 10_000, upTo: context.asked)
+                .head { $0.set("Transfer-Encoding", coding) }.then(.lastChunk)
+        }
+    }
+
+    /// Row 51: the correct reply with that line, or lines, at the beginning of its head.
+    package static func headLine(_ line: String) -> Fault {
+        head("headLine") { head, _ in head.line = "HTTP/1.1 \(head.status) OK\r\n\(line)" }
+    }
+
+    /// Row 5: the correct reply, and after a moment bytes that belong to no response.
+    package static func strayBytes(_ bytes: String) -> Fault {
+        Fault("strayBytes") { $0.correct.then(.pause(.milliseconds(2)), .raw(Array(bytes.utf8))) }
+    }
+
     /// Row 9: that text for `Content-Length`; `%` stands for the right number.
     package static func contentLength(_ text: String) -> Fault {
         Fault("contentLength") { context in

@@ -1,5 +1,15 @@
 // Faults of ranges and of Content-Range (RFC 9110 §14, §15.3.7): catalogue rows 12–27, 53.
 extension Fault {
+    /// Row 16: 206 with at most `count` bytes, also if no range was requested, and 400 if one was and `refusesRange`.
+    package static func partOnly(_ count: Int64, refusesRange: Bool = false) -> Fault {
+        Fault("partOnly") { context in
+            let isFirst = context.asked.lowerBound == 0
+            if refusesRange, isFirst, context.request.field("Range") != nil { return Reply(400, text: "no ranges\n") }
+            let asked = context.asked.lowerBound..<min(context.asked.upperBound, context.asked.lowerBound + count)
+            return RangeServer.part(asked, context.version, context.resource)
+        }
+    }
+
     /// Row 12: 200 and all bytes, whatever range was asked for, under the same validators.
     package static let ignoresRange = Fault("ignoresRange") { context in
         context.whole.head { $0.remove("Accept-Ranges") }

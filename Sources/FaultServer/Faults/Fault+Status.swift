@@ -28,6 +28,21 @@ extension Fault {
         Fault("retryAfter") { _ in Reply(status, [("Retry-After", value)], text: "try again later\n") }
     }
 
+    /// Row 38: a redirect to the same URL, with that text for Retry-After.
+    package static func redirectLater(_ value: String) -> Fault {
+        Fault("redirectLater") {
+            Reply(302, [("Location", $0.request.target), ("Retry-After", value)], text: "try again later\n")
+        }
+    }
+
+    /// Row 42: the correct reply with the status 203 instead of 200, and without ranges.
+    package static let transformed = Fault("transformed") { context in context.whole.head { $0.status = 203 } }
+
+    /// Row 36: 304 to each request with If-Range (WEBrick).
+    package static let confusesIfRange = Fault("confusesIfRange") { context in
+        context.request.field("If-Range") == nil ? context.correct : Reply(304)
+    }
+
     /// Row 38: Retry-After as a date so many seconds from now, with a Date field to compare it with.
     package static func retryAfterDate(secondsFromNow seconds: Int64, status: Int = 429) -> Fault {
         Fault("retryAfterDate") { _ in

@@ -46,7 +46,7 @@ package enum CodingLabel: Hashable, Sendable {
         return signatures.contains { $0.count > bytes.count && $0.starts(with: bytes) } ? nil : false
     }
 
-    /// Returns whether a part with a coding may be joined as if it had none: the first answer came with the same label,
+    /// Returns whether a part with a coding may be joined as if it were not coded: the first answer came with the same label,
     /// and the part has as many bytes as its range. A body that was compressed on the way has another length.
     func allows(_ facts: ResponseFacts, _ range: ByteRange, _ question: ResponseQuestion) -> Bool {
         guard let coding = facts.contentCoding, case .length(range.count) = facts.contentLength else { return false }
@@ -64,7 +64,7 @@ package enum CodingLabel: Hashable, Sendable {
         }
     }
 
-    /// Those of IANA's registry, and compression formats that servers name without registration.
+    /// The codings of IANA's registry, and compression formats that servers name without registration.
     private static let codings: Set<String> = [
         "gzip", "deflate", "br", "zstd", "compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm", "bzip2", "bz2",
         "xz", "lzma", "lz4", "snappy", "zip",

@@ -4,7 +4,7 @@ package struct ResponseFacts: Hashable, Sendable {
     package let status: Int
     /// Complete length (from a 200's `Content-Length` or a 206's `Content-Range`), validators, media type.
     package var representation: Representation
-    /// `Content-Length`, or why it is none. A transfer coding overrides the field (RFC 9112 §6.3 rule 3).
+    /// `Content-Length`. A transfer coding overrides the field (RFC 9112 §6.3 rule 3).
     package let contentLength: ContentLength.Result
     /// `Content-Range`, if there is one that makes sense.
     package let contentRange: ContentRange?
@@ -30,7 +30,7 @@ package struct ResponseFacts: Hashable, Sendable {
     package let suggestion: String?
     /// `Location`; `nil` also if several differ.
     package let location: String?
-    /// Whether there is a `Location` at all.
+    /// The response has a `Location` field.
     package let hasLocation: Bool
     /// `Retry-After`, relative.
     package let retryAfter: Duration?

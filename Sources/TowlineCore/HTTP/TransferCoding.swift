@@ -1,4 +1,4 @@
-/// What `Transfer-Encoding` says about the end of a body (RFC 9112 §6.1, §6.3).
+/// The end of a body according to `Transfer-Encoding` (RFC 9112 §6.1, §6.3).
 package enum TransferCoding: Hashable, Sendable {
     /// No such field.
     case absent
@@ -23,7 +23,9 @@ package enum TransferCoding: Hashable, Sendable {
         let others = codings.prefix { $0 != "chunked" }
         if codings.isEmpty {
             self = .identity
-        } else if !others.allSatisfy(Self.decoded.contains) || codings[others.endIndex...].contains(where: { $0 != "chunked" }) {
+        } else if !others.allSatisfy(Self.decoded.contains)
+            || codings[others.endIndex...].contains(where: { $0 != "chunked" })
+        {
             self = .unsupported
         } else {
             self = others.count < codings.count ? .chunked : .untilClose

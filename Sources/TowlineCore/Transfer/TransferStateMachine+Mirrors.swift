@@ -220,16 +220,11 @@ extension TransferStateMachine {
         case .redirect(let location, _, _):
             return mirrorRung == nil ? dismiss(id) : redirected(id, location, nil, nil, context)
         case .transient(let reason, let retryAfter, let overloaded, let status):
-            let others = attempts.count { !$0.isDismissed && $0.isAccepted && $0.plan.source == plan.source }
-            var actions = dismiss(id)
-            let wait = retryAfter
-            if status > 403, let wait { actions.append(.report(.leaveAlone(wait), of: plan.url.origin)) }
-            if let wait, let error = tooLong(wait) { return actions + leaveOut(index, error.message, .transient) }
-            if overloaded, others > 0 {
-                limitConnections(of: plan.source, to: others, context)
-                actions.append(.report(.connections(others), of: plan.url.origin))
+            let actions = mirrorBusy(plan, retryAfter, overloaded, isOfHost: status > 403, context)
+            if let retryAfter, let error = tooLong(retryAfter) {
+                return actions + leaveOut(index, error.message, .transient)
             }
-            return actions + postpone(index, reason, wait, context)
+            return actions + postpone(index, reason, retryAfter, context)
         case .linkExpired(let status, _) where plan.url != mirrors[index].url:
             mirrors[index].resolved = mirrors[index].url
             let reason =
@@ -257,6 +252,20 @@ extension TransferStateMachine {
                 "this mirror does not support range requests and cannot send parts of the file, so it is not used"
             return dismiss(id) + leaveOut(index, reason)
         }
+    }
+
+    /// Closes an attempt that a mirror answered with "later".
+    private mutating func mirrorBusy(
+        _ plan: AttemptPlan, _ wait: Duration?, _ overloaded: Bool, isOfHost: Bool, _ context: TransferContext
+    ) -> [TransferAction] {
+        let others = attempts.count { !$0.isDismissed && $0.isAccepted && $0.plan.source == plan.source }
+        var actions = dismiss(plan.id)
+        if isOfHost, let wait { actions.append(.report(.leaveAlone(wait), of: plan.url.origin)) }
+        if overloaded, others > 0 {
+            limitConnections(of: plan.source, to: others, context)
+            actions.append(.report(.connections(others), of: plan.url.origin))
+        }
+        return actions
     }
 
     /// What an attempt that has ended says of whom it asked.

@@ -75,10 +75,12 @@ struct ResponseFuzzTests {
             return unsafe(reason)
         case .linkExpired(_, let error), .permanent(let error): return unsafe(error.message)
         case .askWithoutRange(let reason), .changed(let reason, _), .rangeRefused(let reason), .weakened(let reason),
-            .conditionRefused(let reason), .webPage(let reason):
+            .webPage(let reason):
             return unsafe(reason)
         case .rangeIgnored(let facts):
             if ![200, 203].contains(facts.status) { return "a whole file of status \(facts.status)" }
+        case .conditionRefused(let reason):
+            return question.rung == .ifRange ? unsafe(reason) : "a condition that was not sent"
         }
         return nil
     }
@@ -91,7 +93,7 @@ struct ResponseFuzzTests {
         if !isLabelled || range.isEmpty { return "a part with status \(facts.status)" }
         if range.lowerBound != question.asked.lowerBound { return "a part at the wrong place" }
         if case .range(let asked) = question.asked, range.upperBound > asked.upperBound { return "too much" }
-        if case .whole = question.asked { return "a part of what was requested whole" }
+        if case .whole = question.asked, question.known != nil { return "a part of what was requested whole" }
         if case .length(let length) = facts.contentLength, length != range.count { return "two lengths" }
         guard let known = question.known else { return nil }
         let given = facts.representation

@@ -28,7 +28,7 @@ struct ResponseEvaluatorTests {
         case .changed(_, let facts): facts == nil ? "changed" : "changed, whole"
         case .rangeIgnored: "ignored"
         case .rangeRefused: "refused"
-        case .conditionRefused: "condition refused"
+        case .conditionRefused: "without If-Range"
         case .weakened: "weakened"
         case .redirect: "redirect"
         case .linkExpired: "expired"
@@ -60,7 +60,9 @@ struct ResponseEvaluatorTests {
             (200, [("Content-Length", "5, 6")], "permanent invalidResponse"),
             (200, [("Content-Length", "-1")], "permanent invalidResponse"),
             (200, [("Content-Length", "18446744073709551616")], "permanent invalidResponse"),
-            (200, [("Content-Length", "5"), ("Transfer-Encoding", "chunked")], "permanent invalidResponse"),
+            (200, [("Content-Length", "5"), ("Transfer-Encoding", "chunked")], "whole"),
+            (200, [("Content-Length", "5, 6"), ("Transfer-Encoding", "chunked")], "whole"),
+            (206, [range("bytes 0-99/1000"), ("Content-Length", "7"), ("Transfer-Encoding", "chunked")], "partial"),
             (200, [("Content-Length", "5, 5")], "whole"),
             (200, [range("bytes 0-999/1000"), ("Content-Length", "1000")], "partial"),
             (200, [range("bytes 0-99/1000"), ("Content-Length", "100")], "partial"),
@@ -145,7 +147,20 @@ struct ResponseEvaluatorTests {
     }
 
     @Test(
-        "without Range nobody wants a range", arguments: [(206, [range("bytes 0-9/10")]), (416, [range("bytes */9")])])
+        "without Range a part is accepted only from the first byte",
+        arguments: [
+            ([range("bytes 0-9/10")], "partial"), ([range("bytes 0-8/10")], "partial"),
+            ([range("bytes 0-9/*")], "partial"), ([range("bytes 1-9/10")], "permanent invalidResponse"),
+            ([], "permanent invalidResponse"), ([range("bytes 0-9/5")], "permanent invalidResponse"),
+            ([range("bytes 0-9/10"), ("Content-Length", "7")], "refused"),
+        ] as [([(String, String)], String)])
+    func unaskedPart(_ fields: [(String, String)], _ expected: String) throws {
+        #expect(word(try verdict(.whole, .nothingToJoin, 206, fields)) == expected)
+    }
+
+    @Test(
+        "without Range no part is accepted that begins later, and no 416",
+        arguments: [(206, [range("bytes 1-9/10")]), (416, [range("bytes */9")])])
     func unasked(_ status: Int, _ fields: [(String, String)]) throws {
         #expect(word(try verdict(.whole, .nothingToJoin, status, fields)) == "permanent invalidResponse")
     }
@@ -155,11 +170,73 @@ struct ResponseEvaluatorTests {
         arguments: [
             ([range("bytes 0-9/10"), ("Content-Length", "10")], "whole"), ([range("bytes 0-9/10")], "whole"),
             ([range("bytes 0-9/11"), ("Content-Length", "11")], "whole"), ([range("x"), tag], "whole"),
-            ([range("bytes 0-8/10"), ("Content-Length", "9")], "permanent invalidResponse"),
+            ([range("bytes 0-8/10"), ("Content-Length", "9")], "partial"),
             ([range("bytes 1-9/10")], "permanent invalidResponse"),
         ] as [([(String, String)], String)])
     func plain(_ fields: [(String, String)], _ expected: String) throws {
         #expect(word(try verdict(.whole, .nothingToJoin, 200, fields)) == expected)
+    }
+
+    @Test("a 203 is read as a 200")
+    func transformed() throws {
+        guard case .whole(let facts) = try verdict(.from(0), .nothingToJoin, 203, [("Content-Length", "1000")]) else {
+            Issue.record("a 203 is not the file")
+            return
+        }
+        #expect(facts.representation.completeLength == 1000)
+        let asked = ResponseQuestion.Asked.range(ByteRange(100, 200))
+        let fields = [Self.range("bytes 100-199/1000"), Self.tag, ("Content-Length", "100")]
+        #expect(word(try verdict(asked, .ifRange, 203, fields)) == "partial")
+        #expect(word(try verdict(asked, .ifRange, 203, [("Content-Length", "1000"), Self.tag])) == "ignored")
+    }
+
+    @Test(
+        "a 304 after If-Range is asked again without it",
+        arguments: [
+            (.ifRange, "without If-Range"), (.repeatedValidator, "permanent invalidResponse"),
+            (.nothingToJoin, "permanent invalidResponse"),
+        ] as [(ResponseQuestion.Rung, String)])
+    func notModified(_ rung: ResponseQuestion.Rung, _ expected: String) throws {
+        #expect(word(try verdict(.range(ByteRange(100, 200)), rung, 304)) == expected)
+    }
+
+    @Test(
+        "statuses that mean later",
+        arguments: [
+            (509, [], "overloaded"), (529, [], "overloaded"), (507, [], "transient"), (511, [], "transient"),
+            (520, [], "transient"), (530, [], "transient"), (539, [], "transient"), (598, [], "transient"),
+            (599, [], "transient"), (540, [], "permanent refusedByServer"), (597, [], "permanent refusedByServer"),
+            (202, [("Retry-After", "5")], "transient"), (403, [("Retry-After", "5")], "transient"),
+            (404, [("Retry-After", "5")], "permanent notFound"),
+            (204, [("Retry-After", "5")], "permanent invalidResponse"),
+            (202, [("Retry-After", "soon")], "permanent invalidResponse"),
+        ] as [(Int, [(String, String)], String)])
+    func later(_ status: Int, _ fields: [(String, String)], _ expected: String) throws {
+        #expect(word(try verdict(.from(0), .nothingToJoin, status, fields)) == expected)
+    }
+
+    @Test("the statuses of --retry-on are transient, and no others", arguments: [202, 401, 404, 418, 451, 505])
+    func retryStatuses(_ status: Int) throws {
+        var question = ResponseQuestion(
+            asked: .from(0), rung: .nothingToJoin, known: nil, source: try HTTPURL(parsing: "https://example.org/a"))
+        let head = ResponseHead(status: status)
+        #expect(word(ResponseEvaluator.verdict(on: head, to: question)).hasPrefix("permanent"))
+        question.retryStatuses = [status]
+        #expect(word(ResponseEvaluator.verdict(on: head, to: question)) == "transient")
+    }
+
+    @Test(
+        "several Location fields that differ are an error that says so",
+        arguments: [300, 301, 302, 303, 307, 308])
+    func locations(_ status: Int) throws {
+        let fields = [("Location", "/a"), ("location", "/b")]
+        guard case .permanent(let error) = try verdict(.from(0), .nothingToJoin, status, fields) else {
+            Issue.record("\(status) is followed")
+            return
+        }
+        #expect(error.code == .redirectRefused && error.message.contains("several Location headers"))
+        let same = [("Location", "/a"), ("Location", "/a")]
+        #expect(word(try verdict(.from(0), .nothingToJoin, status, same)) == "redirect")
     }
 
     @Test("a refusal after it worked is an expired link", arguments: [401, 403, 404, 410])

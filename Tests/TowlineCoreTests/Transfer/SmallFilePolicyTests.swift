@@ -171,6 +171,7 @@ import Testing
         (200, [("Content-Length", "0")]),
         (200, [("Content-Length", "1048576")]),
         (200, [("Content-Length", "100"), ("Content-Encoding", "gzip")]),
+        (200, [("Content-Length", "100"), ("Content-Encoding", "utf-8")]),
         (200, [("Content-Length", "1"), ("Transfer-Encoding", "chunked")]),
         (200, [("Content-Length", "1"), ("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg==")]),
         (206, [("Content-Range", "bytes 0-0/1"), ("Content-Digest", "md5=:1B2M2Y8AsgTpgAmY7PhCfg==:")]),
