@@ -155,7 +155,7 @@ package enum ResponseEvaluator {
         case .ifRange:
             // RFC 9110 §15.3.7: a 206 repeats the ETag of the 200; Last-Modified may be left out after If-Range.
             guard known.entityTag?.isWellFormed ?? false else {
-                return given.entityTag?.isWellFormed ?? false ? newTag : nil
+                return known.entityTag == nil && given.entityTag != nil ? newTag : nil
             }
             let repeats = known.repeatsValidator(of: given, weakly: false)
             return repeats ? nil : noTag

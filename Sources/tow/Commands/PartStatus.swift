@@ -71,7 +71,9 @@ struct PartStatus {
     }
 
     private var validator: String {
-        if let tag = record.representation.entityTag { return "ETag \(tag.fieldValue)" + (tag.isWeak ? " (weak)" : "") }
+        if let tag = record.representation.entityTag {
+            return "ETag \(tag.fieldValue)" + (tag.isStrong ? "" : " (weak)")
+        }
         return record.representation.lastModified.map { "Last-Modified \($0.fieldValue)" }
             ?? "not recorded, because the server sends neither an ETag nor a Last-Modified date"
     }

@@ -120,6 +120,7 @@ struct TransferNodeTests {
         script.give(script.last, tag: "\"c\"", length: 1_000_000)
         #expect(script.machine.ledger.written.count == 400_000 && script.prepares.count == 1)
         // A length that differs is a change all the same.
+        script.write(to: 500_000)
         script.end(cut())
         script.give(script.last, tag: "\"d\"", length: 1_000_001)
         script.endCancelled()
