@@ -115,8 +115,9 @@ extension TransferStateMachine {
             return rangeRefused(id, reason, context)
         }
         isWeakened = true
-        let actions = dismiss(id)
-        guard checksums.isEmpty, !terms.isStream, live.isEmpty else { return actions }
+        // Others that have not delivered anything yet were asked for by a stronger rung.
+        let actions = live.flatMap { dismiss($0.id) }
+        guard checksums.isEmpty, !terms.isStream else { return actions }
         var lost = ledger.written
         lost.subtract(weaklyBelieved(ledger.written))
         for range in lost.ranges { giveUp(range) }
