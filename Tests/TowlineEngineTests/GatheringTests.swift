@@ -217,7 +217,7 @@ struct GatheringTests {
         if length > 0 { #expect(bench.body(ByteRange(0, Int64(length))) == "consumed") }
         #expect(bench.reports.isEmpty)
         bench.writer.ended(.complete(.delimited))
-        guard case .delivered(AttemptID(7), .redirect(location: "/there", nil))? = bench.reports.first,
+        guard case .delivered(AttemptID(7), .redirect(location: "/there", nil, retryAfter: nil))? = bench.reports.first,
             bench.reports.count == 1
         else {
             Issue.record("\(bench.reports)")
