@@ -72,8 +72,8 @@ struct StatusFaultTests {
             #expect(site.requests.count == 3)
         }
         try await Site.with(try await Site(.first(2, .status(status)))) { site in
-            let outcome = try await site.download { $0.retryStatuses = [418] }
-            #expect(!outcome.succeeded)
+            try site.expectFailure(
+                try await site.download { $0.retryStatuses = [418] }, .notFound, .refusedByServer)
         }
     }
 
