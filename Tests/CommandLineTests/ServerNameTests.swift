@@ -39,6 +39,19 @@ struct ServerNameTests {
         await server.stop()
     }
 
+    /// The user asked for a file by its name.
+    @Test(arguments: lengths) func theNameOfAFileStays(_ length: Int64) async throws {
+        let server = try await FaultServer.start([
+            "/3f9a": Resource(length: length, seed: 7),
+            "/disk.iso": Resource(length: 1, behaviour: .always(.redirect(to: "/3f9a"))),
+        ])
+        let place = try TestDirectory()
+        let result = try await CommandRun.run(["get", server.url("/disk.iso")], directory: place.url)
+        #expect(result.status == 0, "\(result.stderr)")
+        try expect(place, "disk.iso", length)
+        await server.stop()
+    }
+
     /// A target without a name, and one whose name is not safe.
     @Test(arguments: [("/", "latest"), ("/d/", "latest"), ("/.ssh", "ssh"), ("/a%2F..%2Fb", "b")], lengths)
     func aTargetWithoutAPlainName(_ target: (String, String), _ length: Int64) async throws {

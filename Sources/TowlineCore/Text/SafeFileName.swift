@@ -84,9 +84,10 @@ package enum SafeFileName {
     }
 
     /// The name that the URL at the end of a redirect gives, as with `wget --content-disposition`, but without the
-    /// query. If it gives none, `name` of the first URL.
+    /// query. `name` of the first URL stays if it is that of a file (`disk.iso`, not `latest` or `get.php`), or if the
+    /// target gives none.
     package static func ofURL(_ target: HTTPURL, redirectedFrom url: HTTPURL, named name: String) -> String {
-        target == url ? name : known(byURL: target) ?? name
+        target == url || WebPage.isPage(name: name) == false ? name : known(byURL: target) ?? name
     }
 
     /// Returns a notice if the name begins with a dot or a hyphen where it comes from, and no longer does.

@@ -68,10 +68,16 @@ struct SafeFileNameTests {
 
     @Test("The target of a redirect names the file, as with `wget --content-disposition`")
     func redirected() throws {
-        let first = try HTTPURL(parsing: "http://h/latest?x")
-        func name(_ target: String) throws -> String {
-            try SafeFileName.ofURL(HTTPURL(parsing: target), redirectedFrom: first, named: SafeFileName.ofURL(first))
+        func name(_ target: String, from first: String = "http://h/latest?x") throws -> String {
+            let first = try HTTPURL(parsing: first)
+            return try SafeFileName.ofURL(
+                HTTPURL(parsing: target), redirectedFrom: first, named: SafeFileName.ofURL(first))
         }
+        // The name that the user asked for is that of a file.
+        #expect(try name("http://cdn/3f9a", from: "http://h/disk.iso") == "disk.iso")
+        #expect(try name("http://cdn/other.iso", from: "http://h/disk.ISO?x") == "disk.ISO")
+        #expect(try name("http://cdn/a.zip", from: "http://h/get.php?id=1") == "a.zip")
+        #expect(try name("http://cdn/a.zip", from: "http://h/tool-1.2") == "a.zip")
         #expect(try name("http://h/latest?x") == "latest")
         #expect(try name("https://cdn/tool-1.2.tar.gz?sig=a/b") == "tool-1.2.tar.gz")
         #expect(try name("http://h/d/") == "latest")
