@@ -212,15 +212,19 @@ extension TransferStateMachine {
         return max(policy.minimumSegment, Int64(min(rate * seconds, 1e15)))
     }
 
-    /// The beginning of a gap, as much as one request asks for: half of an equal share of what nobody has, so that
-    /// responses end by themselves, and ever smaller ones, so that all connections end together. A response that is cut
-    /// was sent in part for nothing.
+    /// What each of all connections that there may be gets of what is not written.
+    private var share: Int64 {
+        let connections = Int64(max(budget.ceiling, 1))
+        return ((ledger.completeLength ?? 0) - ledger.written.count + connections - 1) / connections
+    }
+
+    /// The beginning of a gap, as much as one request asks for: so much that all connections end together. A response
+    /// ends by itself then; of one that is cut a part was sent for nothing.
     mutating func piece(of gap: ByteRange, _ policy: SplitPolicy) -> ByteRange {
         let front = atFront(gap)
         guard front == gap, wanted.isEmpty, gap.upperBound < .max, budget.target > 1 else { return noted(front) }
-        let missing = ledger.missing.reduce(0) { $0 + $1.count }
         let least = leastPiece(policy)
-        let size = max(max(missing, gap.count) / Int64(2 * max(budget.target, liveCount + 1)), least)
+        let size = max(share, least)
         guard gap.count >= size + least else { return gap }
         return noted(ByteRange(gap.lowerBound, gap.lowerBound + size))
     }
@@ -244,8 +248,9 @@ extension TransferStateMachine {
         let least = leastPiece(policy)
         guard wanted.isEmpty, front == nil, victim.remaining.count >= 4 * least else { return cut }
         let late = Int64((victim.rate ?? 0) * 2 * policy.delay(until: victim.rate ?? 0))
-        let share = victim.remaining.count / Int64(2 * max(budget.target, liveCount + 1))
-        let own = min(max(share, least, late), cut.segment.lowerBound - victim.remaining.lowerBound)
+        let own = min(
+            max(share, least, late),
+            cut.segment.lowerBound - victim.remaining.lowerBound)
         let rest = ByteRange(victim.remaining.lowerBound + own, victim.remaining.upperBound)
         return SplitPolicy.Cut(victim: cut.victim, segment: piece(of: rest, policy))
     }
@@ -254,7 +259,7 @@ extension TransferStateMachine {
     private func cutCost(_ rate: Double?, isLimited: Bool) -> Int64 {
         // The buffers on both sides are full then.
         if isLimited { return 2 * Self.underWay }
-        return Int64(min(max((rate ?? 0) * max(0.05, 2 * (roundTrip ?? 0)), 65_536), 4_194_304))
+        return Int64(min(max((rate ?? 0) * max(0.05, 2 * (roundTrip ?? 0)), 16_384), 4_194_304))
     }
 
     // MARK: Races
