@@ -218,14 +218,13 @@ extension TransferStateMachine {
         case .transient(let reason, let retryAfter, let overloaded, _):
             let others = attempts.count { !$0.isDismissed && $0.isAccepted && $0.plan.source == plan.source }
             var actions = dismiss(id)
-            let wait = retryAfter
-            if let wait { actions.append(.report(.leaveAlone(wait), of: plan.url.origin)) }
-            if let wait, let error = tooLong(wait) { return actions + leaveOut(index, error.message, .transient) }
+            if let retryAfter { actions.append(.report(.leaveAlone(retryAfter), of: plan.url.origin)) }
+            if let error = retryAfter.flatMap({ tooLong($0, plan.url) }) { return actions + leaveOut(index, error) }
             if overloaded, others > 0 {
                 limitConnections(of: plan.source, to: others, context)
                 actions.append(.report(.connections(others), of: plan.url.origin))
             }
-            return actions + postpone(index, reason, wait, context)
+            return actions + postpone(index, reason, retryAfter, context)
         case .linkExpired(let status, _) where plan.url != mirrors[index].url:
             mirrors[index].resolved = mirrors[index].url
             let reason =
@@ -322,6 +321,10 @@ extension TransferStateMachine {
         guard failures == 1 else { return [] }
         let text = "\(mirrors[index].url): \(reason). Retrying this source later; continuing with the other sources"
         return [.notice(TransferNotice(.info, .retrying, text))]
+    }
+
+    private mutating func leaveOut(_ index: Int, _ error: TowlineError) -> [TransferAction] {
+        leaveOut(index, error.message, error.code)
     }
 
     mutating func leaveOut(
