@@ -2,8 +2,8 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// What an engine thread knows of the addresses of hosts that failed lately: those that failed come last in the next
-/// attempts (RFC 8305 §7.3 asks for no more than an order). Confined to its engine thread.
+/// The addresses of hosts that failed lately. The next attempts try them last, so that a dead address delays one attempt
+/// and not each of them. Confined to its engine thread.
 struct AddressBook {
     /// A host whose addresses are of interest.
     struct Place: Hashable, Sendable {
@@ -65,8 +65,13 @@ struct AddressBook {
         guard !entries.isEmpty, let entry = entries[place], entry.end > .now, entry.addresses.count > 1,
             !entry.failed.isEmpty
         else { return nil }
-        let good = entry.addresses.filter { !entry.failed.contains($0) }
-        return good + entry.failed.filter(entry.addresses.contains)
+        return sorted(entry.addresses, of: place)
+    }
+
+    /// Returns addresses of a host in the given order, but those that failed lately last.
+    func sorted(_ addresses: [SocketAddress], of place: Place) -> [SocketAddress] {
+        guard let entry = entries[place], entry.end > .now else { return addresses }
+        return addresses.filter { !entry.failed.contains($0) } + entry.failed.filter(addresses.contains)
     }
 
     /// The addresses of a host that were looked up lately.

@@ -12,7 +12,7 @@ final class AddressRace {
     /// So many addresses at the same time at most.
     static let most = 8
 
-    /// A socket, which is told from a later one of the same number by its inode.
+    /// A socket. The inode distinguishes it from a later one with the same descriptor.
     private struct Socket {
         let descriptor: Int32
         let inode: UInt64
@@ -21,7 +21,7 @@ final class AddressRace {
 
     /// libcurl's sockets, the latest last.
     private var sockets: [Socket] = []
-    /// Those of the loop.
+    /// The loop's sockets and their addresses.
     private(set) var runners: [Int32: SocketAddress] = [:]
     /// Addresses to begin with.
     private var waiting: [SocketAddress] = []
@@ -60,7 +60,7 @@ final class AddressRace {
 
     /// Begins with the next address that can be reached.
     ///
-    /// - Returns: the descriptor; `nil` if there is none.
+    /// - Returns: the descriptor; `nil` if no address is left.
     func start(isAllowed: (SocketAddress) -> Bool) -> Int32? {
         while hasNext {
             let address = waiting.removeFirst()
@@ -87,7 +87,9 @@ final class AddressRace {
 
     /// The address that libcurl is connected to, if it is.
     var connected: SocketAddress? {
-        winner ?? sockets.first { SocketWatch.inode(of: $0.descriptor) == $0.inode && Self.hasPeer($0.descriptor) }?.address
+        winner
+            ?? sockets.first { SocketWatch.inode(of: $0.descriptor) == $0.inode && Self.hasPeer($0.descriptor) }?
+            .address
     }
 
     private static func hasPeer(_ descriptor: Int32) -> Bool {
@@ -96,7 +98,7 @@ final class AddressRace {
         return getpeername(descriptor, &address, &size) == 0
     }
 
-    /// The socket of libcurl that is to be replaced: one that still exists, whatever became of its number.
+    /// The latest of libcurl's sockets that is still open. libcurl 7.88 closes some without a callback.
     var replaceable: Int32? {
         sockets.last { SocketWatch.inode(of: $0.descriptor) == $0.inode }?.descriptor
     }

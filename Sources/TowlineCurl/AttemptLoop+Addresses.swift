@@ -13,20 +13,20 @@ extension AttemptLoop {
         attempt.place = place
         let fixed = options.fixedAddresses.last { $0.host == place.host && $0.port == place.port }
         if let fixed {
-            attempt.fixedAddresses = fixed.addresses.flatMap {
+            let addresses = fixed.addresses.flatMap {
                 SocketAddress.resolve($0, port: place.port, family: place.systemFamily)
             }
-            attempt.handle.useAddresses(fixed.addresses.map { $0.contains(":") ? "[\($0)]" : $0 }, of: place)
+            attempt.fixedAddresses = addresses
+            attempt.handle.useAddresses(book.sorted(addresses, of: place), of: place)
         } else if let order = book.order(of: place) {
-            let texts = order.compactMap(\.text).map { $0.contains(":") ? "[\($0)]" : $0 }
-            attempt.handle.useAddresses(texts, of: place)
+            attempt.handle.useAddresses(order, of: place)
         }
     }
 
     /// The time before the next address has passed.
     func continueRace(of attempt: Attempt) {
         guard let race = attempt.race, let place = attempt.place, !race.isEnded else { return }
-        // What takes time now is TLS, which is no reason for another address.
+        // A slow TLS handshake is no reason for another address.
         guard race.connected == nil else { return }
         if !race.isComplete {
             guard let addresses = attempt.fixedAddresses ?? book.addresses(of: place) else {
@@ -66,8 +66,8 @@ extension AttemptLoop {
             close(runner: descriptor)
             return startRunner(of: attempt, race)
         }
-        // The kernel forgets the replaced socket by itself, and keeps an entry for a number that is closed while another
-        // number leads to the same socket.
+        // epoll(7) drops the replaced socket with its last descriptor, but keeps the entry of the runner's descriptor as
+        // long as another descriptor refers to the same socket.
         watch.dismiss(descriptor)
         let replaced = race.replaceable
         if let replaced, dup2(descriptor, replaced) == replaced { _ = fcntl(replaced, F_SETFD, FD_CLOEXEC) }
@@ -83,7 +83,7 @@ extension AttemptLoop {
         for descriptor in race.end() { close(runner: descriptor) }
         guard let place = attempt.place, let winner = race.winner else { return }
         book.succeed(winner, of: place)
-        fail(race.tried.filter { $0 != winner }, of: place)
+        fail(race.tried.filter { $0 != winner }, of: place, attempt)
     }
 
     private func close(runner descriptor: Int32) {
@@ -101,20 +101,21 @@ extension AttemptLoop {
         guard case .failed(let failure) = end else { return }
         switch failure.kind {
         case .connectFailed, .connectTimedOut, .tlsFailed, .headTimedOut:
-            fail(race.winner.map { [$0] } ?? (wasConnecting ? race.tried : []), of: place)
+            fail(race.winner.map { [$0] } ?? (wasConnecting ? race.tried : []), of: place, attempt)
         default: break
         }
     }
 
-    private func fail(_ addresses: [SocketAddress], of place: AddressBook.Place) {
-        if book.fail(addresses, of: place) { lookUp(place) }
+    private func fail(_ addresses: [SocketAddress], of place: AddressBook.Place, _ attempt: Attempt) {
+        if book.fail(addresses, of: place), attempt.fixedAddresses == nil { lookUp(place) }
     }
 }
 
 extension EasyHandle {
-    /// Connects the attempt that begins next to these addresses, IPv6 ones in brackets.
-    func useAddresses(_ addresses: [String], of place: AddressBook.Place) {
+    /// Connects the attempt that begins next to these addresses.
+    func useAddresses(_ addresses: [SocketAddress], of place: AddressBook.Place) {
+        let texts = addresses.compactMap(\.text).map { $0.contains(":") ? "[\($0)]" : $0 }
         // `+`: not for longer than libcurl keeps what it resolves itself (`CURLOPT_RESOLVE(3)`).
-        useAddresses("+\(place.host):\(place.port):\(addresses.joined(separator: ","))")
+        useAddresses("+\(place.host):\(place.port):\(texts.joined(separator: ","))")
     }
 }

@@ -14,9 +14,9 @@ extension EasyHandle {
         // libcurl reads an address without a resolver.
         guard !url.host.hasPrefix("[") else { return true }
         let place = AddressBook.Place(host: url.host, port: url.port, family: nil)
-        let addresses = SocketAddress.resolve(place.host, port: place.port, family: AF_UNSPEC).compactMap(\.text)
+        let addresses = SocketAddress.resolve(place.host, port: place.port, family: AF_UNSPEC)
         guard !addresses.isEmpty else { return false }
-        useAddresses(addresses.map { $0.contains(":") ? "[\($0)]" : $0 }, of: place)
+        useAddresses(addresses, of: place)
         return true
     }
 }

@@ -54,7 +54,10 @@ struct ProxyEnvironment: Sendable {
     }
 
     private static func isDomain(_ token: Substring, of host: String) -> Bool {
-        var domain = token.lowercased()[...]
+        // The host is in ASCII already.
+        let isASCII = token.utf8.allSatisfy { $0 < 0x80 }
+        let text = isASCII ? token.lowercased() : (try? HTTPURL(parsing: "http://\(token.drop { $0 == "." })/"))?.host
+        var domain = (text ?? "")[...]
         if domain.hasSuffix(".") { domain.removeLast() }
         if domain.hasPrefix(".") { domain.removeFirst() }
         let host = host.hasSuffix(".") ? host.dropLast() : host[...]

@@ -98,12 +98,50 @@ struct DownloadSettingsTests {
             .bearerFile: "/proc/self/comm", .netrcFile: "/dev/null", .cookies: "/dev/null", .proxy: "http://p",
             .cacert: "/dev/null", .connectTimeout: "1", .stallTimeout: "1", .maxTries: "1", .retryWait: "2",
             .maxRedirects: "1", .maxSize: "1", .retryOn: "404", .mirror: "http://b.test/",
+            .resolve: "a.test:1:127.0.0.1", .headTimeout: "1", .maxWait: "1", .cert: "/dev/null", .key: "/dev/null",
+            .keyPasswordFile: "/proc/self/comm",
         ]
         for setting in Setting.allCases where setting != .userFile {
             var settings = DownloadSettings()
             try settings.apply(setting, values[setting] ?? "")
             #expect("\(settings)" != "\(DownloadSettings())", "\(setting) changes nothing")
         }
+    }
+
+    @Test func optionsOfTheConnectionArrive() throws {
+        let made = try options([
+            .resolve: "a.test:443:192.0.2.1,[2001:db8::1]", .headTimeout: "400", .maxWait: "86401", .noProxy: "",
+            .ipv6: "",
+        ])
+        let fixed = ConnectionOptions.FixedAddresses(
+            host: "a.test", port: 443, addresses: ["192.0.2.1", "2001:db8::1"])
+        #expect(made.connection.fixedAddresses == [fixed])
+        #expect(made.connection.headTimeout == .seconds(400))
+        #expect(made.longestWait == .seconds(86_401))
+        #expect(made.connection.proxy?.isEmpty == true)
+        #expect(made.connection.addressFamily == .ipv6)
+    }
+
+    @Test(arguments: [
+        "", "a.test", "a.test:80", "a.test:80:", "a.test:80:b.test", "a.test:0:127.0.0.1", "a.test:x:127.0.0.1",
+        ":80:127.0.0.1", "a.test:80:127.0.0.1,", "[::1:80:127.0.0.1", "a.test:80:[::1", "a/b:80:127.0.0.1",
+    ]) func addressesThatAreNone(_ text: String) {
+        #expect(throws: TowlineError.self) { try OptionValue.fixedAddresses(text) }
+    }
+
+    @Test(arguments: [(Setting.ipv4, "http://[::1]/"), (.ipv6, "http://127.0.0.1/")])
+    func anAddressOfTheOtherFamilyIsRefused(_ setting: Setting, _ url: String) {
+        #expect(throws: TowlineError.self) { try options([setting: ""], url: url) }
+    }
+
+    @Test func aKeyNeedsItsCertificate() {
+        #expect(throws: TowlineError.self) { try options([.key: "/dev/null"]) }
+    }
+
+    @Test func aClientCertificateIsASecret() throws {
+        var settings = DownloadSettings()
+        try settings.apply(.cert, "/dev/null")
+        #expect(settings.hasSecrets && settings.withoutSecrets.connection.clientCertificate == nil)
     }
 
     @Test func theURLsUserInfoIsUsedUnlessAnotherIsGiven() throws {

@@ -113,19 +113,19 @@ struct SystemAuthoritiesTests {
         #expect(readings == 1)
     }
 
-    /// A file that is gone says nothing of a certificate, and may be there in a moment.
-    @Test func aFileThatCannotBeReadIsTriedAgain() async throws {
+    /// Only the user can correct it: no further attempt is made, and the message says what to do.
+    @Test(arguments: [nil, "", "no certificate"] as [String?]) func aFileThatCannotBeReadIsPermanent(_ content: String?)
+        async throws
+    {
         let folder = try authorities(.file)
-        let url = nginx.url("small", certificate: "good")
-        try FileManager.default.moveItem(atPath: folder + "/" + Self.file, toPath: folder + "/aside")
-        // It comes back as soon as it was looked for.
-        let script = """
-            (until grep -q \(Self.file) \(trace); do sleep 0.02; done; mv \(folder)/aside \(folder)/\(Self.file)) 2>/dev/null &
-            """
-        let result = try await get(folder, before: script + "\n", "--retry-wait", "1", url)
-        #expect(result.status == 0, "\(result.stderr)")
-        #expect(result.stderr.contains("retrying in"), "\(result.stderr)")
-        #expect(place.names == ["small"])
+        let file = folder + "/" + Self.file
+        try FileManager.default.removeItem(atPath: file)
+        if let content { try content.write(toFile: file, atomically: false, encoding: .utf8) }
+        let result = try await get(folder, nginx.url("small", certificate: "good"))
+        #expect(result.status == 2, "\(result.stderr)")
+        #expect(result.stderr.contains("--cacert") && result.stderr.contains(Self.file), "\(result.stderr)")
+        #expect(!result.stderr.contains("retrying"), "\(result.stderr)")
+        #expect(place.names.isEmpty)
     }
 
     /// A server's own certificate may be among the authorities; that of another name, or of last year, is none the better for

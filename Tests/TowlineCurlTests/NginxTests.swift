@@ -74,7 +74,7 @@ extension CurlTransportTests {
             let nginx = try await Nginx()
             let options = ConnectionOptions.with { $0.certificateAuthorityFile = nginx.certificates.authority }
             let record = await run(.make(nginx.url("small", certificate: "old-tls"), connection: options))
-            #expect(record.end?.failureKind == .tlsFailed)
+            #expect(record.end?.failureKind == .tlsIncompatible)
         }
 
         @Test("HTTP/2: attempts at a time have a connection each, and an idle one is used again")

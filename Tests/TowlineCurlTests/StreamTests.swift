@@ -84,7 +84,7 @@ extension CurlTransportTests {
         }
 
         @Test(
-            "A body that ends with the TLS connection is whole only after close_notify",
+            "A body that ends with the TLS connection is proven whole only by close_notify",
             .enabled(if: Programs.areThere(Programs.python, Programs.openssl)),
             arguments: [true, false], ["TLSv1_2", "TLSv1_3"])
         func closeNotify(isOrderly: Bool, version: String) async throws {
@@ -114,7 +114,7 @@ extension CurlTransportTests {
             let options = ConnectionOptions.with { $0.certificateAuthorityFile = certificates.authority }
             let record = await run(.make("https://127.0.0.1:\(port)/", connection: options))
             #expect(record.body == Array("body".utf8))
-            #expect(describe(record.end) == (isOrderly ? "closed" : "bodyCut"))
+            #expect(describe(record.end) == (isOrderly ? "closed" : "unclosed"))
         }
     }
 }

@@ -270,7 +270,7 @@ extension TransferStateMachine {
             return actions
         }
         if overloaded { actions.append(.report(.overloaded, of: origin)) }
-        if let wait, let error = tooLong(wait) { return actions + primaryFailed(error) }
+        if let wait, let error = tooLong(wait, primary.url) { return actions + primaryFailed(error) }
         return actions + failedAttempt(reason, wait, .transient, isTooMany: overloaded, context)
     }
 }

@@ -221,8 +221,8 @@ extension TransferStateMachine {
             return mirrorRung == nil ? dismiss(id) : redirected(id, location, nil, nil, context)
         case .transient(let reason, let retryAfter, let overloaded, let status):
             let actions = mirrorBusy(plan, retryAfter, overloaded, isOfHost: status > 403, context)
-            if let retryAfter, let error = tooLong(retryAfter) {
-                return actions + leaveOut(index, error.message, .transient)
+            if let error = retryAfter.flatMap({ tooLong($0, plan.url) }) {
+                return actions + leaveOut(index, error)
             }
             return actions + postpone(index, reason, retryAfter, context)
         case .linkExpired(let status, _) where plan.url != mirrors[index].url:
@@ -336,6 +336,10 @@ extension TransferStateMachine {
         guard failures == 1 else { return [] }
         let text = "\(mirrors[index].url): \(reason). Retrying this source later; continuing with the other sources"
         return [.notice(TransferNotice(.info, .retrying, text))]
+    }
+
+    private mutating func leaveOut(_ index: Int, _ error: TowlineError) -> [TransferAction] {
+        leaveOut(index, error.message, error.code)
     }
 
     mutating func leaveOut(

@@ -53,7 +53,9 @@ extension TransferStateMachine {
                 notBefore = host
             }
             let asks = running == 0 && waitsForServer && mirrors.isEmpty
-            if asks, let notBefore, let error = tooLong(notBefore - context.now) { return primaryFailed(error) }
+            if asks, let notBefore, let error = tooLong(notBefore - context.now, primary.url) {
+                return primaryFailed(error)
+            }
             return []
         }
         if running == 0 {

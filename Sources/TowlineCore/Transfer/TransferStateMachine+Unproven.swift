@@ -41,8 +41,8 @@ extension TransferStateMachine {
         TowlineError(
             .lengthUnproven,
             "\(primary.url): the server ended the response after \(ByteCountText.format(length)) without sending its length"
-                + " and without closing TLS (close_notify), so the output may be incomplete. Use --checksum to verify it,"
-                + " or -o FILE, for which tow confirms the length with another request")
+                + " and without closing TLS (close_notify), so the output may be incomplete. Use --checksum to verify it."
+                + " With -o FILE, another request confirms the length")
     }
 
     private func differentLengths(_ count: Int) -> TowlineError {

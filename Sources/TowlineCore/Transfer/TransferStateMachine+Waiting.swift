@@ -1,11 +1,11 @@
 /// Servers that let the transfer wait.
 extension TransferStateMachine {
     /// Returns the error for a pause that the server asks for and the user does not want to wait for.
-    func tooLong(_ wait: Duration) -> TowlineError? {
+    func tooLong(_ wait: Duration, _ url: HTTPURL) -> TowlineError? {
         guard let longest = terms.retry.longestWait, wait > longest else { return nil }
         return TowlineError(
             .transient,
-            "\(primary.url): the server asks for a pause of \(DurationText.inSentence(wait)) before the next request"
+            "\(url): the server asks for a pause of \(DurationText.inSentence(wait)) before the next request"
                 + " (Retry-After). Run the same command again after that time, or use --max-wait to wait longer than"
                 + " \(DurationText.inSentence(longest))")
     }

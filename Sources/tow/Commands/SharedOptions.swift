@@ -153,7 +153,8 @@ struct ConnectionOptionGroup: SettingOptions {
     var connectTimeout: String?
 
     @Option(
-        help: ArgumentHelp("Time limit for the server's first response to a request. (default: 300)", valueName: "seconds"))
+        help: ArgumentHelp(
+            "Time limit for the server's first response to a request. (default: 300)", valueName: "seconds"))
     var headTimeout: String?
 
     @Option(help: ArgumentHelp("Maximum number of redirects to follow. (default: 10)", valueName: "n"))

@@ -39,8 +39,8 @@ struct DownloadSettings {
         if connection.addressFamily == .ipv4 && isIPv6
             || connection.addressFamily == .ipv6 && url.host.utf8.allSatisfy({ $0 == 0x2E || 0x30...0x39 ~= $0 })
         {
-            let option = isIPv6 ? "-4 allows only IPv4 addresses" : "-6 allows only IPv6 addresses"
-            throw TowlineError(.unusableOption, "\(url): \(option), and the address in the URL is none. Omit the option")
+            let option = isIPv6 ? "-4 does not allow the IPv6 address" : "-6 does not allow the IPv4 address"
+            throw TowlineError(.unusableOption, "\(url): \(option) in the URL. Omit the option")
         }
         if connection.clientCertificate?.file.isEmpty == true {
             throw TowlineError(.unusableOption, "--key and --key-password-file need the certificate: add --cert FILE")

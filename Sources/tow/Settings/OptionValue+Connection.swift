@@ -11,7 +11,7 @@ extension OptionValue {
         guard let hostEnd, hostEnd < value.endIndex else { throw unusableAddresses(value) }
         let parts = value[hostEnd...].dropFirst().split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let url = try? HTTPURL(parsing: "http://\(value[..<hostEnd]):\(parts[0])/"),
-            Int(parts[0]) != nil
+            Int(parts[0]) != nil, url.pathAndQuery == "/", url.userInfo == nil
         else { throw unusableAddresses(value) }
         var addresses: [String] = []
         for part in parts[1].split(separator: ",", omittingEmptySubsequences: false) {

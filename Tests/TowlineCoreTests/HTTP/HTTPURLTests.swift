@@ -35,10 +35,13 @@ struct HTTPURLTests {
             ("http://127.1/", "http://127.1/"),
             ("http://example.com./", "http://example.com./"),
             ("http://under_score.example/", "http://under_score.example/"),
-            ("http://bücher.example/", "http://bücher.example/"),
-            ("http://BÜCHER.example/", "http://bücher.example/"),
-            ("http://日本語.example/", "http://日本語.example/"),
-            ("http://straße.example/", "http://straße.example/"),
+            ("http://bücher.example/", "http://xn--bcher-kva.example/"),
+            ("http://BÜCHER.example/", "http://xn--bcher-kva.example/"),
+            ("http://日本語.example/", "http://xn--wgv71a119e.example/"),
+            ("http://straße.example/", "http://xn--strae-oqa.example/"),
+            ("http://[fe80::1%25eth0]:8080/a", "http://[fe80::1%25eth0]:8080/a"),
+            ("http://[FE80::1%Wlan.0]/", "http://[fe80::1%25Wlan.0]/"),
+            ("http://[fe80::1%252]/", "http://[fe80::1%252]/"),
             ("http://xn--bcher-kva.example/", "http://xn--bcher-kva.example/"),
         ])
     func requestText(text: String, expected: String) throws {
@@ -79,6 +82,38 @@ struct HTTPURLTests {
     }
 
     @Test(
+        "A word without a scheme is an http URL",
+        arguments: [
+            ("example.com", "http://example.com/"), ("localhost:8080/dir/a?x=1", "http://localhost:8080/dir/a?x=1"),
+            ("127.0.0.1:81", "http://127.0.0.1:81/"), ("[::1]:81/x", "http://[::1]:81/x"),
+            ("ftp.example.com/vol1/a@b:c", "http://ftp.example.com/vol1/a@b:c"),
+            ("bücher.example/", "http://xn--bcher-kva.example/"),
+            ("example.com?x", "http://example.com/?x"), ("https://example.com/a", "https://example.com/a"),
+        ])
+    func typed(text: String, expected: String) throws {
+        #expect(try HTTPURL(typed: text).requestText == expected)
+    }
+
+    @Test(
+        "A word with another scheme or a name before the host is not completed",
+        arguments: [
+            "ftp:", "magnet:?xt=urn:btih:0", "gopher://h/x", "file:///etc/passwd", "mailto:a", "a:b@example.com/x",
+            "user@example.com", "/etc/passwd", "./a", "", "C:\\a", "http:", "https:/example.com", "example.com:/a",
+            "example.com:80:80", "a b",
+        ])
+    func typedRefused(text: String) {
+        #expect(throws: TowlineError.self) { try HTTPURL(typed: text) }
+    }
+
+    @Test("A redirect to the same address without its zone keeps the zone; to another address it does not")
+    func zones() throws {
+        let url = try HTTPURL(parsing: "http://[fe80::1%25eth0]:8080/a")
+        #expect(try url.resolving("http://[fe80::1]:81/b").requestText == "http://[fe80::1%25eth0]:81/b")
+        #expect(try url.resolving("/b").requestText == "http://[fe80::1%25eth0]:8080/b")
+        #expect(try url.resolving("//[fe80::2]/b").requestText == "http://[fe80::2]/b")
+    }
+
+    @Test(
         "What is refused",
         arguments: [
             "", " ", "example.com", "//example.com/", "http:", "http:/", "http://", "http:///a", "http:example.com",
@@ -102,8 +137,9 @@ struct HTTPURLTests {
             "http://a＠b/", "http://℀.example/", "http://ａ.example/", "http://⑴.example/", "http://a\u{AD}b/",
             "http://a\u{200D}b/", "http://a\u{202E}b/", "http://\u{FFFD}/", "http://😀.example/",
             "http://[::1/", "http://[]/", "http://[:::]/", "http://[1::2::3]/", "http://[1:2:3:4:5:6:7]/",
-            "http://[1:2:3:4:5:6:7:8:9]/", "http://[12345::]/", "http://[::g]/", "http://[::1%25eth0]/",
-            "http://[::1%eth0]/", "http://[::1.2.3]/", "http://[::1.2.3.256]/", "http://[::1.2.3.04]/",
+            "http://[1:2:3:4:5:6:7:8:9]/", "http://[12345::]/", "http://[::g]/", "http://[::1%]/",
+            "http://[::1%25a/b]/", "http://[::1%25a@b]/", "http://[::1%25sixteen-letters0]/", "http://[1.2.3.4%25lo]/",
+            "http://[::1.2.3]/", "http://[::1.2.3.256]/", "http://[::1.2.3.04]/",
             "http://[1.2.3.4::]/", "http://[::1]x/", "http://[::1]80/", "http://x[::1]/", "http://[1:2:3:4:5:6:7::8]/",
             "http://[1:]/", "http://[:1]/", "http://[v1.a]/",
         ])

@@ -114,6 +114,12 @@ struct RateTests {
             case .transient(let limit): #expect(RetryPolicy().isExhausted(failures: 20, limit: limit))
             }
         }
+        // The exit statuses 8, 2 and 1: no further attempt helps.
+        let permanent: [(TransportFailure.Kind, TowlineError.Code)] = [
+            (.clientCertificateRefused, .refusedByServer), (.tlsFileUnusable, .unusableOption),
+            (.tlsIncompatible, .untrustedServer),
+        ]
+        for (kind, code) in permanent { #expect(RetryPolicy.classify(kind) == .permanent(code)) }
         #expect(!RetryPolicy(maxTries: 0).isExhausted(failures: 1_000_000, limit: nil))
         #expect(RetryPolicy(maxTries: 0).isExhausted(failures: 5, limit: 5))
     }

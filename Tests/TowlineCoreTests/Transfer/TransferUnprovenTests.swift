@@ -90,6 +90,55 @@ import TowlineCore
         #expect(script.failure?.code == .checksumMismatch)
     }
 
+    // MARK: TLS without close_notify
+
+    /// The first answer has no length and ends without close_notify.
+    private func unclosed(
+        length: Int64, _ change: (inout TransferTerms) -> Void = { _ in }
+    ) throws -> TransferScript {
+        var script = try TransferScript(change)
+        script.feed(.begin(nil))
+        script.answer(200)
+        script.feed(.prepared)
+        script.write(to: length)
+        script.end(.complete(.unclosed))
+        return script
+    }
+
+    @Test(arguments: [AttemptEnd.Framing.unclosed, .closed, .delimited])
+    func aSecondAnswerOfTheSameLengthProvesAnEndWithoutCloseNotify(_ framing: AttemptEnd.Framing) throws {
+        var script = try unclosed(length: 49_000)
+        #expect(published(script) == nil && script.plans.count == 2)
+        answerAgain(&script, length: 49_000, framing)
+        #expect(published(script) == 49_000)
+    }
+
+    @Test func answersThatAlwaysEndElsewhereAreNoFile() throws {
+        var script = try unclosed(length: 49_000)
+        for length in stride(from: Int64(50_000), to: 90_000, by: 1000) where script.ending == nil {
+            answerAgain(&script, length: length, .unclosed)
+        }
+        let failure = script.failure
+        #expect(published(script) == nil)
+        #expect(failure?.code == .lengthUnproven && script.plans.count <= 8)
+        #expect(failure?.message.contains("--checksum") == true)
+    }
+
+    @Test func aChecksumProvesAnEndWithoutCloseNotify() throws {
+        let script = try unclosed(length: 49_000) { $0.checksum = try? Checksum(parsing: TransferScript.sum) }
+        #expect(script.plans.count == 1 && script.actions.contains { if case .verify = $0 { true } else { false } })
+    }
+
+    @Test func onStandardOutputOnlyAChecksumProvesIt() throws {
+        let script = try unclosed(length: 49_000) { $0.isStream = true }
+        #expect(script.failure?.code == .lengthUnproven)
+        let verified = try unclosed(length: 49_000) {
+            $0.isStream = true
+            $0.checksum = try? Checksum(parsing: TransferScript.sum)
+        }
+        #expect(verified.failure == nil)
+    }
+
     @Test func anotherProtocolIsTriedAtOnceAndOneNoticeSaysSo() throws {
         var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 1) }
         script.feed(.begin(nil))
