@@ -14,6 +14,7 @@ final class AttemptLoop {
     private let bufferSize: Int
     private let attemptDidEnd: () -> Void
     let http1Hosts: HTTP1Hosts
+    private let challengeHosts: ChallengeHosts
 
     private var attempts: [AttemptID: Attempt] = [:]
     /// A few: one for each kind of options.
@@ -39,13 +40,14 @@ final class AttemptLoop {
 
     init(
         poll: EventPoll, tasks: LocalRunQueue, bufferSize: Int, http1Hosts: HTTP1Hosts,
-        attemptDidEnd: @escaping () -> Void
+        challengeHosts: ChallengeHosts, attemptDidEnd: @escaping () -> Void
     ) {
         self.poll = poll
         self.tasks = tasks
         watch = SocketWatch(poll: poll)
         self.bufferSize = bufferSize
         self.http1Hosts = http1Hosts
+        self.challengeHosts = challengeHosts
         self.attemptDidEnd = attemptDidEnd
     }
 
@@ -120,14 +122,14 @@ final class AttemptLoop {
             try RequestFields.check(request.url.requestText)
             let fields = try fieldList(request.fields)
             if request.needsProvenEnd, !CurlLibrary.provesStreamEnd { _ = http1Hosts.add(request.url.origin) }
-            let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
+            let options = request.connection.limited(to: request, besides: challengeHosts)
                 .withProxy(for: request.url, from: currentEnvironment())
                 .withProtocol(for: request.url.origin, besides: http1Hosts)
             let pool = try pool(for: options, options.mayShare ? request.sharing : .none)
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, FailureTable.outOfMemory) }
+            let cookies = try cookies(for: request)
             let attempt = Attempt(
-                id: request.id, receiver: receiver, pool: pool, handle: handle, headTimeout: options.headTimeout,
-                origin: request.url.origin, cache: cache,
+                request, receiver: receiver, pool: pool, handle: handle, cookies: cookies, cache: cache,
                 deadlineDidChange: { [unowned self] attempt in
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
                 })
@@ -138,6 +140,7 @@ final class AttemptLoop {
             guard !lacksResolverThread || pool.proxy != nil || handle.resolveHere(request.url) else {
                 throw FailureTable.hostUnknown(options)
             }
+            handle.lend(cookies)
             try pool.add(handle)
             attempts[request.id] = attempt
         } catch {
@@ -154,6 +157,14 @@ final class AttemptLoop {
             nextEnvironmentCheck = now.advanced(by: .seconds(1))
         }
         return environment
+    }
+
+    private func cookies(for request: AttemptRequest) throws(TransportFailure) -> [String] {
+        let file = request.sendsStoredCookies ? request.connection.cookieFile : nil
+        return try request.connection.cookies.lines(for: request.url.host, stored: file != nil) {
+            () throws(TransportFailure) in
+            try file.map(EasyHandle.cookies(inFile:)) ?? []
+        }
     }
 
     private func fieldList(_ fields: HTTPFields) throws(TransportFailure) -> FieldList {
@@ -282,6 +293,8 @@ final class AttemptLoop {
 
     private func finish(_ attempt: Attempt, _ code: CURLcode) {
         if code != CURLE_OK, attempt.handle.lacksResolverThread { lacksResolverThread = true }
+        guard !attempt.needsDigest else { return startAgain(attempt) }
+        if attempt.phase == .requested { attempt.takeChallenge() }
         let end = withFallback(FailureTable.end(of: attempt, code), of: attempt, code)
         if case .complete = end, !attempt.pause.isNone {
             attempt.heldEnd = end
@@ -290,14 +303,27 @@ final class AttemptLoop {
         }
     }
 
-    func end(_ attempt: Attempt, _ end: AttemptEnd) {
-        guard attempts.removeValue(forKey: attempt.id) != nil else { return }
+    /// Sends the request of an attempt once more, to a host that asks for Digest.
+    private func startAgain(_ attempt: Attempt) {
+        guard forget(attempt) else { return }
+        challengeHosts.add(attempt.origin)
+        start(attempt.request, attempt.receiver)
+    }
+
+    /// - Returns: `false` if the attempt has ended before.
+    private func forget(_ attempt: Attempt) -> Bool {
+        guard attempts.removeValue(forKey: attempt.id) != nil else { return false }
         if let body = attempt.spliced {
             spliced[body.socket] = nil
             attempt.spliced = nil
         }
         deadlines.remove(attempt)
         attempt.pool.remove(attempt.handle)
+        return true
+    }
+
+    func end(_ attempt: Attempt, _ end: AttemptEnd) {
+        guard forget(attempt) else { return }
         attemptDidEnd()
         // What a small file's end leads to is short, and done by the thread that knows it first.
         if attempt.isBrief {

@@ -4,16 +4,27 @@ internal import TowlineCore
 internal import TowlineEngine
 
 extension ConnectionOptions {
-    /// The options less everything that must not go to this origin.
-    func limited(sendsCredentials: Bool) -> ConnectionOptions {
+    /// The options less everything that must not go to where the request goes, and less its cookies, which are the attempt's.
+    func limited(to request: AttemptRequest, besides challenges: ChallengeHosts) -> ConnectionOptions {
         var options = self
-        if !sendsCredentials {
-            options.user = nil
+        options.cookieFile = nil
+        if !request.sendsCredentials { options.user = nil }
+        if options.user != nil {
             options.netrc = .none
-            options.cookieFile = nil
+        } else if netrc != .none {
+            // libcurl may keep a password with a handle: no handle is used for two hosts.
+            options.netrcHost = request.url.host
+            if !request.sendsCredentials, !request.sendsNetrc || !NetrcFile(netrc).names(request.url.host) {
+                options.netrc = .none
+                options.netrcHost = nil
+            }
         }
+        options.waitsForChallenge = options.hasCredentials && challenges.contains(request.url.origin)
         return options
     }
+
+    /// Whether there may be a password for the request.
+    var hasCredentials: Bool { user != nil || netrc != .none }
 
     /// Returns whether libcurl 7.88 can put several streams on a connection: not where HTTP/2 is used unasked, because
     /// it starts HTTP/2 again on a reused connection (curl pull request 10643, fixed in 8.0). HTTP/1.1 has no streams.
@@ -85,12 +96,14 @@ extension ConnectionOptions {
     }
 
     private func applyCredentials(to handle: EasyHandle) {
-        if let user {
-            handle.set(CURLOPT_HTTPAUTH, ccurl_basic_authentication())
-            handle.set(CURLOPT_USERPWD, user)
-        }
-        // The cookies are the pool's; an empty file name is what makes a handle use them.
-        if cookieFile != nil { handle.set(CURLOPT_COOKIEFILE, "") }
+        // Before it is known what the server offers, Basic goes with the first request, as with curl: some servers hide a file
+        // instead of asking.
+        handle.set(
+            CURLOPT_HTTPAUTH,
+            waitsForChallenge ? ccurl_basic_or_digest_authentication() : ccurl_basic_authentication())
+        if let user { handle.set(CURLOPT_USERPWD, user) }
+        // Makes a handle use cookies: each attempt brings its own.
+        handle.set(CURLOPT_COOKIEFILE, "")
         switch netrc {
         case .none: handle.set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
         case .userFile: handle.set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))
@@ -105,19 +118,18 @@ extension ConnectionPool {
     /// Throws `local` for options that libcurl would quietly ignore: a file that cannot be read, and text that would
     /// end early in C or break a line on the wire.
     static func check(_ options: ConnectionOptions) throws(TransportFailure) {
-        var files: [(String, String)] = []
-        if let file = options.certificateAuthorityFile { files.append(("certificate file", file)) }
-        if let file = options.cookieFile { files.append(("cookie file", file)) }
-        if case .file(let file) = options.netrc { files.append(("netrc file", file)) }
-        for (what, file) in files {
-            guard !file.utf8.contains(0), ByteText.withCString(file, { access($0, R_OK) }) == 0 else {
-                let reason = "cannot read the \(what) \(file): the file does not exist or may not be read"
-                throw TransportFailure(.local, reason)
-            }
-        }
+        if let file = options.certificateAuthorityFile { try checkReadable("certificate file", file) }
+        if case .file(let file) = options.netrc { try checkReadable("netrc file", file) }
         guard options.user?.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) ?? true else {
             let reason =
                 "the user name or password contains a control character such as a line break, which must be removed"
+            throw TransportFailure(.local, reason)
+        }
+    }
+    /// Throws `local` for a file that cannot be read.
+    static func checkReadable(_ what: String, _ file: String) throws(TransportFailure) {
+        guard !file.utf8.contains(0), ByteText.withCString(file, { access($0, R_OK) }) == 0 else {
+            let reason = "cannot read the \(what) \(file): the file does not exist or may not be read"
             throw TransportFailure(.local, reason)
         }
     }

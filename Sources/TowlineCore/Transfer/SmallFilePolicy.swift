@@ -63,6 +63,7 @@ package enum SmallFilePolicy {
         plan.question.linked = linked ?? last.question.linked
         guard !isOurs else { return plan }
         plan.sendsCredentials = false
+        plan.sendsNetrc = target.scheme == .https || !plan.chain.contains { $0.scheme == .https }
         plan.question.sendsUser = false
         plan.fields = RequestTerms.fields(plan.question.asked, own: HTTPFields(), wantsDigest: wantsDigest)
         return plan

@@ -86,6 +86,10 @@ package struct AttemptPlan: Hashable, Sendable {
     package var fields: HTTPFields
     /// Whether the user's credentials may go there.
     package var sendsCredentials: Bool
+    /// Whether a netrc entry that names the host may go there.
+    package var sendsNetrc = true
+    /// Whether cookies of the user's file that are for the host may go there.
+    package var sendsStoredCookies = true
     /// What the answer is judged by.
     package var question: ResponseQuestion
     /// The bytes it is to bring; the end is `Int64.max` while unknown.

@@ -240,13 +240,16 @@ extension TransferStateMachine {
         // What was to be compared is gone.
         guard !lease.isEmpty || overlap > 0 else { return [] }
         let target = url ?? (source == .primary ? resolved : self[source].resolved)
-        // What is for the first origin goes nowhere that another source leads to.
-        let isOurs = target.origin == terms.source.origin && self[source].url.origin == terms.source.origin
+        // What is for the first origin goes nowhere that another source leads to, and nor do secrets that name their host.
+        let isLedByUser = self[source].url.origin == terms.source.origin
+        let isOurs = target.origin == terms.source.origin && isLedByUser
+        let isDowngraded = target.scheme == .http && (hasLeftTLS || terms.source.scheme == .https)
         let asked = question(
             lease, overlap: overlap, isFirst: isFirst, from: source, isOurs: isOurs,
             atMost: sharing != .none ? SharingPolicy.smallLimit : nil)
         let plan = AttemptPlan(
-            id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
+            id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs,
+            sendsNetrc: isOurs || isLedByUser && !isDowngraded, sendsStoredCookies: isLedByUser, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart, chain: chain,
             isConfirmation: tally.isConfirming, isRace: isRace, source: source, sharing: sharing)
         attempts.append(

@@ -86,6 +86,8 @@ extension DownloadSettings {
         var settings = self
         settings.connection.user = nil
         settings.connection.cookieFile = nil
+        // Cookies of the same host that a login with the secrets may have brought.
+        settings.connection.cookies = CookieJar()
         settings.connection.netrc = .none
         settings.userFields = HTTPFields()
         for field in userFields.lines where !SecretScope.isSecret(fieldNamed: field.name) {

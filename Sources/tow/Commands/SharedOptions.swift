@@ -114,7 +114,7 @@ struct ConnectionOptionGroup: SettingOptions {
     @Option(help: ArgumentHelp("Time limit for opening a connection. (default: 30)", valueName: "seconds"))
     var connectTimeout: String?
 
-    @Option(help: ArgumentHelp("Maximum number of redirects to follow. (default: 10)", valueName: "n"))
+    @Option(help: ArgumentHelp("Maximum number of redirects to follow. (default: 20)", valueName: "n"))
     var maxRedirects: String?
 
     @Flag(help: "Follow redirects from https to http. By default, such a download fails.")

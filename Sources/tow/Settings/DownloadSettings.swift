@@ -18,7 +18,7 @@ struct DownloadSettings {
     var retryWait = Duration.seconds(1)
     var stallTimeout = Duration.seconds(30)
     var maximumSize: Int64?
-    var maxRedirects = 10
+    var maxRedirects = 20
     var allowsDowngrade = false
     var existing = ExistingPolicy.fail
     /// The user typed the name (`-o`): with `overwrite`, a symbolic link under it leads to the file that is replaced.
