@@ -30,7 +30,7 @@ final class Attempt {
     let receiver: any AttemptReceiver
     let pool: ConnectionPool
     let handle: EasyHandle
-    /// The cookies that the handle was given for the request.
+    /// The cookies of the jar that the handle has for the request.
     private let cookies: [String]
     /// The request went out over HTTP/2 although HTTP/1.1 would do.
     private(set) var speaksHTTP2 = false
@@ -41,10 +41,10 @@ final class Attempt {
     private var piecesSeen = 0
 
     private(set) var phase = Phase.connecting
-    /// A response 401 that libcurl answers with the credentials, if it can: its next request takes the place of this one.
+    /// A response 401 that libcurl probably answers with the credentials, in a second request of the same attempt.
     private(set) var challenge: (head: ResponseHead, framing: AttemptEnd.Framing)?
     private var challengeCount = 0
-    /// The server rejected Basic and asks for Digest: the request is to be sent again by a handle that does both.
+    /// The server rejected Basic and offers Digest: the request must be sent again, from a pool that waits for a challenge.
     private(set) var needsDigest = false
     private(set) var framing = AttemptEnd.Framing.delimited
     /// The end that the receiver or the head's limits asked for while libcurl still thought that all was well.
@@ -283,32 +283,34 @@ final class Attempt {
 
     // MARK: Cookies and credentials
 
-    /// Puts what the response has made of the cookies into the jar, before anything is requested because of it.
+    /// Updates the jar with the cookies of the response, before the receiver can send the next request.
     private func takeBackCookies(_ head: ResponseHead) {
         guard !cookies.isEmpty || head.fields.has("Set-Cookie") else { return }
         request.connection.cookies.update(lent: cookies, returned: handle.cookies)
     }
 
-    /// Returns whether libcurl answers a head with the credentials, which it decides after this callback. Notes it if another
-    /// handle has to do that.
+    /// Returns true if libcurl probably answers a head with the credentials: libcurl decides after this callback. Sets
+    /// `needsDigest` if this handle cannot answer.
     private func isChallenge(_ head: ResponseHead) -> Bool {
-        guard head.status == 401, pool.options.hasCredentials, !request.fields.has("Authorization") else { return false }
+        guard head.status == 401, pool.options.hasCredentials, !request.fields.has("Authorization") else {
+            return false
+        }
         let offers = head.fields.values(named: "WWW-Authenticate").map { $0.lowercased() }
         guard pool.options.waitsForChallenge else {
             needsDigest = offers.contains { $0.contains("digest") }
             return false
         }
-        // A second one says that the password is wrong, unless the nonce was used up meanwhile (RFC 7616 §3.3).
+        // A second 401 means that the password is wrong, unless the nonce has expired (RFC 7616 §3.3).
         let isStale = offers.contains { $0.contains("stale=true") || $0.contains("stale=\"true\"") }
         guard challengeCount == 0 || isStale && challengeCount < Self.mostChallenges else { return false }
         challengeCount += 1
         return true
     }
 
-    /// A server that finds each nonce stale does not get requests without end.
+    /// Limit for a server that calls every nonce stale.
     private static let mostChallenges = 3
 
-    /// Makes a response 401 the attempt's response, if libcurl has not answered it.
+    /// Hands a response 401 to the receiver if libcurl has not answered it.
     func takeChallenge() {
         guard let (head, framing) = challenge else { return }
         challenge = nil

@@ -303,7 +303,7 @@ final class AttemptLoop {
         }
     }
 
-    /// Sends the request of an attempt once more, to a host that asks for Digest.
+    /// Sends the request of an attempt again, with Digest.
     private func startAgain(_ attempt: Attempt) {
         guard forget(attempt) else { return }
         challengeHosts.add(attempt.origin)

@@ -4,15 +4,16 @@ internal import TowlineCore
 internal import TowlineEngine
 
 extension ConnectionOptions {
-    /// The options less everything that must not go to where the request goes, and less its cookies, which are the attempt's.
+    /// Returns the options without the secrets that the request must not carry, and without cookies: an attempt has its own.
     func limited(to request: AttemptRequest, besides challenges: ChallengeHosts) -> ConnectionOptions {
         var options = self
         options.cookieFile = nil
-        if !request.sendsCredentials { options.user = nil }
+        // After a redirect, the target URL may have a user: a secret of the server that sent it.
+        if !request.sendsCredentials || options.user == nil { options.user = request.url.credentials }
         if options.user != nil {
             options.netrc = .none
         } else if netrc != .none {
-            // libcurl may keep a password with a handle: no handle is used for two hosts.
+            // libcurl may keep the password in the handle: a handle is used for one host only.
             options.netrcHost = request.url.host
             if !request.sendsCredentials, !request.sendsNetrc || !NetrcFile(netrc).names(request.url.host) {
                 options.netrc = .none
@@ -23,7 +24,7 @@ extension ConnectionOptions {
         return options
     }
 
-    /// Whether there may be a password for the request.
+    /// Returns true if the request may have a password.
     var hasCredentials: Bool { user != nil || netrc != .none }
 
     /// Returns whether libcurl 7.88 can put several streams on a connection: not where HTTP/2 is used unasked, because
@@ -96,13 +97,13 @@ extension ConnectionOptions {
     }
 
     private func applyCredentials(to handle: EasyHandle) {
-        // Before it is known what the server offers, Basic goes with the first request, as with curl: some servers hide a file
-        // instead of asking.
+        // The first request sends Basic without waiting for a 401, as curl does: some servers hide a file from unknown users
+        // and never ask for a password.
         handle.set(
             CURLOPT_HTTPAUTH,
             waitsForChallenge ? ccurl_basic_or_digest_authentication() : ccurl_basic_authentication())
         if let user { handle.set(CURLOPT_USERPWD, user) }
-        // Makes a handle use cookies: each attempt brings its own.
+        // The empty name turns on libcurl's cookies. The attempt provides them.
         handle.set(CURLOPT_COOKIEFILE, "")
         switch netrc {
         case .none: handle.set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))

@@ -139,8 +139,8 @@ final class ConnectionPool {
         isTouched = true
         if runningCount == 0 { idleSince = .now }
         handle.dropCookies()
-        // A nonce of Digest that has grown old would be taken for a wrong password, unless the server says that it has (RFC 7616
-        // §3.3 `stale`, which not all do): each attempt gets one of its own.
+        // libcurl keeps the nonce of Digest in the handle, and takes its end for a wrong password unless the server says `stale`
+        // (RFC 7616 §3.3). Not all servers do, so each attempt gets a new handle.
         if idleHandles.count < Self.maximumIdleHandles, !options.waitsForChallenge {
             idleHandles.append(handle)
         } else {

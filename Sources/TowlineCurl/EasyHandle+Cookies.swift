@@ -2,7 +2,7 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The cookies of the attempt that a handle runs. Between two attempts it has none.
+/// The cookies of the attempt that a handle runs. They are removed before the next attempt.
 extension EasyHandle {
     /// The cookies that the handle has at the moment, in the Netscape format.
     var cookies: [String] {
@@ -12,7 +12,7 @@ extension EasyHandle {
         var lines: [String] = []
         var next = list
         while let entry = next?.pointee {
-            // As with all text of a server, bytes that are not UTF-8 are kept.
+            // Bytes that are not UTF-8 must survive, as in every field of a server.
             if let data = entry.data {
                 lines.append(FieldText.decode(UnsafeRawBufferPointer(start: data, count: strlen(data))))
             }
@@ -21,12 +21,12 @@ extension EasyHandle {
         return lines
     }
 
-    /// Gives the handle cookies, from which libcurl chooses those that are for the URL.
+    /// Adds cookies. libcurl sends the ones that match the URL.
     func lend(_ cookies: [String]) {
         for line in cookies { set(CURLOPT_COOKIELIST, line) }
     }
 
-    /// Forgets all cookies, which may be of another download than the next attempt is.
+    /// Removes all cookies: the next attempt may belong to another download.
     func dropCookies() { set(CURLOPT_COOKIELIST, "ALL") }
 
     /// Reads a cookie file, in the Netscape format or as `Set-Cookie` fields.

@@ -2,9 +2,9 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A netrc file. libcurl reads the passwords; here it is only found out whether an entry names a host.
+/// A netrc file. libcurl reads the passwords from it; this type only finds the hosts that it names.
 ///
-/// The `default` entry names none: it answers for the URL that the user gave, and for no host that a server redirects to.
+/// The `default` entry names no host. It applies to the URL that the user gave, never to the target of a redirect.
 struct NetrcFile {
     private let path: String?
 
@@ -16,7 +16,7 @@ struct NetrcFile {
         }
     }
 
-    /// Returns whether an entry is for this host. A file that cannot be read has none.
+    /// Returns true if an entry names the host. Returns false if the file cannot be read.
     func names(_ host: String) -> Bool {
         guard let path, let file = ByteText.withCString(path, { fopen($0, "re") }) else { return false }
         defer { fclose(file) }
@@ -30,10 +30,10 @@ struct NetrcFile {
         return Self.names(host, in: bytes)
     }
 
-    /// A longer file is none.
+    /// A limit against a path that leads to an endless device.
     private static let longest = 1 << 20
 
-    /// Returns whether `machine HOST` is in the text of a file, comments left out.
+    /// Returns true if the text of a file contains `machine HOST` outside of comments.
     static func names(_ host: String, in bytes: [UInt8]) -> Bool {
         let host = Array(host.utf8.filter { $0 != 0x5B && $0 != 0x5D })
         var previous: ArraySlice<UInt8> = []

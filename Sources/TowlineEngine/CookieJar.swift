@@ -2,15 +2,15 @@ import Synchronization
 
 /// The cookies of a run: those that servers set, and those of the user's cookie file.
 ///
-/// The jar only stores. The transport lends them to a request and takes back what the response has made of them: libcurl decides
-/// which cookie is for which URL, and what a server may set (RFC 6265 §5, public suffixes). Each cookie is a line of the Netscape
-/// format as libcurl writes it.
+/// The jar only stores cookies. The transport lends them to a request, and updates the jar after the response. libcurl decides
+/// which cookies match a URL and which cookies a server may set (RFC 6265 §5, public suffix list). A cookie is a line of the
+/// Netscape format, as written by libcurl.
 package final class CookieJar: Sendable {
     private struct Cookie {
         let line: String
-        /// It is of the user's file, and no server has changed it.
+        /// The cookie comes from the user's file, and no server has changed it.
         let isStored: Bool
-        /// Of two cookies that are equally specific the older one is sent first.
+        /// Position in the order of creation: libcurl sends the older of two equally specific cookies first.
         let number: Int
     }
 
@@ -30,17 +30,17 @@ package final class CookieJar: Sendable {
 
     private let state = Mutex(State())
 
-    /// Makes an empty one.
+    /// Creates an empty jar.
     package init() {}
 
-    /// All cookies, the oldest first.
+    /// All cookies, oldest first.
     package var lines: [String] { state.withLock { Self.sorted($0.cookies.values) } }
 
-    /// Returns the cookies that may be for a host, the oldest first.
+    /// Returns the cookies that can match a host, oldest first.
     ///
     /// - Parameters:
-    ///   - stored: whether those of the user's file are among them.
-    ///   - read: reads that file; called once in the jar's life.
+    ///   - stored: true to include the cookies of the user's file.
+    ///   - read: reads that file. It is called at most once.
     package func lines<Failure: Error>(
         for host: String, stored: Bool, read: () throws(Failure) -> [String]
     ) throws(Failure) -> [String] {
@@ -56,13 +56,17 @@ package final class CookieJar: Sendable {
         }
     }
 
-    /// Notes what a response has made of the cookies that were lent to its request.
+    /// Adds the cookies that a response set, and removes those that it deleted.
+    ///
+    /// - Parameters:
+    ///   - lent: the cookies of the request.
+    ///   - returned: the cookies after the response.
     package func update(lent: [String], returned: [String]) {
         guard lent != returned else { return }
         let (before, after) = (Set(lent), Set(returned.compactMap(Self.key)))
         state.withLock { state in
             for line in lent {
-                // Another response may have set it anew meanwhile.
+                // A cookie that another response has set meanwhile stays.
                 guard let key = Self.key(line), !after.contains(key), state.cookies[key]?.line == line else { continue }
                 state.cookies[key] = nil
             }
@@ -74,7 +78,7 @@ package final class CookieJar: Sendable {
         cookies.sorted { $0.number < $1.number }.map(\.line)
     }
 
-    /// The domain without the mark of `HttpOnly`, whether subdomains are meant, path and name; `nil` for what is no cookie.
+    /// Returns the fields that identify a cookie (domain, subdomains, path, name); `nil` if the line is not a cookie.
     private static func key(_ line: String) -> String? {
         let fields = fields(line)
         guard fields.count >= 6 else { return nil }
@@ -82,7 +86,7 @@ package final class CookieJar: Sendable {
             .joined(separator: "\t")
     }
 
-    /// Whether the host is the cookie's domain or below it, whatever else the cookie says.
+    /// Returns true if the host is the domain of the cookie or a subdomain. libcurl checks the rest.
     private static func mayBeFor(_ host: String, _ line: String) -> Bool {
         let domain = domain(fields(line)[0]).lowercased()
         return host == domain || host.hasSuffix("." + domain)
@@ -99,9 +103,9 @@ package final class CookieJar: Sendable {
 }
 
 extension CookieJar: Hashable {
-    /// Returns true: cookies belong to requests, not to connections, which requests with different jars may share.
+    /// Returns true: requests with different jars may use one connection.
     package static func == (first: CookieJar, second: CookieJar) -> Bool { true }
 
-    /// Adds nothing, as all jars are equal.
+    /// Adds nothing, because all jars are equal.
     package func hash(into hasher: inout Hasher) {}
 }

@@ -67,6 +67,8 @@ package struct HTTPURL: Hashable, Sendable {
 
     /// The scheme.
     package var scheme: Scheme { origin.scheme }
+    /// The user information as `name:password`.
+    package var credentials: String? { userInfo.map { $0.contains(":") ? $0 : $0 + ":" } }
     /// The host, lower case; an IPv6 address in its brackets. May hold non-ASCII letters: turning them into `xn--`
     /// form (IDNA) is the transport's work.
     package var host: String { origin.host }

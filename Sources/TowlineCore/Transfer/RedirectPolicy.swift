@@ -8,8 +8,8 @@ package enum RedirectPolicy {
     ///   - source: the URL that the user gave.
     ///   - known: where another redirect led, perhaps to the same origin.
     /// - Throws: `redirectRefused` for what is no URL of http or https, for more redirects than `terms` allow, and for one from
-    ///   https to http, unless `terms` allow that. A URL may come again: the server may answer differently the second time, to a
-    ///   cookie for example.
+    ///   https to http, unless `terms` allow that. A redirect to an earlier URL is followed: the server may respond differently
+    ///   to the second request, for example because of a cookie.
     static func target(
         of location: String, from url: HTTPURL, chain: [HTTPURL], source: HTTPURL, _ terms: TransferTerms,
         after known: HTTPURL? = nil

@@ -86,9 +86,9 @@ package struct AttemptPlan: Hashable, Sendable {
     package var fields: HTTPFields
     /// Whether the user's credentials may go there.
     package var sendsCredentials: Bool
-    /// Whether a netrc entry that names the host may go there.
+    /// The request may carry the password of a netrc entry that names its host.
     package var sendsNetrc = true
-    /// Whether cookies of the user's file that are for the host may go there.
+    /// The request may carry the cookies of the user's file that are for its URL.
     package var sendsStoredCookies = true
     /// What the answer is judged by.
     package var question: ResponseQuestion

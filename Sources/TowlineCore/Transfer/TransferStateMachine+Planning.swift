@@ -240,7 +240,7 @@ extension TransferStateMachine {
         // What was to be compared is gone.
         guard !lease.isEmpty || overlap > 0 else { return [] }
         let target = url ?? (source == .primary ? resolved : self[source].resolved)
-        // What is for the first origin goes nowhere that another source leads to, and nor do secrets that name their host.
+        // Another source may be named by somebody else: a request that it leads to carries no secret of the user.
         let isLedByUser = self[source].url.origin == terms.source.origin
         let isOurs = target.origin == terms.source.origin && isLedByUser
         let isDowngraded = target.scheme == .http && (hasLeftTLS || terms.source.scheme == .https)

@@ -33,11 +33,11 @@ package struct AttemptRequest: Sendable {
     package let url: HTTPURL
     /// What to send besides `Host`, in order.
     package let fields: HTTPFields
-    /// Whether the user's credentials may go to this origin.
+    /// The request may carry the user's credentials.
     package let sendsCredentials: Bool
-    /// Whether a netrc entry that names the host may go there.
+    /// The request may carry the password of a netrc entry that names its host.
     package let sendsNetrc: Bool
-    /// Whether cookies of the user's file that are for the host may go there.
+    /// The request may carry the cookies of the user's file that are for its URL.
     package let sendsStoredCookies: Bool
     /// How to connect.
     package let connection: ConnectionOptions
@@ -114,7 +114,7 @@ package struct ConnectionOptions: Hashable, Sendable {
     package var netrc = Netrc.none
     /// The netrc entries are for this host alone. The transport sets it.
     package var netrcHost: String?
-    /// Netscape cookie file to send matching cookies from. One jar has the cookies of one file.
+    /// Netscape cookie file to send matching cookies from. With another file, use another jar.
     package var cookieFile: String?
     /// The cookies that servers set, and those of `cookieFile`.
     package var cookies = CookieJar()

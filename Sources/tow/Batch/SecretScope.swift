@@ -86,7 +86,7 @@ extension DownloadSettings {
         var settings = self
         settings.connection.user = nil
         settings.connection.cookieFile = nil
-        // Cookies of the same host that a login with the secrets may have brought.
+        // Another entry may have logged in with the secrets: its cookies are secrets too.
         settings.connection.cookies = CookieJar()
         settings.connection.netrc = .none
         settings.userFields = HTTPFields()

@@ -38,7 +38,7 @@ struct DestinationOptions: SettingOptions {
 
     @Option(
         help: ArgumentHelp(
-            "Save the cookies of --cookies and of the servers in this file at the end (Netscape format).", valueName: "file"),
+            "After the run, save all cookies to this file (Netscape format).", valueName: "file"),
         completion: .file())
     var saveCookies: String?
 

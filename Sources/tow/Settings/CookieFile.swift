@@ -6,8 +6,8 @@ import TowlineEngine
 enum CookieFile {
     // MARK: --cookies
 
-    /// A path of a file with cookies in the Netscape format, or with `Set-Cookie` fields. Of a pipe, what were read here would be
-    /// missing later.
+    /// Returns the path of a file with cookies in the Netscape format or with `Set-Cookie` fields. A pipe is not checked, because
+    /// libcurl could not read the bytes again.
     static func checked(_ path: String) throws(TowlineError) -> String {
         let path = try OptionValue.readableFile(path)
         guard TextFile.isRegular(path), let bytes = TextFile.bytes(path, limit: 64 << 20), let kind = otherKind(bytes)
@@ -17,7 +17,7 @@ enum CookieFile {
                 + " Export the cookies in Netscape format (cookies.txt)")
     }
 
-    /// What a file looks like in which libcurl would find no cookie; `nil` if it would, or if the file is empty.
+    /// Returns the kind of a file in which libcurl finds no cookies; `nil` for a cookie file and for an empty file.
     static func otherKind(_ bytes: [UInt8]) -> String? {
         if let kind = binaryKind(bytes) { return kind }
         let lines = bytes.split { $0 == 0x0A || $0 == 0x0D }.map { String(decoding: $0, as: UTF8.self) }
@@ -56,7 +56,7 @@ enum CookieFile {
 
     // MARK: --save-cookies
 
-    /// Refuses a place where no file can be saved: after a long download is a bad time to learn that.
+    /// Throws if no file can be saved under a path. The check comes before the first download.
     static func checkDestination(_ path: String) throws(TowlineError) {
         var status = stat()
         let isThere = ByteText.withCString(try OptionValue.text(path), { stat($0, &status) }) == 0
@@ -75,9 +75,9 @@ enum CookieFile {
         return String(path[...slash])
     }
 
-    /// Writes all cookies of a jar, in a new file of mode 0600 that replaces the old one.
+    /// Writes the cookies of a jar to a new file of mode 0600, which replaces the old file.
     ///
-    /// - Returns: what went wrong; `nil` if nothing did.
+    /// - Returns: a message if that failed.
     static func save(_ jar: CookieJar, to path: String) -> String? {
         var text = "# Netscape HTTP Cookie File\n# Written by tow. These cookies are secrets.\n\n"
         for line in jar.lines { text += line + "\n" }

@@ -40,9 +40,7 @@ struct DownloadSettings {
         options.mirrors = mirrors.filter { $0 != url }
         options.userFields = userFields
         options.connection = connection
-        if connection.user == nil, let user = url.userInfo {
-            options.connection.user = user.contains(":") ? user : user + ":"
-        }
+        if connection.user == nil { options.connection.user = url.credentials }
         options.maxTries = maxTries
         options.retryWait = retryWait
         options.stallTimeout = stallTimeout

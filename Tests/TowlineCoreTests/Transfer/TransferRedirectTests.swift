@@ -6,8 +6,9 @@ import Testing
 @Suite struct TransferRedirectTests {
     static let followed = [
         "https://cdn.example.net/x", "https://example.org:8443/x", "https://example.org/y", "/z?signed=1", "w",
+        TransferScript.url,
     ]
-    static let refused = ["http://example.org/file.iso", TransferScript.url, "file:///etc/passwd", ""]
+    static let refused = ["http://example.org/file.iso", "file:///etc/passwd", ""]
 
     /// A machine's first request was answered with a redirect there, and what a small file's run would make of it.
     private static func led(
