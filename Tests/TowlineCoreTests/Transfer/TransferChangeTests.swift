@@ -224,6 +224,22 @@ struct TransferElsewhereTests {
         }
     }
 
+    @Test("netrc entries may answer for each target, but never over http after https")
+    func netrc() throws {
+        var script = try TransferScript { $0.allowsDowngrade = true }
+        script.feed(.begin(nil))
+        #expect(script.last.sendsNetrc)
+        for (target, isAllowed) in [
+            ("https://cdn.example.net/x", true), ("http://cdn.example.net/x", false), ("http://other.example/x", false),
+            ("https://other.example/x", true), ("http://example.org/file.iso", false), (TransferScript.url, true),
+        ] {
+            script.answer(302, [("Location", target)])
+            script.endCancelled()
+            #expect(script.last.url.description == target)
+            #expect(script.last.sendsNetrc == isAllowed && script.last.sendsStoredCookies)
+        }
+    }
+
     @Test(
         "redirects that downgrade or lead to another scheme are refused",
         arguments: [

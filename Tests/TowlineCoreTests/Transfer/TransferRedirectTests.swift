@@ -35,6 +35,24 @@ import Testing
         #expect(script.plans.count == 2 && plan == script.last)
     }
 
+    /// netrc entries answer over http only where no https came before.
+    @Test(arguments: [
+        (["http://a.test/", "http://b.test/"], true), (["https://a.test/", "http://b.test/"], false),
+        (["http://a.test/", "https://b.test/", "http://c.test/"], false),
+        (["http://a.test/", "https://b.test/", "https://c.test/"], true),
+        (["https://a.test/", "http://a.test/", "https://a.test/"], true),
+    ])
+    func netrc(_ urls: [String], _ isAllowed: Bool) throws {
+        let urls = try urls.map { try HTTPURL(parsing: $0) }
+        let terms = TransferTerms(source: urls[0])
+        var plan = SmallFilePolicy.plan(terms, id: AttemptID(1), sharing: .none)
+        #expect(plan.sendsNetrc)
+        for url in urls.dropFirst() {
+            plan = SmallFilePolicy.plan(terms, at: url, after: plan, id: AttemptID(1), sharing: .none)
+        }
+        #expect(plan.sendsNetrc == isAllowed)
+    }
+
     /// Neither follows what the other refuses.
     @Test(arguments: refused) func whatIsRefused(_ target: String) throws {
         let (script, led) = try Self.led(to: target)
