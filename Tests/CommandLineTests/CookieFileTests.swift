@@ -8,8 +8,10 @@ import Testing
 struct CookieFileTests {
     @Test(
         arguments: [
-            ("SQLite format 3\0\u{10}", "SQLite"), (" \n[{\"domain\": \"CANARY\"}]", "JSON"), ("{\"cookies\": []}", "JSON"),
-            ("<!DOCTYPE html>", "HTML"), ("#LWP-Cookies-2.0\nSet-Cookie3: a=CANARY", "Perl"), ("cook\0\0\0\u{1}", "Safari"),
+            ("SQLite format 3\0\u{10}", "SQLite"), (" \n[{\"domain\": \"CANARY\"}]", "JSON"),
+            ("{\"cookies\": []}", "JSON"),
+            ("<!DOCTYPE html>", "HTML"), ("#LWP-Cookies-2.0\nSet-Cookie3: a=CANARY", "Perl"),
+            ("cook\0\0\0\u{1}", "Safari"),
             ("a.test TRUE / FALSE 0 name CANARY\n", "spaces instead of tabs"), ("session=CANARY; b=1", "Cookie header"),
             ("\u{1F}\0\0", "binary"), ("hello\n", "another kind"), ("PK\u{3}\u{4}x", "compressed"),
             ("# Netscape HTTP Cookie File\n{}\n", "JSON"),

@@ -26,7 +26,8 @@ struct RedirectSecretTests {
 
     /// A cookie that comes with a redirect to the same URL goes back on every later request, also for a small file.
     @Test(arguments: [1, 4], [20_000, length]) func cookieWall(connections: Int, length: Int64) async throws {
-        try await Site.with(try await Site(length: length, .always(.cookieWall("seen=yes; Path=/; HttpOnly")))) { site in
+        try await Site.with(try await Site(length: length, .always(.cookieWall("seen=yes; Path=/; HttpOnly")))) {
+            site in
             try site.expectFile(try await site.download { $0.connections = connections })
             #expect(site.requests.dropFirst().allSatisfy { $0.info.field("Cookie") == "seen=yes" })
         }

@@ -35,7 +35,10 @@ extension CurlTransportTests {
         func domains() async {
             let fields = ["host=1", "all=1; Domain=b.co.uk", "suffix=1; Domain=co.uk", "other=1; Domain=example.org"]
                 .map { "Set-Cookie: \($0)\r\n" }.joined()
-            let urls = ["http://a.b.co.uk/", "http://a.b.co.uk/x", "http://c.b.co.uk/", "http://z.co.uk/", "http://example.org/"]
+            let urls = [
+                "http://a.b.co.uk/", "http://a.b.co.uk/x", "http://c.b.co.uk/", "http://z.co.uk/",
+                "http://example.org/",
+            ]
             let sent = await cookies(urls, setting: fields)
             #expect(sent[0] == nil && sent[1]?.contains("host=1") == true && sent[1]?.contains("all=1") == true)
             #expect(sent[2] == "all=1", "the second response sets its own host=1 later")
@@ -64,7 +67,9 @@ extension CurlTransportTests {
             #expect(sent == [["all=1", "one=2"], ["all=1", "one=2", "path=3"], ["all=1"], [], []])
         }
 
-        @Test("A cookie that a response deletes is not sent again, and a value with other characters is sent back as it came")
+        @Test(
+            "A cookie that a response deletes is not sent again, and a value with other characters is sent back as it came"
+        )
         func deletion() async {
             let set = "Set-Cookie: a=\u{E9}x; Path=/\r\n"
             #expect(await cookies(["http://a.test/", "http://a.test/"], setting: set).last == "a=\u{E9}x")

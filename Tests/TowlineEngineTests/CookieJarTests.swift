@@ -9,13 +9,16 @@ struct CookieJarTests {
     }
 
     private func lines(_ jar: CookieJar, _ host: String, stored: Bool = false) -> [String] {
-        jar.lines(for: host, stored: stored) { [Self.line("a.test", "stored", "1"), Self.line(".b.test", "both", "file")] }
+        jar.lines(for: host, stored: stored) {
+            [Self.line("a.test", "stored", "1"), Self.line(".b.test", "both", "file")]
+        }
     }
 
     @Test func cookiesAreLentToHostsThatCanMatch() {
         let jar = CookieJar()
         let set = [
-            Self.line("a.test", "one", "1"), Self.line(".a.test", "all", "2"), Self.line("#HttpOnly_.A.test", "http", "3"),
+            Self.line("a.test", "one", "1"), Self.line(".a.test", "all", "2"),
+            Self.line("#HttpOnly_.A.test", "http", "3"),
             Self.line("::1", "six", "4"), Self.line("nota.test", "other", "5"),
         ]
         jar.update(lent: [], returned: set)
@@ -46,7 +49,9 @@ struct CookieJarTests {
 
     @Test func aResponseReplacesAndDeletes() {
         let jar = CookieJar()
-        let old = [Self.line("a.test", "x", "1"), Self.line("a.test", "y", "1"), Self.line("a.test", "x", "1", path: "/p")]
+        let old = [
+            Self.line("a.test", "x", "1"), Self.line("a.test", "y", "1"), Self.line("a.test", "x", "1", path: "/p"),
+        ]
         jar.update(lent: [], returned: old)
         jar.update(lent: old, returned: [Self.line("a.test", "x", "2"), old[2], Self.line("a.test", "z", "1")])
         #expect(jar.lines == [Self.line("a.test", "x", "2"), old[2], Self.line("a.test", "z", "1")])
