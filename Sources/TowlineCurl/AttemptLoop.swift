@@ -161,7 +161,11 @@ final class AttemptLoop {
 
     private func cookies(for request: AttemptRequest) throws(TransportFailure) -> [String] {
         let file = request.sendsStoredCookies ? request.connection.cookieFile : nil
-        return try request.connection.cookies.lines(for: request.url.host, stored: file != nil) {
+        // libcurl matches a Host field of the user and the ASCII form of the host (IDNA): the jar knows neither.
+        let isPlain = request.url.host.utf8.allSatisfy { $0 < 0x80 } && !request.fields.has("Host")
+        return try request.connection.cookies.lines(
+            for: isPlain ? request.url.host : nil, isEncrypted: request.url.scheme == .https, stored: file != nil
+        ) {
             () throws(TransportFailure) in
             try file.map(EasyHandle.cookies(inFile:)) ?? []
         }

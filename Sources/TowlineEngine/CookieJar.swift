@@ -10,21 +10,45 @@ package final class CookieJar: Sendable {
         let line: String
         /// The cookie comes from the user's file, and no server has changed it.
         let isStored: Bool
+        let isSecure: Bool
         /// Position in the order of creation: libcurl sends the older of two equally specific cookies first.
         let number: Int
     }
 
+    /// What identifies a cookie.
+    private struct Key: Hashable {
+        let domain: String
+        /// Whether subdomains are meant, path and name.
+        let rest: String
+    }
+
     private struct State {
-        /// By domain, path and name.
-        var cookies: [String: Cookie] = [:]
+        /// By domain: a browser's file has thousands of cookies, and each request asks for those of one host.
+        var domains: [String: [Key: Cookie]] = [:]
         var count = 0
         var hasRead = false
+
+        subscript(key: Key) -> Cookie? {
+            get { domains[key.domain]?[key] }
+            set { domains[key.domain, default: [:]][key] = newValue }
+        }
+
+        /// Returns the cookies of a host and of the domains above it.
+        func cookies(of host: String) -> [Cookie] {
+            var found: [Cookie] = []
+            var domain = host.filter { $0 != "[" && $0 != "]" }[...]
+            while true {
+                if let cookies = domains[String(domain)] { found += cookies.values }
+                guard let dot = domain.firstIndex(of: ".") else { return found }
+                domain = domain[domain.index(after: dot)...]
+            }
+        }
 
         mutating func add(_ line: String, isStored: Bool) {
             guard let key = CookieJar.key(line) else { return }
             count += 1
-            let number = cookies[key]?.number ?? count
-            cookies[key] = Cookie(line: line, isStored: isStored, number: number)
+            self[key] = Cookie(
+                line: line, isStored: isStored, isSecure: CookieJar.isSecure(line), number: self[key]?.number ?? count)
         }
     }
 
@@ -34,25 +58,29 @@ package final class CookieJar: Sendable {
     package init() {}
 
     /// All cookies, oldest first.
-    package var lines: [String] { state.withLock { Self.sorted($0.cookies.values) } }
+    package var lines: [String] { state.withLock { Self.sorted($0.domains.values.flatMap(\.values)) } }
 
-    /// Returns the cookies that can match a host, oldest first.
+    /// Returns the cookies that can match a request, oldest first.
+    ///
+    /// libcurl also sends Secure cookies to localhost over http. Those of the user's file stay with TLS: another user of the
+    /// machine may own the port.
     ///
     /// - Parameters:
+    ///   - host: the host of the URL, in ASCII; `nil` for the cookies of all hosts.
+    ///   - isEncrypted: true for https.
     ///   - stored: true to include the cookies of the user's file.
     ///   - read: reads that file. It is called at most once.
     package func lines<Failure: Error>(
-        for host: String, stored: Bool, read: () throws(Failure) -> [String]
+        for host: String?, isEncrypted: Bool, stored: Bool, read: () throws(Failure) -> [String]
     ) throws(Failure) -> [String] {
         try state.withLock { state throws(Failure) in
             if stored, !state.hasRead {
                 for line in try read() { state.add(line, isStored: true) }
                 state.hasRead = true
             }
-            guard !state.cookies.isEmpty else { return [] }
-            let host = host.filter { $0 != "[" && $0 != "]" }
-            return Self.sorted(
-                state.cookies.values.filter { (stored || !$0.isStored) && Self.mayBeFor(host, $0.line) })
+            guard !state.domains.isEmpty else { return [] }
+            let found = host.map { state.cookies(of: $0) } ?? state.domains.values.flatMap(\.values)
+            return Self.sorted(found.filter { !$0.isStored || stored && (isEncrypted || !$0.isSecure) })
         }
     }
 
@@ -67,10 +95,18 @@ package final class CookieJar: Sendable {
         state.withLock { state in
             for line in lent {
                 // A cookie that another response has set meanwhile stays.
-                guard let key = Self.key(line), !after.contains(key), state.cookies[key]?.line == line else { continue }
-                state.cookies[key] = nil
+                guard let key = Self.key(line), !after.contains(key), state[key]?.line == line else { continue }
+                state[key] = nil
             }
-            for line in returned where !before.contains(line) { state.add(line, isStored: false) }
+            for line in returned where !before.contains(line) {
+                // A response over http does not replace a Secure cookie (RFC 6265bis §5.7). libcurl has not seen this one.
+                if let old = Self.key(line).flatMap({ state[$0] }), old.isStored, old.isSecure,
+                    !before.contains(old.line)
+                {
+                    continue
+                }
+                state.add(line, isStored: false)
+            }
         }
     }
 
@@ -78,27 +114,19 @@ package final class CookieJar: Sendable {
         cookies.sorted { $0.number < $1.number }.map(\.line)
     }
 
-    /// Returns the fields that identify a cookie (domain, subdomains, path, name); `nil` if the line is not a cookie.
-    private static func key(_ line: String) -> String? {
+    /// Returns `nil` if the line is not a cookie.
+    private static func key(_ line: String) -> Key? {
         let fields = fields(line)
         guard fields.count >= 6 else { return nil }
-        return [domain(fields[0]).lowercased(), String(fields[1]), String(fields[2]), String(fields[5])]
-            .joined(separator: "\t")
+        let mark = "#HttpOnly_"
+        let domain = (fields[0].hasPrefix(mark) ? fields[0].dropFirst(mark.count) : fields[0]).drop { $0 == "." }
+        return Key(domain: domain.lowercased(), rest: "\(fields[1])\t\(fields[2])\t\(fields[5])")
     }
 
-    /// Returns true if the host is the domain of the cookie or a subdomain. libcurl checks the rest.
-    private static func mayBeFor(_ host: String, _ line: String) -> Bool {
-        let domain = domain(fields(line)[0]).lowercased()
-        return host == domain || host.hasSuffix("." + domain)
-    }
+    private static func isSecure(_ line: String) -> Bool { fields(line)[3] == "TRUE" }
 
     private static func fields(_ line: String) -> [Substring] {
         line.split(separator: "\t", maxSplits: 6, omittingEmptySubsequences: false)
-    }
-
-    private static func domain(_ field: Substring) -> Substring {
-        let mark = "#HttpOnly_"
-        return (field.hasPrefix(mark) ? field.dropFirst(mark.count) : field).drop { $0 == "." }
     }
 }
 

@@ -4,14 +4,18 @@ import Testing
 
 /// The jar stores cookies; libcurl decides what matches. Lines are as libcurl writes them.
 struct CookieJarTests {
-    private static func line(_ domain: String, _ name: String, _ value: String, path: String = "/") -> String {
-        "\(domain)\t\(domain.contains("_.") || domain.hasPrefix(".") ? "TRUE" : "FALSE")\t\(path)\tFALSE\t0\t\(name)\t\(value)"
+    private static func line(
+        _ domain: String, _ name: String, _ value: String, path: String = "/", secure: Bool = false
+    ) -> String {
+        let subdomains = domain.contains("_.") || domain.hasPrefix(".")
+        let flags = [subdomains, secure].map { $0 ? "TRUE" : "FALSE" }
+        return [domain, flags[0], path, flags[1], "0", name, value].joined(separator: "\t")
     }
 
-    private func lines(_ jar: CookieJar, _ host: String, stored: Bool = false) -> [String] {
-        jar.lines(for: host, stored: stored) {
-            [Self.line("a.test", "stored", "1"), Self.line(".b.test", "both", "file")]
-        }
+    private func lines(
+        _ jar: CookieJar, _ host: String?, isEncrypted: Bool = false, stored: Bool = false, file: [String] = []
+    ) -> [String] {
+        jar.lines(for: host, isEncrypted: isEncrypted, stored: stored) { file }
     }
 
     @Test func cookiesAreLentToHostsThatCanMatch() {
@@ -27,24 +31,33 @@ struct CookieJarTests {
         #expect(lines(jar, "x.a.test") == Array(set[..<3]))
         #expect(lines(jar, "[::1]") == [set[3]])
         #expect(lines(jar, "xa.test").isEmpty && lines(jar, "test").isEmpty)
-        #expect(jar.lines == set)
+        #expect(jar.lines == set && lines(jar, nil) == set)
     }
 
     @Test func cookiesOfTheFileAreReadOnceAndOnlyWhereAllowed() {
         let jar = CookieJar()
-        var count = 0
-        func lent(_ stored: Bool) -> [String] {
-            jar.lines(for: "a.test", stored: stored) {
-                count += 1
-                return [Self.line("a.test", "stored", "1")]
-            }
-        }
-        #expect(lent(false).isEmpty && count == 0)
-        #expect(lent(true).count == 1 && lent(true).count == 1 && count == 1)
-        #expect(lent(false).isEmpty)
+        let file = [Self.line("a.test", "stored", "1")]
+        #expect(lines(jar, "a.test", file: file).isEmpty && jar.lines.isEmpty)
+        #expect(lines(jar, "a.test", stored: true, file: file) == file)
+        #expect(lines(jar, "a.test", stored: true, file: [Self.line("a.test", "late", "1")]) == file)
+        #expect(lines(jar, "a.test").isEmpty)
         // A server that sets the cookie makes it its own.
-        jar.update(lent: lent(true), returned: [Self.line("a.test", "stored", "2")])
-        #expect(lent(false) == [Self.line("a.test", "stored", "2")])
+        jar.update(lent: file, returned: [Self.line("a.test", "stored", "2")])
+        #expect(lines(jar, "a.test") == [Self.line("a.test", "stored", "2")])
+    }
+
+    /// A Secure cookie of the file needs TLS, also for localhost, and no response over http replaces it. A Secure cookie that a
+    /// server sets is libcurl's to judge.
+    @Test(arguments: ["127.0.0.1", "localhost", "a.test"]) func secureCookies(_ host: String) {
+        let jar = CookieJar()
+        let file = [Self.line(host, "safe", "1", secure: true)]
+        #expect(lines(jar, host, stored: true, file: file).isEmpty)
+        #expect(lines(jar, host, isEncrypted: true, stored: true) == file)
+        let set = Self.line(host, "own", "2", secure: true)
+        jar.update(lent: [], returned: [Self.line(host, "safe", "3"), set])
+        #expect(lines(jar, host, stored: true) == [set])
+        jar.update(lent: file, returned: [Self.line(host, "safe", "4", secure: true)])
+        #expect(lines(jar, host, isEncrypted: true).contains(Self.line(host, "safe", "4", secure: true)))
     }
 
     @Test func aResponseReplacesAndDeletes() {
