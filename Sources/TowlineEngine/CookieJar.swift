@@ -15,10 +15,10 @@ package final class CookieJar: Sendable {
         let number: Int
     }
 
-    /// What identifies a cookie.
+    /// The fields that identify a cookie.
     private struct Key: Hashable {
         let domain: String
-        /// Whether subdomains are meant, path and name.
+        /// The fields for subdomains, path and name.
         let rest: String
     }
 
