@@ -84,6 +84,10 @@ static inline CURLcode ccurl_get_text(CURL *_Nonnull handle, CURLINFO info, cons
     return curl_easy_getinfo(handle, info, value);
 }
 
+static inline CURLcode ccurl_get_list(CURL *_Nonnull handle, CURLINFO info, struct curl_slist *_Nullable *_Nonnull value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
 static inline CURLcode ccurl_get_offset(CURL *_Nonnull handle, CURLINFO info, curl_off_t *_Nonnull value) {
     return curl_easy_getinfo(handle, info, value);
 }
@@ -225,8 +229,9 @@ static inline CURL *_Nullable ccurl_finished(const CURLMsg *_Nonnull message, CU
     return message->easy_handle;
 }
 
-/// `CURLAUTH_BASIC` is an expression that Swift does not import.
+/// `CURLAUTH_BASIC` and `CURLAUTH_DIGEST` are expressions that Swift does not import.
 static inline long ccurl_basic_authentication(void) { return (long)CURLAUTH_BASIC; }
+static inline long ccurl_basic_or_digest_authentication(void) { return (long)(CURLAUTH_BASIC | CURLAUTH_DIGEST); }
 
 /// `CURL_GLOBAL_DEFAULT` is an expression that Swift does not import.
 static inline CURLcode ccurl_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }

@@ -26,13 +26,12 @@ final class Attempt {
         var isNone: Bool { if case .none = self { true } else { false } }
     }
 
-    let id: AttemptID
+    let request: AttemptRequest
     let receiver: any AttemptReceiver
     let pool: ConnectionPool
     let handle: EasyHandle
-    let headTimeout: Duration
-    /// The server.
-    let origin: HTTPURL.Origin
+    /// The cookies of the jar that the handle has for the request.
+    private let cookies: [String]
     /// The request went out over HTTP/2 although HTTP/1.1 would do.
     private(set) var speaksHTTP2 = false
     /// The head's status is 2xx.
@@ -48,6 +47,11 @@ final class Attempt {
     private var hasStrayBytes = false
 
     private(set) var phase = Phase.connecting
+    /// A response 401 that libcurl probably answers with the credentials, in a second request of the same attempt.
+    private(set) var challenge: (head: ResponseHead, framing: AttemptEnd.Framing)?
+    private var challengeCount = 0
+    /// The server rejected Basic and offers Digest: the request must be sent again, from a pool that waits for a challenge.
+    private(set) var needsDigest = false
     private(set) var framing = AttemptEnd.Framing.delimited
     /// The end that the receiver or the head's limits asked for while libcurl still thought that all was well.
     private(set) var decidedEnd: AttemptEnd?
@@ -144,18 +148,22 @@ final class Attempt {
     private let deadlineDidChange: (Attempt) -> Void
 
     init(
-        id: AttemptID, receiver: any AttemptReceiver, pool: ConnectionPool, handle: EasyHandle, headTimeout: Duration,
-        origin: HTTPURL.Origin, cache: FieldCache, deadlineDidChange: @escaping (Attempt) -> Void
+        _ request: AttemptRequest, receiver: any AttemptReceiver, pool: ConnectionPool, handle: EasyHandle,
+        cookies: [String], cache: FieldCache, deadlineDidChange: @escaping (Attempt) -> Void
     ) {
-        self.id = id
+        self.request = request
         self.receiver = receiver
         self.pool = pool
         self.handle = handle
-        self.headTimeout = headTimeout
-        self.origin = origin
+        self.cookies = cookies
         self.cache = cache
         self.deadlineDidChange = deadlineDidChange
     }
+
+    var id: AttemptID { request.id }
+    var headTimeout: Duration { request.connection.headTimeout }
+    /// The server.
+    var origin: HTTPURL.Origin { request.url.origin }
 
     /// How long the attempt may go on as it is; `nil`: for ever.
     var timeLimit: Duration? {
@@ -259,6 +267,7 @@ final class Attempt {
         requestCount += 1
         requestedAt = .now
         phase = .requested
+        challenge = nil
         collector.restart()
         headCount = 0
         readsAhead = pool.sharing == .none && handle.readsAhead
@@ -285,41 +294,89 @@ final class Attempt {
         case .head(let head, _) where isLateTimeout(head):
             decidedEnd = .failed(FailureTable.headCut)
             return 0
-        case .head(var head, let framing):
-            self.framing = framing
-            phase = .body
-            hasSucceeded = (200..<300).contains(head.status)
-            // nginx lets everybody in and answers so.
-            if head.status == 400, CertificateRequests.contains(id) {
-                decidedEnd = .failed(FailureTable.certificateRequired)
-                return 0
-            }
-            let now = MonotonicTime.now
-            head.latency = .nanoseconds(max(0, now.nanoseconds - requestedAt.nanoseconds))
-            if pool.sharing != .none { heard = now }
-            if framing == .closed { handle.watchCloseNotify() }
-            if head.version == .http1_1 || head.version == .http1_0 {
-                readAhead()
-                if framing == .delimited, let latency = head.latency {
-                    splicePolicy = SplicePolicy(now: now.sinceStart, latency: latency)
-                }
-            } else {
-                pool.carriesStreams(of: self)
-            }
-            defer { deadlineDidChange(self) }
-            switch receiver.receivedHead(head) {
-            case .proceed: return line.count
-            case .proceedBriefly(let limit):
-                endLimit = limit
+        case .head(let head, let framing):
+            takeBackCookies(head)
+            if isChallenge(head) {
+                challenge = (head, framing)
+                collector = HeadCollector()
                 return line.count
-            case .pause:
-                pause = .untilProceed
-                return line.count
-            case .stop:
-                decidedEnd = .stopped
-                return 0
             }
+            guard !needsDigest else { return 0 }
+            return take(head, framing) ? line.count : 0
         }
+    }
+
+    /// Hands a head to the receiver.
+    ///
+    /// - Returns: `false`: libcurl is to give up.
+    private func take(_ head: ResponseHead, _ framing: AttemptEnd.Framing) -> Bool {
+        var head = head
+        self.framing = framing
+        phase = .body
+        hasSucceeded = (200..<300).contains(head.status)
+        // nginx lets everybody in and answers so.
+        if head.status == 400, CertificateRequests.contains(id) {
+            decidedEnd = .failed(FailureTable.certificateRequired)
+            return false
+        }
+        let now = MonotonicTime.now
+        head.latency = .nanoseconds(max(0, now.nanoseconds - requestedAt.nanoseconds))
+        if pool.sharing != .none { heard = now }
+        if framing == .closed { handle.watchCloseNotify() }
+        if head.version == .http1_1 || head.version == .http1_0 {
+            readAhead()
+            if framing == .delimited, let latency = head.latency {
+                splicePolicy = SplicePolicy(now: now.sinceStart, latency: latency)
+            }
+        } else {
+            pool.carriesStreams(of: self)
+        }
+        defer { deadlineDidChange(self) }
+        switch receiver.receivedHead(head) {
+        case .proceed: break
+        case .proceedBriefly(let limit): endLimit = limit
+        case .pause: pause = .untilProceed
+        case .stop:
+            decidedEnd = .stopped
+            return false
+        }
+        return true
+    }
+
+    // MARK: Cookies and credentials
+
+    /// Updates the jar with the cookies of the response, before the receiver can send the next request.
+    private func takeBackCookies(_ head: ResponseHead) {
+        guard !cookies.isEmpty || head.fields.has("Set-Cookie") else { return }
+        request.connection.cookies.update(lent: cookies, returned: handle.cookies)
+    }
+
+    /// Returns true if libcurl probably answers a head with the credentials: libcurl decides after this callback. Sets
+    /// `needsDigest` if this handle cannot answer.
+    private func isChallenge(_ head: ResponseHead) -> Bool {
+        guard head.status == 401, pool.options.hasCredentials, !request.fields.has("Authorization") else {
+            return false
+        }
+        let offers = head.fields.values(named: "WWW-Authenticate").map { $0.lowercased() }
+        guard pool.options.waitsForChallenge else {
+            needsDigest = offers.contains { $0.contains("digest") }
+            return false
+        }
+        // A second 401 means that the password is wrong, unless the nonce has expired (RFC 7616 §3.3).
+        let isStale = offers.contains { $0.contains("stale=true") || $0.contains("stale=\"true\"") }
+        guard challengeCount == 0 || isStale && challengeCount < Self.mostChallenges else { return false }
+        challengeCount += 1
+        return true
+    }
+
+    /// Limit for a server that calls every nonce stale.
+    private static let mostChallenges = 3
+
+    /// Hands a response 401 to the receiver if libcurl has not answered it.
+    func takeChallenge() {
+        guard let (head, framing) = challenge else { return }
+        challenge = nil
+        _ = take(head, framing)
     }
 
     /// Where streams share a connection, and in HTTP/2, libcurl keeps books of its own about what is left to read.
@@ -331,6 +388,7 @@ final class Attempt {
 
     /// Some bytes of the body. Returns how many were taken, 0 to give up, or `CURL_WRITEFUNC_PAUSE`.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+        takeChallenge()
         guard decidedEnd == nil, phase == .body else { return 0 }
         guard pause.isNone, !isOffered else { return Int(CURL_WRITEFUNC_PAUSE) }
         guard !bytes.isEmpty else { return 0 }

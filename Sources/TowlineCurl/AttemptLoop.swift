@@ -14,6 +14,7 @@ final class AttemptLoop {
     private let bufferSize: Int
     private let attemptDidEnd: () -> Void
     let http1Hosts: HTTP1Hosts
+    private let challengeHosts: ChallengeHosts
 
     private(set) var attempts: [AttemptID: Attempt] = [:]
     /// A few: one for each kind of options.
@@ -45,7 +46,8 @@ final class AttemptLoop {
 
     init(
         poll: EventPoll, tasks: LocalRunQueue, bufferSize: Int, http1Hosts: HTTP1Hosts,
-        lookUp: @escaping (AddressBook.Place) -> Void, attemptDidEnd: @escaping () -> Void
+        challengeHosts: ChallengeHosts, lookUp: @escaping (AddressBook.Place) -> Void,
+        attemptDidEnd: @escaping () -> Void
     ) {
         self.poll = poll
         self.lookUp = lookUp
@@ -53,6 +55,7 @@ final class AttemptLoop {
         watch = SocketWatch(poll: poll)
         self.bufferSize = bufferSize
         self.http1Hosts = http1Hosts
+        self.challengeHosts = challengeHosts
         self.attemptDidEnd = attemptDidEnd
     }
 
@@ -128,14 +131,14 @@ final class AttemptLoop {
             try RequestFields.check(request.url.requestText)
             let fields = try fieldList(request.fields)
             if request.needsProvenEnd, !CurlLibrary.provesStreamEnd { _ = http1Hosts.add(request.url.origin) }
-            let options = request.connection.limited(sendsCredentials: request.sendsCredentials)
+            let options = request.connection.limited(to: request, besides: challengeHosts)
                 .withProxy(for: request.url, from: currentEnvironment())
                 .withProtocol(for: request.url.origin, besides: http1Hosts)
             let pool = try pool(for: options, options.mayShare ? request.sharing : .none)
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, FailureTable.outOfMemory) }
+            let cookies = try cookies(for: request)
             let attempt = Attempt(
-                id: request.id, receiver: receiver, pool: pool, handle: handle, headTimeout: options.headTimeout,
-                origin: request.url.origin, cache: cache,
+                request, receiver: receiver, pool: pool, handle: handle, cookies: cookies, cache: cache,
                 deadlineDidChange: { [unowned self] attempt in
                     fallBackIfBroken(attempt)
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
@@ -150,6 +153,7 @@ final class AttemptLoop {
             guard isKnown || handle.resolveHere(request.url) else {
                 throw FailureTable.hostUnknown(options)
             }
+            handle.lend(cookies)
             try pool.add(handle)
             attempts[request.id] = attempt
         } catch {
@@ -166,6 +170,18 @@ final class AttemptLoop {
             nextEnvironmentCheck = now.advanced(by: .seconds(1))
         }
         return environment
+    }
+
+    private func cookies(for request: AttemptRequest) throws(TransportFailure) -> [String] {
+        let file = request.sendsStoredCookies ? request.connection.cookieFile : nil
+        // libcurl matches a Host field of the user and the ASCII form of the host (IDNA): the jar knows neither.
+        let isPlain = request.url.host.utf8.allSatisfy { $0 < 0x80 } && !request.fields.has("Host")
+        return try request.connection.cookies.lines(
+            for: isPlain ? request.url.host : nil, isEncrypted: request.url.scheme == .https, stored: file != nil
+        ) {
+            () throws(TransportFailure) in
+            try file.map(EasyHandle.cookies(inFile:)) ?? []
+        }
     }
 
     private func fieldList(_ fields: HTTPFields) throws(TransportFailure) -> FieldList {
@@ -296,6 +312,8 @@ final class AttemptLoop {
 
     private func finish(_ attempt: Attempt, _ code: CURLcode) {
         if code != CURLE_OK, attempt.handle.lacksResolverThread { lacksResolverThread = true }
+        guard !attempt.needsDigest else { return startAgain(attempt) }
+        if attempt.phase == .requested { attempt.takeChallenge() }
         var end = FailureTable.end(of: attempt, code)
         if attempts[attempt.id] != nil, attempt.isFaultOfConnection(end) {
             attempt.beginAgain()
@@ -310,15 +328,28 @@ final class AttemptLoop {
         }
     }
 
-    func end(_ attempt: Attempt, _ end: AttemptEnd) {
-        guard attempts.removeValue(forKey: attempt.id) != nil else { return }
-        noteAddresses(of: attempt, end)
+    /// Sends the request of an attempt again, with Digest.
+    private func startAgain(_ attempt: Attempt) {
+        guard forget(attempt) else { return }
+        challengeHosts.add(attempt.origin)
+        start(attempt.request, attempt.receiver)
+    }
+
+    /// - Returns: `false` if the attempt has ended before.
+    private func forget(_ attempt: Attempt) -> Bool {
+        guard attempts.removeValue(forKey: attempt.id) != nil else { return false }
         if let body = attempt.spliced {
             spliced[body.socket] = nil
             attempt.spliced = nil
         }
         deadlines.remove(attempt)
         attempt.pool.remove(attempt.handle)
+        return true
+    }
+
+    func end(_ attempt: Attempt, _ end: AttemptEnd) {
+        guard forget(attempt) else { return }
+        noteAddresses(of: attempt, end)
         attemptDidEnd()
         // What a small file's end leads to is short, and done by the thread that knows it first.
         if attempt.isBrief {

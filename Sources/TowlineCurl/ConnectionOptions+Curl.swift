@@ -4,17 +4,29 @@ internal import TowlineCore
 internal import TowlineEngine
 
 extension ConnectionOptions {
-    /// The options less everything that must not go to this origin.
-    func limited(sendsCredentials: Bool) -> ConnectionOptions {
+    /// Returns the options without the secrets that the request must not carry, and without cookies: an attempt has its own.
+    func limited(to request: AttemptRequest, besides challenges: ChallengeHosts) -> ConnectionOptions {
         var options = self
-        if !sendsCredentials {
-            options.user = nil
+        options.cookieFile = nil
+        if !request.sendsCredentials { options.clientCertificate = nil }
+        // After a redirect, the target URL may have a user: a secret of the server that sent it.
+        if !request.sendsCredentials || options.user == nil { options.user = request.url.credentials }
+        if options.user != nil {
             options.netrc = .none
-            options.cookieFile = nil
-            options.clientCertificate = nil
+        } else if netrc != .none {
+            // libcurl may keep the password in the handle: a handle is used for one host only.
+            options.netrcHost = request.url.host
+            if !request.sendsCredentials, !request.sendsNetrc || !NetrcFile(netrc).names(request.url.host) {
+                options.netrc = .none
+                options.netrcHost = nil
+            }
         }
+        options.waitsForChallenge = options.hasCredentials && challenges.contains(request.url.origin)
         return options
     }
+
+    /// Returns true if the request may have a password.
+    var hasCredentials: Bool { user != nil || netrc != .none }
 
     /// Returns whether libcurl 7.88 can put several streams on a connection: not where HTTP/2 is used unasked, because
     /// it starts HTTP/2 again on a reused connection (curl pull request 10643, fixed in 8.0). HTTP/1.1 has no streams.
@@ -107,12 +119,14 @@ extension ConnectionOptions {
     }
 
     private func applyCredentials(to handle: EasyHandle) {
-        if let user {
-            handle.set(CURLOPT_HTTPAUTH, ccurl_basic_authentication())
-            handle.set(CURLOPT_USERPWD, user)
-        }
-        // The cookies are the pool's; an empty file name is what makes a handle use them.
-        if cookieFile != nil { handle.set(CURLOPT_COOKIEFILE, "") }
+        // The first request sends Basic without waiting for a 401, as curl does: some servers hide a file from unknown users
+        // and never ask for a password.
+        handle.set(
+            CURLOPT_HTTPAUTH,
+            waitsForChallenge ? ccurl_basic_or_digest_authentication() : ccurl_basic_authentication())
+        if let user { handle.set(CURLOPT_USERPWD, user) }
+        // The empty name turns on libcurl's cookies. The attempt provides them.
+        handle.set(CURLOPT_COOKIEFILE, "")
         switch netrc {
         case .none: handle.set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
         case .userFile: handle.set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))
@@ -127,25 +141,28 @@ extension ConnectionPool {
     /// Throws `local` for options that libcurl would quietly ignore: a file that cannot be read, and text that would
     /// end early in C or break a line on the wire.
     static func check(_ options: ConnectionOptions) throws(TransportFailure) {
-        var files: [(String, String)] = []
-        var tlsFiles: [(String, String)] = []
-        if let file = options.certificateAuthorityFile { tlsFiles.append(("certificate file", file)) }
+        if let file = options.certificateAuthorityFile {
+            try checkReadable("certificate file", file, .tlsFileUnusable)
+        }
         if let certificate = options.clientCertificate {
-            tlsFiles.append(("client certificate", certificate.file))
-            if let file = certificate.keyFile { tlsFiles.append(("key file", file)) }
+            try checkReadable("client certificate", certificate.file, .tlsFileUnusable)
+            if let file = certificate.keyFile { try checkReadable("key file", file, .tlsFileUnusable) }
         }
-        if let file = options.cookieFile { files.append(("cookie file", file)) }
-        if case .file(let file) = options.netrc { files.append(("netrc file", file)) }
-        for (index, (what, file)) in (tlsFiles + files).enumerated() {
-            guard !file.utf8.contains(0), ByteText.withCString(file, { access($0, R_OK) }) == 0 else {
-                let reason = "cannot read the \(what) \(file): the file does not exist or may not be read"
-                throw TransportFailure(index < tlsFiles.count ? .tlsFileUnusable : .local, reason)
-            }
-        }
+        if case .file(let file) = options.netrc { try checkReadable("netrc file", file) }
         guard options.user?.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) ?? true else {
             let reason =
                 "the user name or password contains a control character such as a line break, which must be removed"
             throw TransportFailure(.local, reason)
+        }
+    }
+
+    /// Throws for a file that cannot be read.
+    static func checkReadable(
+        _ what: String, _ file: String, _ kind: TransportFailure.Kind = .local
+    ) throws(TransportFailure) {
+        guard !file.utf8.contains(0), ByteText.withCString(file, { access($0, R_OK) }) == 0 else {
+            let reason = "cannot read the \(what) \(file): the file does not exist or may not be read"
+            throw TransportFailure(kind, reason)
         }
     }
 }

@@ -2,7 +2,7 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// One multi handle of libcurl: the connections that attempts of equal settings may share, and their cookies.
+/// One multi handle of libcurl: the connections that attempts of equal settings may share.
 ///
 /// libcurl compares TLS settings before it reuses a connection, but not everything that makes two users different
 /// (the password given to a proxy for a tunnel, for one). A pool per `ConnectionOptions` leaves nothing to compare.
@@ -96,10 +96,6 @@ final class ConnectionPool {
         }
         // Further connections to a host resume the first one's TLS session. No lock: one thread uses the share.
         _ = ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
-        if let cookieFile = options.cookieFile {
-            _ = ccurl_share_data(share, CURL_LOCK_DATA_COOKIE)
-            loadCookies(cookieFile)
-        }
     }
 
     /// How many connections stay open, idle ones included. libcurl's own limit follows the attempts that run at the
@@ -107,15 +103,6 @@ final class ConnectionPool {
     private func limitConnections(_ limit: Int) {
         connectionLimit = limit
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, limit)
-    }
-
-    /// Reads the cookie file once. Named in every handle it would be read for every attempt, and would undo what
-    /// responses have set since.
-    private func loadCookies(_ path: String) {
-        guard let loader = EasyHandle() else { return }
-        _ = ccurl_set_pointer(loader.pointer, CURLOPT_SHARE, share)
-        loader.set(CURLOPT_COOKIEFILE, path)
-        loader.set(CURLOPT_COOKIELIST, "RELOAD")
     }
 
     /// A handle with the pool's settings; `nil` if memory ran out.
@@ -151,7 +138,10 @@ final class ConnectionPool {
         runningCount -= 1
         isTouched = true
         if runningCount == 0 { idleSince = .now }
-        if idleHandles.count < Self.maximumIdleHandles {
+        handle.dropCookies()
+        // libcurl keeps the nonce of Digest in the handle, and takes its end for a wrong password unless the server says `stale`
+        // (RFC 7616 §3.3). Not all servers do, so each attempt gets a new handle.
+        if idleHandles.count < Self.maximumIdleHandles, !options.waitsForChallenge {
             idleHandles.append(handle)
         } else {
             // The handle may outlive the pool, and a share in use cannot be freed.

@@ -36,6 +36,7 @@ package final class CurlTransport: Transport {
     private let mostThreads: Int
     private let bufferSize: Int
     private let http1Hosts = HTTP1Hosts()
+    private let challengeHosts = ChallengeHosts()
 
     /// From so many attempts on a thread on the next ones that may be brief have another.
     private static let enough = 4
@@ -67,7 +68,8 @@ package final class CurlTransport: Transport {
 
     private func startThread(_ state: inout State) {
         let name = "tow-curl-\(state.lanes.count)"
-        let thread = EngineThread(name: name, bufferSize: bufferSize, http1Hosts: http1Hosts)
+        let thread = EngineThread(
+            name: name, bufferSize: bufferSize, http1Hosts: http1Hosts, challengeHosts: challengeHosts)
         if let thread { state.lanes.append(Lane(thread: thread)) }
     }
 

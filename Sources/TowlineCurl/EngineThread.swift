@@ -32,13 +32,15 @@ final class EngineThread: Sendable {
     private let poll: EventPoll
     private let bufferSize: Int
     private let http1Hosts: HTTP1Hosts
+    private let challengeHosts: ChallengeHosts
 
     /// Starts the thread; `nil` if the system refuses a descriptor or a thread.
-    init?(name: String, bufferSize: Int, http1Hosts: HTTP1Hosts) {
+    init?(name: String, bufferSize: Int, http1Hosts: HTTP1Hosts, challengeHosts: ChallengeHosts) {
         guard let poll = EventPoll() else { return nil }
         self.poll = poll
         self.bufferSize = bufferSize
         self.http1Hosts = http1Hosts
+        self.challengeHosts = challengeHosts
         guard let thread = Self.start(EngineThreadEntry(thread: self, name: name)) else {
             poll.close()
             return nil
@@ -105,7 +107,7 @@ final class EngineThread: Sendable {
         _ = CurlLibrary.initialisation
         let tasks = LocalRunQueue(of: self)
         let loop = AttemptLoop(
-            poll: poll, tasks: tasks, bufferSize: bufferSize, http1Hosts: http1Hosts,
+            poll: poll, tasks: tasks, bufferSize: bufferSize, http1Hosts: http1Hosts, challengeHosts: challengeHosts,
             lookUp: { [self] place in lookUp(place) },
             attemptDidEnd: { [self] in load.subtract(1, ordering: .relaxed) })
         var isStopping = false

@@ -84,7 +84,7 @@ package struct DownloadOptions: Sendable {
     /// The longest file that is accepted, in bytes; `nil`: any.
     package var maximumSize: Int64?
     /// Redirects followed in a row.
-    package var maxRedirects = 10
+    package var maxRedirects = 20
     /// May a redirect lead from https to http.
     package var allowsDowngrade = false
     /// What to do if the name is taken.

@@ -75,9 +75,7 @@ package enum Probe {
                         continuation.yield(.ended(plan.id, result))
                     }
                     transport.start(
-                        AttemptRequest(
-                            id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
-                            connection: options.connection), receiver: receiver)
+                        AttemptRequest(plan, connection: options.connection), receiver: receiver)
                 case .cancel(let id): transport.cancel(id)
                 case .prepare: if let report = report(last, options) { return report }
                 case .finish(.failed(let error)): throw error

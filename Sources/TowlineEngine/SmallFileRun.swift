@@ -127,8 +127,7 @@ struct SmallFileRun {
         services.board.began(plan.url.origin, plan.sharing)
         services.transport.start(
             AttemptRequest(
-                id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
-                connection: item.options.connection, sharing: plan.sharing,
+                plan, connection: item.options.connection,
                 mayBeBrief: writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: hostCeiling)),
             receiver: writer)
         return writer

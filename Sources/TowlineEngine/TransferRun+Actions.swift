@@ -62,8 +62,7 @@ extension TransferRun {
             writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: services.board.ceiling(plan.url.origin))
         services.transport.start(
             AttemptRequest(
-                id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
-                connection: options.connection, sharing: plan.sharing, mayBeBrief: mayBeBrief,
+                plan, connection: options.connection, mayBeBrief: mayBeBrief,
                 needsProvenEnd: options.target.isStream), receiver: writer)
     }
 

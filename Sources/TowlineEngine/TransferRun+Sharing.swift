@@ -2,8 +2,7 @@ internal import TowlineCore
 
 /// Which small files share a connection (`SharingPolicy`).
 extension TransferRun {
-    /// A limit pauses one connection after the other, each with all that share it; and cookies are kept by those that share and
-    /// those that do not apart.
+    /// A limit pauses one connection after the other, each with all that share it.
     var mayShareConnections: Bool {
         !machine.needsOwnConnection && !isLimited
             && options.connection.mayShareConnections
@@ -69,5 +68,5 @@ extension TransferRun {
 
 extension ConnectionOptions {
     /// Whether streams of one connection can be had, and may be.
-    var mayShareConnections: Bool { httpProtocol == .automatic && cookieFile == nil }
+    var mayShareConnections: Bool { httpProtocol == .automatic }
 }

@@ -24,6 +24,7 @@ struct UsageTests {
         let groups: KeyValuePairs<String, [String]> = [
             "OUTPUT:": [
                 "-o, --output", "-d, --directory", "--if-exists", "--no-sync", "--max-size", "--no-preallocate",
+                "--save-cookies",
             ],
             "SEVERAL DOWNLOADS:": ["-i, --input-file", "-j, --concurrency"],
             "SPEED:": ["-x, --connections", "--limit-rate ", "--limit-rate-total", "--sequential"],

@@ -115,6 +115,14 @@ import Testing
         #expect(try await answer(.authorizationRequired("Basic eA==")).status == 401)
         #expect(try await answer(.authorizationRequired("Basic eA=="), ["Authorization: Basic eA=="]).status == 200)
         #expect(try await answer(.cookieRequired("id=1"), ["Cookie: a=b; id=1"]).status == 200)
+        let wall = Fault.cookieWall("seen=yes; Path=/")
+        #expect(try await answer(wall).field("Location") == "/file")
+        #expect(try await answer(wall).field("Set-Cookie") == "seen=yes; Path=/")
+        #expect(try await answer(wall, ["Cookie: a=b; seen=yes"]).status == 200)
+        let digest = Fault.digestRequired(user: "me")
+        #expect(try await answer(digest, ["Authorization: Basic eA=="]).status == 401)
+        let reply = "Authorization: Digest username=\"me\", nonce=\"n1\", uri=\"/file\""
+        #expect(try await answer(digest, [reply]).status == 200)
         #expect(try await answer(.garbageStatusLine).head.hasPrefix("HTTP/7.x OK maybe"))
         let name = "attachment; filename=\"../x\""
         #expect(try await answer(.contentDisposition(name)).field("Content-Disposition") == name)

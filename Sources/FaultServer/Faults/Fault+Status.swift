@@ -96,9 +96,37 @@ extension Fault {
     /// Row 59: 403 unless the Cookie field holds that pair, such as `id=1`.
     package static func cookieRequired(_ pair: String) -> Fault {
         Fault("cookieRequired") { context in
-            let pairs = (context.request.field("Cookie") ?? "").split(separator: ";").map { $0.drop { $0 == " " } }
-            guard !pairs.contains(Substring(pair)) else { return context.correct }
+            guard !has(context, cookie: pair) else { return context.correct }
             return Reply(403, text: "the required cookie is missing\n")
+        }
+    }
+
+    /// Row 59: a redirect to the same target with that `Set-Cookie` field, such as `seen=yes; Path=/`, unless the request has the
+    /// cookie. Consent walls and single sign-on do this.
+    package static func cookieWall(_ cookie: String) -> Fault {
+        Fault("cookieWall") { context in
+            guard !has(context, cookie: String(cookie.prefix { $0 != ";" })) else { return context.correct }
+            return Reply(302, [("Location", context.request.target), ("Set-Cookie", cookie)], text: "say yes\n")
+        }
+    }
+
+    private static func has(_ context: RequestContext, cookie pair: String) -> Bool {
+        let pairs = (context.request.field("Cookie") ?? "").split(separator: ";").map { $0.drop { $0 == " " } }
+        return pairs.contains(Substring(pair))
+    }
+
+    /// Row 59: 401 that offers Digest (RFC 7616), unless the request answers that nonce for its target as that user. The hash is
+    /// not checked. `besides` is another challenge of the same response.
+    package static func digestRequired(user: String, nonce: String = "n1", besides: String? = nil) -> Fault {
+        Fault("digestRequired") { context in
+            let answer = context.request.field("Authorization") ?? ""
+            let parts = ["username=\"\(user)\"", "nonce=\"\(nonce)\"", "uri=\"\(context.request.target)\""]
+            guard !answer.hasPrefix("Digest ") || !parts.allSatisfy({ answer.contains($0) }) else {
+                return context.correct
+            }
+            let challenge = "Digest realm=\"files\", nonce=\"\(nonce)\", qop=\"auth\", algorithm=SHA-256"
+            let fields = [besides, challenge].compactMap { $0 }.map { ("WWW-Authenticate", $0) }
+            return Reply(401, fields, text: "authentication required\n")
         }
     }
 

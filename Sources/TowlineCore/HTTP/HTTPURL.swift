@@ -67,6 +67,8 @@ package struct HTTPURL: Hashable, Sendable {
 
     /// The scheme.
     package var scheme: Scheme { origin.scheme }
+    /// The user information as `name:password`.
+    package var credentials: String? { userInfo.map { $0.contains(":") ? $0 : $0 + ":" } }
     /// The host in ASCII (`xn--` for other letters), lower case; an IPv6 address in its brackets, with its zone.
     package var host: String { origin.host }
     /// The port, named or the scheme's own.

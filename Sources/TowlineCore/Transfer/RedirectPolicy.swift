@@ -7,8 +7,9 @@ package enum RedirectPolicy {
     ///   - chain: the URLs that led there, in order.
     ///   - source: the URL that the user gave.
     ///   - known: where another redirect led, perhaps to the same origin.
-    /// - Throws: `redirectRefused` for what is no URL of http or https, for more redirects than `terms` allow, for one that was
-    ///   there before, and for one from https to http, unless `terms` allow that.
+    /// - Throws: `redirectRefused` for what is no URL of http or https, for more redirects than `terms` allow, and for one from
+    ///   https to http, unless `terms` allow that. A redirect to an earlier URL is followed: the server may respond differently
+    ///   to the second request, for example because of a cookie.
     static func target(
         of location: String, from url: HTTPURL, chain: [HTTPURL], source: HTTPURL, _ terms: TransferTerms,
         after known: HTTPURL? = nil
@@ -22,13 +23,8 @@ package enum RedirectPolicy {
         if chain.count >= terms.maxRedirects {
             throw TowlineError(
                 .redirectRefused,
-                "\(source): too many redirects (limit: \(terms.maxRedirects)). Use --max-redirects to raise the limit")
-        }
-        if chain.contains(target) || url == target {
-            throw TowlineError(
-                .redirectRefused,
-                "\(source): redirect loop: the server redirects to \(target) again and never sends the file."
-                    + " Check the URL")
+                "\(source): too many redirects (limit: \(terms.maxRedirects)), the last one to \(target)."
+                    + " Check the URL, or raise the limit with --max-redirects")
         }
         if url.scheme == .https, target.scheme == .http, !terms.allowsDowngrade {
             throw TowlineError(

@@ -67,6 +67,7 @@ package enum SmallFilePolicy {
         plan.question.nameOfURL = SafeFileName.ofURL(target, redirectedFrom: terms.source, named: terms.nameOfURL)
         guard !isOurs else { return plan }
         plan.sendsCredentials = false
+        plan.sendsNetrc = target.scheme == .https || !plan.chain.contains { $0.scheme == .https }
         plan.question.sendsUser = false
         plan.fields = RequestTerms.fields(plan.question.asked, own: HTTPFields(), wantsDigest: wantsDigest)
         return plan

@@ -86,6 +86,10 @@ package struct AttemptPlan: Hashable, Sendable {
     package var fields: HTTPFields
     /// Whether the user's credentials may go there.
     package var sendsCredentials: Bool
+    /// The request may carry the password of a netrc entry that names its host.
+    package var sendsNetrc = true
+    /// The request may carry the cookies of the user's file that are for its URL.
+    package var sendsStoredCookies = true
     /// What the answer is judged by.
     package var question: ResponseQuestion
     /// The bytes it is to bring; the end is `Int64.max` while unknown.

@@ -276,14 +276,17 @@ extension TransferStateMachine {
         // What was to be compared is gone.
         guard !lease.isEmpty || overlap > 0 else { return [] }
         let target = url ?? (source == .primary ? resolved : self[source].resolved)
-        // What is for the first origin goes nowhere that another source leads to.
-        let isOurs = target.origin == terms.source.origin && self[source].url.origin == terms.source.origin
+        // Another source may be named by somebody else: a request that it leads to carries no secret of the user.
+        let isLedByUser = self[source].url.origin == terms.source.origin
+        let isOurs = target.origin == terms.source.origin && isLedByUser
+        let isDowngraded = target.scheme == .http && (hasLeftTLS || terms.source.scheme == .https)
         var asked = question(
             lease, overlap: overlap, isFirst: isFirst, from: source, isOurs: isOurs, isPlain: isPlain,
             atMost: sharing != .none ? SharingPolicy.smallLimit : nil)
         asked.nameOfURL = SafeFileName.ofURL(target, redirectedFrom: self[source].url, named: asked.nameOfURL)
         let plan = AttemptPlan(
-            id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs, question: asked,
+            id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs,
+            sendsNetrc: isOurs || isLedByUser && !isDowngraded, sendsStoredCookies: isLedByUser, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart && !isPlain,
             chain: chain, isConfirmation: tally.isConfirming, isRace: isRace, isFurther: liveCount > 0,
             source: source, sharing: sharing)

@@ -37,6 +37,7 @@ extension TransferStateMachine {
             return dismiss(id) + refused(plan, error)
         }
         let isFirst = isLedAtFirst(plan)
+        if plan.url.scheme == .https { hasLeftTLS = true }
         if plan.source == .primary, linked != nil || plan.chain.isEmpty { self.linked = linked }
         // It may have been cut since it was asked for.
         let lease = ledger.lease(of: id) ?? plan.lease

@@ -52,6 +52,8 @@ package struct TransferStateMachine: Sendable {
     var digestFields: [Checksum: ServerChecksum] = [:]
     /// The checksum that a redirect gave for the file it leads to.
     var linked: LinkedChecksum?
+    /// A redirect came from an https URL: from then on no netrc entry answers over http.
+    var hasLeftTLS = false
     /// Bytes that were requested a second time because a checksum of their response did not match.
     var repeated = ByteRangeSet()
     var ranges = RangeSupport.unknown
@@ -309,6 +311,7 @@ package struct TransferStateMachine: Sendable {
     ) -> [TransferAction] {
         let actions = begin(nil, context)
         linked = plan.question.linked
+        hasLeftTLS = plan.chain.contains { $0.scheme == .https }
         attempts.append(Attempt(plan: plan, startedAt: startedAt, lastProgressAt: context.now))
         ledger.lease(plan.lease, to: plan.id, isRace: false)
         return actions

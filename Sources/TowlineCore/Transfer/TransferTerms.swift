@@ -21,7 +21,7 @@ package struct TransferTerms: Hashable, Sendable {
     /// The longest file that is accepted, in bytes.
     package var maximumSize: Int64?
     /// Redirects followed in a row.
-    package var maxRedirects = 10
+    package var maxRedirects = 20
     /// May a redirect lead from https to http.
     package var allowsDowngrade = false
     /// Go on with length and overlap alone.

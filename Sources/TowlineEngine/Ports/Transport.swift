@@ -8,8 +8,9 @@ package import TowlineCore
 /// Guarantees an implementation gives:
 /// - No call blocks. Callbacks of one attempt come in order, from one thread at a time, never two at once.
 /// - `AttemptReceiver.ended` is called exactly once per started attempt, last of all.
-/// - The fields in `AttemptRequest.fields` go out as they are. The transport adds `Host`, proxy fields, and, only if
-///   `sendsCredentials` is set, the credentials that `ConnectionOptions` names.
+/// - The fields in `AttemptRequest.fields` go out as they are. The transport adds `Host`, proxy fields, the cookies of
+///   `ConnectionOptions.cookies` that are for the URL (RFC 6265 §5.4), and the credentials that `ConnectionOptions` names as
+///   far as the request may carry them. Credentials answer what the server offers: Basic, or Digest (RFC 7616).
 /// - Connections are reused only among attempts whose TLS, proxy and credential settings are equal.
 /// - A response head has at most 5000 fields and 300 KiB, 1xx heads counted in; more ends the attempt with
 ///   `TransportFailure.Kind.headTooLarge`.
@@ -32,8 +33,12 @@ package struct AttemptRequest: Sendable {
     package let url: HTTPURL
     /// What to send besides `Host`, in order.
     package let fields: HTTPFields
-    /// Whether the user's credentials and cookies may go to this origin.
+    /// The request may carry the user's credentials.
     package let sendsCredentials: Bool
+    /// The request may carry the password of a netrc entry that names its host.
+    package let sendsNetrc: Bool
+    /// The request may carry the cookies of the user's file that are for its URL.
+    package let sendsStoredCookies: Bool
     /// How to connect.
     package let connection: ConnectionOptions
     /// Whether it has a connection to itself, or may be a stream of one of HTTP/2 with others that say the same. Pausing
@@ -45,15 +50,28 @@ package struct AttemptRequest: Sendable {
     /// A response that was cut cannot be corrected later: HTTP/1.1 is preferred where HTTP/2 does not prove the end.
     package let needsProvenEnd: Bool
 
+    /// Makes the request of a plan.
+    package init(
+        _ plan: AttemptPlan, connection: ConnectionOptions, mayBeBrief: Bool = false, needsProvenEnd: Bool = false
+    ) {
+        self.init(
+            id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
+            sendsNetrc: plan.sendsNetrc, sendsStoredCookies: plan.sendsStoredCookies, connection: connection,
+            sharing: plan.sharing, mayBeBrief: mayBeBrief, needsProvenEnd: needsProvenEnd)
+    }
+
     /// Makes a request.
     package init(
-        id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, connection: ConnectionOptions,
-        sharing: ConnectionSharing = .none, mayBeBrief: Bool = false, needsProvenEnd: Bool = false
+        id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, sendsNetrc: Bool = false,
+        sendsStoredCookies: Bool = false, connection: ConnectionOptions, sharing: ConnectionSharing = .none,
+        mayBeBrief: Bool = false, needsProvenEnd: Bool = false
     ) {
         self.id = id
         self.url = url
         self.fields = fields
         self.sendsCredentials = sendsCredentials
+        self.sendsNetrc = sendsNetrc
+        self.sendsStoredCookies = sendsStoredCookies
         self.connection = connection
         self.sharing = sharing
         self.mayBeBrief = mayBeBrief
@@ -140,7 +158,9 @@ package struct ConnectionOptions: Hashable, Sendable {
     package var allowsInsecure = false
     /// Where passwords come from besides `user`.
     package var netrc = Netrc.none
-    /// Netscape cookie file to send matching cookies from.
+    /// The netrc entries are for this host alone. The transport sets it.
+    package var netrcHost: String?
+    /// Netscape cookie file to send matching cookies from. With another file, use another jar.
     package var cookieFile: String?
     /// `--resolve`: the addresses to connect to for some hosts, instead of those that DNS names.
     package var fixedAddresses: [FixedAddresses] = []
@@ -148,8 +168,12 @@ package struct ConnectionOptions: Hashable, Sendable {
     package var addressFamily: AddressFamily?
     /// The client certificate, for the first origin only.
     package var clientCertificate: ClientCertificate?
-    /// `name:password` for basic authentication.
+    /// The cookies that servers set, and those of `cookieFile`.
+    package var cookies = CookieJar()
+    /// `name:password` for Basic and Digest authentication.
     package var user: String?
+    /// Credentials are sent after the server has asked for them (401), in the form that it asks for. The transport sets it.
+    package var waitsForChallenge = false
     /// Connect to addresses of the public Internet alone, whatever names and redirects say, and through no proxy.
     package var publicAddressesOnly = false
     /// From the start to a connection that is ready for the request, name resolution and TLS included.

@@ -87,6 +87,8 @@ extension DownloadSettings {
         var settings = self
         settings.connection.user = nil
         settings.connection.cookieFile = nil
+        // Another entry may have logged in with the secrets: its cookies are secrets too.
+        settings.connection.cookies = CookieJar()
         settings.connection.netrc = .none
         settings.connection.clientCertificate = nil
         settings.userFields = HTTPFields()

@@ -101,7 +101,7 @@ struct GetCommand: AsyncParsableCommand {
             GetArguments(
                 urls: urls, given: groups.flatMap(\.given), inputFiles: list.inputFiles, concurrency: list.concurrency,
                 listOptions: list.listOptions, credentialsFor: list.credentialsFor,
-                limitRateTotal: speed.limitRateTotal,
+                limitRateTotal: speed.limitRateTotal, saveCookies: destination.saveCookies,
                 report: Reporting(isQuiet: report.quiet, isJSON: report.json, progress: report.progress)))
     }
 }

@@ -36,6 +36,12 @@ struct DestinationOptions: SettingOptions {
     @Flag(help: "Do not check or reserve free disk space before the download.")
     var noPreallocate = false
 
+    @Option(
+        help: ArgumentHelp(
+            "After the run, save all cookies to this file (Netscape format).", valueName: "file"),
+        completion: .file())
+    var saveCookies: String?
+
     var given: [(Setting, String)] {
         givenValues([.output: output, .directory: directory, .ifExists: ifExists, .maxSize: maxSize])
             + givenFlags([.noSync: noSync, .noPreallocate: noPreallocate])

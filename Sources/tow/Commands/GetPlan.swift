@@ -14,6 +14,7 @@ struct GetArguments {
     var listOptions: String?
     var credentialsFor: String?
     var limitRateTotal: String?
+    var saveCookies: String?
     var report = Reporting()
 }
 
@@ -43,6 +44,8 @@ struct GetPlan {
     /// The servers that receive the secrets of `settings` when URLs come from a list.
     let secrets: SecretScope
     let batch: BatchOptions
+    /// `--save-cookies`.
+    let cookieFile: String?
     let report: Reporting
 
     /// Checks everything that can be known to be wrong.
@@ -55,6 +58,12 @@ struct GetPlan {
         self.settings = settings
         listPaths = arguments.inputFiles
         report = arguments.report
+        cookieFile = arguments.saveCookies
+        do {
+            if let cookieFile { try CookieFile.checkDestination(cookieFile) }
+        } catch {
+            throw ValidationError("--save-cookies: \(error.message)")
+        }
         try Self.checkCombinations(arguments, settings)
         var batch = BatchOptions()
         do {

@@ -31,7 +31,11 @@ struct GetRun {
         }
         await runner.run { await queue.next() }
         let signal = signals.received
-        let status = observer.tally.exitStatus(signal: signal)
+        var status = observer.tally.exitStatus(signal: signal)
+        if let file = plan.cookieFile, let problem = CookieFile.save(plan.settings.connection.cookies, to: file) {
+            say(problem)
+            if status == ExitStatus.success.rawValue { status = ExitStatus.disk.rawValue }
+        }
         reporter.close(exitStatus: status, interrupted: signal != nil)
         for list in queue.emptyLists where !plan.report.isQuiet {
             say("\(list) contains no URLs; nothing was downloaded from this list")

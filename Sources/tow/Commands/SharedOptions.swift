@@ -51,8 +51,8 @@ struct RequestOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
             """
-            User name and password for HTTP basic authentication. Other users can see them in the process list until \
-            tow has started; --user-file is safer.
+            User name and password for HTTP Basic or Digest authentication. Other users can see them in the process \
+            list until tow has started; --user-file is safer.
             """,
             valueName: "name:password"))
     var user: String?
@@ -157,7 +157,7 @@ struct ConnectionOptionGroup: SettingOptions {
             "Time limit for the server's first response to a request. (default: 300)", valueName: "seconds"))
     var headTimeout: String?
 
-    @Option(help: ArgumentHelp("Maximum number of redirects to follow. (default: 10)", valueName: "n"))
+    @Option(help: ArgumentHelp("Maximum number of redirects to follow. (default: 20)", valueName: "n"))
     var maxRedirects: String?
 
     @Flag(help: "Follow redirects from https to http. By default, such a download fails.")

@@ -16,6 +16,11 @@ struct OutputDescriptor {
         if !succeeded { isBroken = true }
     }
 
+    /// - Returns: `false` with `errno` set if not all of the bytes were written.
+    static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        bytes.withUnsafeBytes { writeAll($0, to: descriptor) }
+    }
+
     private static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {

@@ -92,8 +92,8 @@ struct AddCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            User name and password for HTTP basic authentication. Other users can see them in the process list until \
-            tow has started; --user-file is safer.
+            User name and password for HTTP Basic or Digest authentication. Other users can see them in the process \
+            list until tow has started; --user-file is safer.
             """,
             valueName: "name:password"))
     var user: String?

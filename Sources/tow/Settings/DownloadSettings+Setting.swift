@@ -73,7 +73,9 @@ extension DownloadSettings {
         case .bearerFile:
             userFields.append(try OptionValue.field("Authorization: Bearer " + OptionValue.secret(inFile: value)))
         case .netrcFile: connection.netrc = .file(try OptionValue.readableFile(value))
-        case .cookies: connection.cookieFile = try OptionValue.readableFile(value)
+        case .cookies:
+            connection.cookieFile = try CookieFile.checked(value)
+            connection.cookies = CookieJar()
         case .proxy: connection.proxy = try OptionValue.proxy(value)
         case .cacert: connection.certificateAuthorityFile = try OptionValue.certificateFile(value)
         case .connectTimeout: connection.connectTimeout = try OptionValue.seconds(value)

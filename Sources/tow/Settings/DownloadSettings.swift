@@ -20,7 +20,7 @@ struct DownloadSettings {
     var retryStatuses: Set<Int> = []
     var stallTimeout = Duration.seconds(30)
     var maximumSize: Int64?
-    var maxRedirects = 10
+    var maxRedirects = 20
     var allowsDowngrade = false
     var existing = ExistingPolicy.fail
     /// The user typed the name (`-o`): with `overwrite`, a symbolic link under it leads to the file that is replaced.
@@ -52,9 +52,7 @@ struct DownloadSettings {
         options.mirrors = mirrors.filter { $0 != url }
         options.userFields = userFields
         options.connection = connection
-        if connection.user == nil, let user = url.userInfo {
-            options.connection.user = user.contains(":") ? user : user + ":"
-        }
+        if connection.user == nil { options.connection.user = url.credentials }
         options.maxTries = maxTries
         options.retryWait = retryWait
         options.longestWait = longestWait

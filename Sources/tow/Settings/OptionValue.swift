@@ -128,7 +128,7 @@ enum OptionValue {
         unusable("cannot read \(shown(path)): \(String(cString: strerror(errno)))")
     }
 
-    private static func shown(_ value: String) -> String { "'\(TerminalSafeText.make(value, width: 60))'" }
+    static func shown(_ value: String) -> String { "'\(TerminalSafeText.make(value, width: 60))'" }
 
-    private static func unusable(_ message: String) -> TowlineError { TowlineError(.unusableOption, message) }
+    static func unusable(_ message: String) -> TowlineError { TowlineError(.unusableOption, message) }
 }

@@ -231,10 +231,26 @@ struct TransferElsewhereTests {
         }
     }
 
+    @Test("netrc entries may answer for each target, but never over http after https")
+    func netrc() throws {
+        var script = try TransferScript { $0.allowsDowngrade = true }
+        script.feed(.begin(nil))
+        #expect(script.last.sendsNetrc)
+        for (target, isAllowed) in [
+            ("https://cdn.example.net/x", true), ("http://cdn.example.net/x", false), ("http://other.example/x", false),
+            ("https://other.example/x", true), ("http://example.org/file.iso", false), (TransferScript.url, true),
+        ] {
+            script.answer(302, [("Location", target)])
+            script.endCancelled()
+            #expect(script.last.url.description == target)
+            #expect(script.last.sendsNetrc == isAllowed && script.last.sendsStoredCookies)
+        }
+    }
+
     @Test(
-        "redirects that loop, downgrade or lead to another scheme are refused",
+        "redirects that downgrade or lead to another scheme are refused",
         arguments: [
-            TransferScript.url, "http://example.org/file.iso", "file:///etc/passwd", "javascript:alert(1)", "",
+            "http://example.org/file.iso", "file:///etc/passwd", "javascript:alert(1)", "",
         ])
     func refused(_ target: String) throws {
         var script = try TransferScript()
@@ -245,16 +261,33 @@ struct TransferElsewhereTests {
         #expect(script.plans.count == 1)
     }
 
-    @Test("more than ten redirects in a row are refused")
-    func tooMany() throws {
+    @Test(
+        "more than twenty redirects in a row are refused, also in a circle",
+        arguments: [["/a"], ["/a", "/b", "/c"], [TransferScript.url], (0..<21).map { "/\($0)" }])
+    func tooMany(_ targets: [String]) throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
-        for number in 0..<11 {
-            script.answer(302, [("Location", "/\(number)")])
+        for number in 0..<21 {
+            script.answer(302, [("Location", targets[number % targets.count])])
             script.endCancelled()
         }
-        #expect(script.plans.count == 11)
+        #expect(script.plans.count == 21)
         #expect(script.failure?.code == .redirectRefused)
+        #expect(script.failure?.message.contains("--max-redirects") == true)
+    }
+
+    @Test("a redirect to the same URL is followed: the second response may be the file")
+    func sameURL() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        for _ in 0..<2 {
+            script.answer(302, [("Location", TransferScript.url)])
+            script.endCancelled()
+        }
+        script.answer(206, [("Content-Range", "bytes 0-999999/1000000"), ("ETag", "\"a\"")])
+        script.feed(.prepared)
+        #expect(script.failure == nil && script.plans.count == 3)
+        #expect(script.plans.allSatisfy { $0.sendsCredentials && $0.sendsStoredCookies })
     }
 
     @Test("a link that expired is asked for again at the first URL, keeping the bytes")

@@ -47,7 +47,7 @@ struct TransferMirrorTests {
         #expect(ByteRangeSet(leases).ranges == [ByteRange(0, TransferScript.length)])
         for plan in script.plans.dropFirst() {
             #expect(plan.field("If-Range") == "\"a\"")
-            #expect(!plan.sendsCredentials)
+            #expect(!plan.sendsCredentials && !plan.sendsNetrc && !plan.sendsStoredCookies)
             script.give(plan)
         }
         bringAll(&script)

@@ -6,8 +6,9 @@ import Testing
 @Suite struct TransferRedirectTests {
     static let followed = [
         "https://cdn.example.net/x", "https://example.org:8443/x", "https://example.org/y", "/z?signed=1", "w",
+        TransferScript.url,
     ]
-    static let refused = ["http://example.org/file.iso", TransferScript.url, "file:///etc/passwd", ""]
+    static let refused = ["http://example.org/file.iso", "file:///etc/passwd", ""]
 
     /// A machine's first request was answered with a redirect there, and what a small file's run would make of it.
     private static func led(
@@ -32,6 +33,24 @@ import Testing
         let plan = SmallFilePolicy.plan(
             script.machine.terms, at: try #require(led), after: script.plans[0], id: script.last.id, sharing: sharing)
         #expect(script.plans.count == 2 && plan == script.last)
+    }
+
+    /// netrc entries answer over http only where no https came before.
+    @Test(arguments: [
+        (["http://a.test/", "http://b.test/"], true), (["https://a.test/", "http://b.test/"], false),
+        (["http://a.test/", "https://b.test/", "http://c.test/"], false),
+        (["http://a.test/", "https://b.test/", "https://c.test/"], true),
+        (["https://a.test/", "http://a.test/", "https://a.test/"], true),
+    ])
+    func netrc(_ urls: [String], _ isAllowed: Bool) throws {
+        let urls = try urls.map { try HTTPURL(parsing: $0) }
+        let terms = TransferTerms(source: urls[0])
+        var plan = SmallFilePolicy.plan(terms, id: AttemptID(1), sharing: .none)
+        #expect(plan.sendsNetrc)
+        for url in urls.dropFirst() {
+            plan = SmallFilePolicy.plan(terms, at: url, after: plan, id: AttemptID(1), sharing: .none)
+        }
+        #expect(plan.sendsNetrc == isAllowed)
     }
 
     /// Neither follows what the other refuses.

@@ -21,7 +21,7 @@ extension AttemptRequest {
         let id = AttemptID(lastID.add(1, ordering: .relaxed).newValue)
         return AttemptRequest(
             id: id, url: target, fields: HTTPFields(fields), sendsCredentials: sendsCredentials,
-            connection: connection, sharing: sharing, mayBeBrief: mayBeBrief)
+            sendsStoredCookies: sendsCredentials, connection: connection, sharing: sharing, mayBeBrief: mayBeBrief)
     }
 }
 

@@ -1,0 +1,42 @@
+import CCurl
+internal import TowlineCore
+internal import TowlineEngine
+
+/// The cookies of the attempt that a handle runs. They are removed before the next attempt.
+extension EasyHandle {
+    /// The cookies that the handle has at the moment, in the Netscape format.
+    var cookies: [String] {
+        var list: UnsafeMutablePointer<curl_slist>?
+        guard ccurl_get_list(pointer, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
+        defer { curl_slist_free_all(list) }
+        var lines: [String] = []
+        var next = list
+        while let entry = next?.pointee {
+            // Bytes that are not UTF-8 must survive, as in every field of a server.
+            if let data = entry.data {
+                lines.append(FieldText.decode(UnsafeRawBufferPointer(start: data, count: strlen(data))))
+            }
+            next = entry.next
+        }
+        return lines
+    }
+
+    /// Adds cookies. libcurl sends the ones that match the URL.
+    func lend(_ cookies: [String]) {
+        for line in cookies { set(CURLOPT_COOKIELIST, line) }
+    }
+
+    /// Removes all cookies: the next attempt may belong to another download.
+    func dropCookies() { set(CURLOPT_COOKIELIST, "ALL") }
+
+    /// Reads a cookie file, in the Netscape format or as `Set-Cookie` fields.
+    static func cookies(inFile path: String) throws(TransportFailure) -> [String] {
+        try ConnectionPool.checkReadable("cookie file", path)
+        guard CurlLibrary.initialisation == CURLE_OK, let reader = EasyHandle() else {
+            throw TransportFailure(.local, FailureTable.outOfMemory)
+        }
+        reader.set(CURLOPT_COOKIEFILE, path)
+        reader.set(CURLOPT_COOKIELIST, "RELOAD")
+        return reader.cookies
+    }
+}

@@ -1,0 +1,139 @@
+import Synchronization
+
+/// The cookies of a run: those that servers set, and those of the user's cookie file.
+///
+/// The jar only stores cookies. The transport lends them to a request, and updates the jar after the response. libcurl decides
+/// which cookies match a URL and which cookies a server may set (RFC 6265 §5, public suffix list). A cookie is a line of the
+/// Netscape format, as written by libcurl.
+package final class CookieJar: Sendable {
+    private struct Cookie {
+        let line: String
+        /// The cookie comes from the user's file, and no server has changed it.
+        let isStored: Bool
+        let isSecure: Bool
+        /// Position in the order of creation: libcurl sends the older of two equally specific cookies first.
+        let number: Int
+    }
+
+    /// The fields that identify a cookie.
+    private struct Key: Hashable {
+        let domain: String
+        /// The fields for subdomains, path and name.
+        let rest: String
+    }
+
+    private struct State {
+        /// By domain: a browser's file has thousands of cookies, and each request asks for those of one host.
+        var domains: [String: [Key: Cookie]] = [:]
+        var count = 0
+        var hasRead = false
+
+        subscript(key: Key) -> Cookie? {
+            get { domains[key.domain]?[key] }
+            set { domains[key.domain, default: [:]][key] = newValue }
+        }
+
+        /// Returns the cookies of a host and of the domains above it.
+        func cookies(of host: String) -> [Cookie] {
+            var found: [Cookie] = []
+            var domain = host.filter { $0 != "[" && $0 != "]" }[...]
+            while true {
+                if let cookies = domains[String(domain)] { found += cookies.values }
+                guard let dot = domain.firstIndex(of: ".") else { return found }
+                domain = domain[domain.index(after: dot)...]
+            }
+        }
+
+        mutating func add(_ line: String, isStored: Bool) {
+            guard let key = CookieJar.key(line) else { return }
+            count += 1
+            self[key] = Cookie(
+                line: line, isStored: isStored, isSecure: CookieJar.isSecure(line), number: self[key]?.number ?? count)
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// Creates an empty jar.
+    package init() {}
+
+    /// All cookies, oldest first.
+    package var lines: [String] { state.withLock { Self.sorted($0.domains.values.flatMap(\.values)) } }
+
+    /// Returns the cookies that can match a request, oldest first.
+    ///
+    /// libcurl also sends Secure cookies to localhost over http. Those of the user's file stay with TLS: another user of the
+    /// machine may own the port.
+    ///
+    /// - Parameters:
+    ///   - host: the host of the URL, in ASCII; `nil` for the cookies of all hosts.
+    ///   - isEncrypted: true for https.
+    ///   - stored: true to include the cookies of the user's file.
+    ///   - read: reads that file. It is called at most once.
+    package func lines<Failure: Error>(
+        for host: String?, isEncrypted: Bool, stored: Bool, read: () throws(Failure) -> [String]
+    ) throws(Failure) -> [String] {
+        try state.withLock { state throws(Failure) in
+            if stored, !state.hasRead {
+                for line in try read() { state.add(line, isStored: true) }
+                state.hasRead = true
+            }
+            guard !state.domains.isEmpty else { return [] }
+            let found = host.map { state.cookies(of: $0) } ?? state.domains.values.flatMap(\.values)
+            return Self.sorted(found.filter { !$0.isStored || stored && (isEncrypted || !$0.isSecure) })
+        }
+    }
+
+    /// Adds the cookies that a response set, and removes those that it deleted.
+    ///
+    /// - Parameters:
+    ///   - lent: the cookies of the request.
+    ///   - returned: the cookies after the response.
+    package func update(lent: [String], returned: [String]) {
+        guard lent != returned else { return }
+        let (before, after) = (Set(lent), Set(returned.compactMap(Self.key)))
+        state.withLock { state in
+            for line in lent {
+                // A cookie that another response has set meanwhile stays.
+                guard let key = Self.key(line), !after.contains(key), state[key]?.line == line else { continue }
+                state[key] = nil
+            }
+            for line in returned where !before.contains(line) {
+                // A response over http does not replace a Secure cookie (RFC 6265bis §5.7). libcurl has not seen this one.
+                if let old = Self.key(line).flatMap({ state[$0] }), old.isStored, old.isSecure,
+                    !before.contains(old.line)
+                {
+                    continue
+                }
+                state.add(line, isStored: false)
+            }
+        }
+    }
+
+    private static func sorted(_ cookies: some Sequence<Cookie>) -> [String] {
+        cookies.sorted { $0.number < $1.number }.map(\.line)
+    }
+
+    /// Returns `nil` if the line is not a cookie.
+    private static func key(_ line: String) -> Key? {
+        let fields = fields(line)
+        guard fields.count >= 6 else { return nil }
+        let mark = "#HttpOnly_"
+        let domain = (fields[0].hasPrefix(mark) ? fields[0].dropFirst(mark.count) : fields[0]).drop { $0 == "." }
+        return Key(domain: domain.lowercased(), rest: "\(fields[1])\t\(fields[2])\t\(fields[5])")
+    }
+
+    private static func isSecure(_ line: String) -> Bool { fields(line)[3] == "TRUE" }
+
+    private static func fields(_ line: String) -> [Substring] {
+        line.split(separator: "\t", maxSplits: 6, omittingEmptySubsequences: false)
+    }
+}
+
+extension CookieJar: Hashable {
+    /// Returns true: requests with different jars may use one connection.
+    package static func == (first: CookieJar, second: CookieJar) -> Bool { true }
+
+    /// Adds nothing, because all jars are equal.
+    package func hash(into hasher: inout Hasher) {}
+}
