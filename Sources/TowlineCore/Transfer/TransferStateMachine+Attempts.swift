@@ -6,8 +6,8 @@ extension TransferStateMachine {
         var id: AttemptID { plan.id }
         let startedAt: Duration
         var isAccepted = false
-        /// Where its response ends, or where it was told to stop. Its lease may end earlier: others are to bring the rest,
-        /// and it goes on until they do.
+        /// The offset at which its response ends or is stopped. Its lease may end earlier, if other connections are to
+        /// take over the rest.
         var bound: Int64
         /// Bytes of it are written: from here on it is no experiment.
         var hasDelivered = false

@@ -1,11 +1,11 @@
-/// Further connections. Each is an experiment: the responses that run go on until a further connection has delivered
-/// proven bytes (DESIGN.md §5).
+/// Further connections. Each is an experiment: a running response is stopped only after another connection has
+/// delivered proven bytes (DESIGN.md §5).
 ///
 /// A lease is what an attempt is to bring by the plan. `Attempt.bound` is where its response ends if nobody stops it. A
 /// further connection gets the end of a lease at once, and the response is stopped there with the first bytes that the
 /// further connection has written. If none come, the range returns to the response, which was never interrupted.
 extension TransferStateMachine {
-    /// Why a further connection brought nothing.
+    /// The reason why a further connection delivered no bytes.
     struct Refusal: Sendable {
         var reason: String
         /// The server allows no more connections, or answers differently over another one. Anything else may be a
@@ -55,15 +55,15 @@ extension TransferStateMachine {
     /// How long a lower number of connections lasts, at first and at most.
     private static let recovery = Duration.seconds(20), longestRecovery = Duration.seconds(3600)
 
-    /// Returns whether an attempt has brought nothing yet while others bring the file.
+    /// Returns whether an attempt has delivered no byte yet and other responses run.
     func isExperiment(_ attempt: Attempt, _ context: TransferContext) -> Bool {
         let hasBrought = attempt.isAccepted && attempt.position > attempt.plan.lease.lowerBound
         guard attempt.plan.source == .primary, !hasBrought, !isBarren(context) else { return false }
         return live.contains { $0.id != attempt.id && $0.isAccepted && $0.plan.source == .primary }
     }
 
-    /// Ends an experiment that brought nothing. Its range returns to the response that it was to relieve, the number of
-    /// connections is lowered, and nothing that runs is disturbed.
+    /// Ends an experiment that failed. Its range returns to the running response, and fewer connections are used from
+    /// here on. Running responses are not disturbed.
     mutating func giveBack(
         _ attempt: Attempt, _ refusal: Refusal, _ context: TransferContext
     ) -> [TransferAction] {
@@ -117,9 +117,9 @@ extension TransferStateMachine {
 
     // MARK: Ranges
 
-    /// Gives the end of a lease to another source or connection. The response goes on until that one brings bytes.
+    /// Gives the end of a lease to another connection. The response continues until that connection delivers bytes.
     mutating func yield(_ id: AttemptID, from offset: Int64, to source: SourceID) -> [TransferAction] {
-        // Where only a checksum tells whose bytes are right, two sources never write the same ones.
+        // If only a checksum proves the bytes, two sources never write the same range.
         if mirrorRung == .checksum, attempts[id]?.plan.source != source { return stop(id, at: offset) }
         ledger.shrink(id, to: offset)
         return []
@@ -132,10 +132,10 @@ extension TransferStateMachine {
         return [.shrink(id, end: end)]
     }
 
-    /// What an attempt writes unless it is stopped: from the beginning of its lease to the end of its response.
+    /// The range that an attempt writes unless it is stopped: from the beginning of its lease to the end of its response.
     package func response(of id: AttemptID) -> ByteRange? {
         guard let lease = ledger.lease(of: id), let attempt = attempts[id] else { return nil }
-        return ByteRange(lease.lowerBound, max(lease.upperBound, attempt.bound))
+        return ByteRange(lease.lowerBound, max(lease.upperBound, min(attempt.bound, ledger.whole.upperBound)))
     }
 
     /// Notes where the response of an attempt ends.
@@ -151,8 +151,8 @@ extension TransferStateMachine {
         }
     }
 
-    /// So many bytes that are written a response may bring once more to go on behind them. That is better than its end
-    /// where the server has just refused further connections.
+    /// The number of written bytes that a response may repeat to reach missing bytes behind them. If the server has just
+    /// refused further connections, repeated bytes cost less than the end of the only response.
     private func repeatable(by attempt: Attempt, _ context: TransferContext) -> Int64 {
         guard live.count == 1, tally.rejections > 0, !mayAskPrimary(context) || budget.target <= 1 || isSingle else {
             return 0
@@ -206,26 +206,26 @@ extension TransferStateMachine {
 
     /// The least that a request asks for: an eighth of a second's worth, and so much that the round trip that a request
     /// costs does not show.
-    private func leastPiece(_ policy: SplitPolicy) -> Int64 {
+    private var leastPiece: Int64 {
         let rate = (estimator.rate ?? 0) / Double(max(budget.target, liveCount, 1))
-        let seconds = max(0.125, 12 * (roundTrip ?? 0))
-        return max(policy.minimumSegment, Int64(min(rate * seconds, 1e15)))
+        let seconds = max(0.125, 6 * (roundTrip ?? 0))
+        return max(256 << 10, Int64(min(rate * seconds, 1e15)))
     }
 
-    /// What each of all connections that there may be gets of what is not written.
+    /// The share of each connection in the bytes that are not written. While connections are still added, pieces are
+    /// half as long, because the first connections have time for more.
     private var share: Int64 {
-        let connections = Int64(max(budget.ceiling, 1))
+        let connections = Int64(max(budget.ceiling, 1) * (budget.isFixed ? 1 : 2))
         return ((ledger.completeLength ?? 0) - ledger.written.count + connections - 1) / connections
     }
 
-    /// The beginning of a gap, as much as one request asks for: so much that all connections end together. A response
-    /// ends by itself then; of one that is cut a part was sent for nothing.
-    mutating func piece(of gap: ByteRange, _ policy: SplitPolicy) -> ByteRange {
+    /// The beginning of a gap, as long as one request asks for, so that all connections end together. A response then
+    /// ends at its segment's end. A response that is cut wastes the bytes under way.
+    mutating func piece(of gap: ByteRange) -> ByteRange {
         let front = atFront(gap)
         guard front == gap, wanted.isEmpty, gap.upperBound < .max, budget.target > 1 else { return noted(front) }
-        let least = leastPiece(policy)
-        let size = max(share, least)
-        guard gap.count >= size + least else { return gap }
+        let size = max(share, leastPiece)
+        guard gap.count >= size + leastPiece else { return gap }
         return noted(ByteRange(gap.lowerBound, gap.lowerBound + size))
     }
 
@@ -234,7 +234,7 @@ extension TransferStateMachine {
         return piece
     }
 
-    /// What a connection without work takes of the segment that would end last.
+    /// The part of the segment that would end last which a free connection takes over.
     mutating func cut(
         _ runners: [SplitPolicy.Runner], _ policy: SplitPolicy, _ context: TransferContext
     ) -> SplitPolicy.Cut? {
@@ -245,14 +245,13 @@ extension TransferStateMachine {
         let cost = cutCost(victim.rate, isLimited: context.isLimited)
         let most = max((ledger.completeLength ?? 0) * 3 / 100, Self.underWay)
         guard wastedInCuts == 0 || wastedInCuts + cost <= most else { return nil }
-        let least = leastPiece(policy)
-        guard wanted.isEmpty, front == nil, victim.remaining.count >= 4 * least else { return cut }
+        guard wanted.isEmpty, front == nil, victim.remaining.count >= 4 * leastPiece else { return cut }
         let late = Int64((victim.rate ?? 0) * 2 * policy.delay(until: victim.rate ?? 0))
         let own = min(
-            max(share, least, late),
+            max(share, leastPiece, late),
             cut.segment.lowerBound - victim.remaining.lowerBound)
         let rest = ByteRange(victim.remaining.lowerBound + own, victim.remaining.upperBound)
-        return SplitPolicy.Cut(victim: cut.victim, segment: piece(of: rest, policy))
+        return SplitPolicy.Cut(victim: cut.victim, segment: piece(of: rest))
     }
 
     /// So many bytes of a response at that rate are on their way when it is cut.

@@ -158,7 +158,7 @@ extension TransferStateMachine {
     private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
         guard let source = nextSource(context) else { return [] }
         let policy = splitPolicy
-        if let gap = nextGap() { return start(piece(of: gap, policy), from: source, context) }
+        if let gap = nextGap() { return start(piece(of: gap), from: source, context) }
         let runners = splittable(context)
         if let cut = cut(runners, policy, context) {
             return yield(cut.victim, from: cut.segment.lowerBound, to: source)
@@ -173,7 +173,7 @@ extension TransferStateMachine {
         return policy
     }
 
-    /// Where all connections that pay off are at their last bytes, a few more race the slow ones.
+    /// Starts a few more connections than pay off to race slow ones for the last bytes.
     private mutating func raceLast(_ context: TransferContext) -> [TransferAction] {
         guard typicalRate != nil, ranges == .works, ledger.missing.isEmpty,
             liveCount < min(budget.ceiling, budget.target + Self.lastRivals), let source = nextSource(context)
@@ -201,7 +201,9 @@ extension TransferStateMachine {
 
     /// Whether two connections may write at once: only with proof that needs no byte already held.
     var mayBeSegmented: Bool {
-        guard ranges == .works || ranges == .claimed, contentCoding == nil, ledger.completeLength != nil else { return false }
+        guard ranges == .works || ranges == .claimed, contentCoding == nil, ledger.completeLength != nil else {
+            return false
+        }
         switch joinRung {
         case .ifRange, .repeatedValidator, .checksum: return true
         default: return false
@@ -301,7 +303,7 @@ extension TransferStateMachine {
         let isWeak = (rung(at: source) ?? .unsafe) > .repeatedValidator || isDoubtful
         // A server that gives so little at once would give nothing else.
         if self[source].givesOverlapAlone, !needsOverlap(at: source), !lease.isEmpty { return 0 }
-        // Nothing ended there before its time: the piece before it was planned so.
+        // The piece before it ends there by plan, not because a connection broke.
         if lease.lowerBound == lastPieceEnd, !needsOverlap(at: source), !lease.isEmpty { return 0 }
         return min(ledger.writtenBefore(lease.lowerBound), isWeak ? Self.weakOverlap : Self.overlap)
     }

@@ -77,7 +77,7 @@ extension TransferStateMachine {
         return actions + failedAttempt("the connection to the server is too slow (\(rate)/s)", nil, .transient, context)
     }
 
-    /// Starts a connection for what a slow one has still to bring. The slow one goes on until the other brings bytes.
+    /// Starts a connection for the rest of a slow one, which continues until the new one delivers bytes.
     private mutating func replace(_ slow: Attempt, _ context: TransferContext) -> [TransferAction] {
         // Two never write to a stream at once; nor do two sources where only a checksum tells whose bytes are right.
         guard !terms.isStream, mirrors.isEmpty, slow.position > slow.plan.lease.lowerBound, !needsWholeAnswers,
