@@ -71,12 +71,14 @@ package final class StreamSink: Sink {
         } while code == -EINTR
         if code == -ENXIO, flags & O_NONBLOCK != 0 {
             var status = FileStatus()
-            if syscall.status(AT_FDCWD, path, &status) >= 0, status.kind == .other { return nil }
+            // A link may lead to a FIFO.
+            let code = syscall.status(AT_FDCWD, path, &status)
+            if code >= 0, status.kind == .other || status.kind == .link { return nil }
         }
         guard code >= 0 else { throw .opening(path, -code) }
         let file = Descriptor(code, path: path, syscall: syscall)
         // A regular file that came meanwhile would be overwritten in place.
-        guard try file.status().kind == .other else { throw .unusable(path) }
+        guard try file.status().kind == .other else { throw .occupied(path) }
         return file
     }
 

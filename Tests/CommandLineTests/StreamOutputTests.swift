@@ -52,6 +52,18 @@ struct StreamOutputTests {
         await server.stop()
     }
 
+    /// A link to a pipe is a pipe, also before its reader comes.
+    @Test func aLinkToAPipe() async throws {
+        let server = try await server()
+        let place = try TestDirectory()
+        #expect(mkfifo(place.path("pipe"), 0o600) == 0 && symlink("pipe", place.path("out")) == 0)
+        let script = "$tow get --if-exists overwrite -o out $url & cat pipe >got; wait $!"
+        let result = try await shell(script, place, url: server.url("/a"))
+        #expect(result.status == 0, "\(result.stderr)")
+        #expect(try isWhole(place, "got") && place.names == ["got", "out", "pipe"])
+        await server.stop()
+    }
+
     /// The reader of an empty file sees its end.
     @Test func nothingForAPipe() async throws {
         let server = try await server()
