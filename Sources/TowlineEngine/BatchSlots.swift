@@ -122,7 +122,9 @@ final class BatchSlots: Sendable {
         }
 
         /// Returns whether the last attempt at a host got no answer.
-        func isSilent(_ origin: HTTPURL.Origin) -> Bool { slots.state.withLock { $0.silence.value(of: origin) ?? false } }
+        func isSilent(_ origin: HTTPURL.Origin) -> Bool {
+            slots.state.withLock { $0.silence.value(of: origin) ?? false }
+        }
 
         /// Notes that an attempt at a host got an answer, or none.
         func note(silence: Bool, of origin: HTTPURL.Origin) {
@@ -134,7 +136,9 @@ final class BatchSlots: Sendable {
         }
 
         /// Returns whether a host that does not answer for a moment counts as silent: it has never answered.
-        func isUnknown(_ origin: HTTPURL.Origin) -> Bool { slots.state.withLock { $0.silence.value(of: origin) == nil } }
+        func isUnknown(_ origin: HTTPURL.Origin) -> Bool {
+            slots.state.withLock { $0.silence.value(of: origin) == nil }
+        }
 
         private func end(_ note: (inout State, Duration, Duration) -> Void) {
             let now = MonotonicClock.now

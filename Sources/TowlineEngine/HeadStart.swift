@@ -6,6 +6,8 @@ struct HeadStart {
     let writer: AttemptWriter
     /// When it was sent.
     let startedAt: Duration
+    /// The answers of the host until then.
+    let answersBefore: Int
     /// Where it was admitted to connections of its own.
     let admission: HTTPURL.Origin?
     /// What was taken from the mailbox already.
@@ -17,7 +19,7 @@ extension TransferRun {
     func takeHeadStart() -> HeadStart? {
         guard let start = headStart else { return nil }
         headStart = nil
-        unansweredSince = start.startedAt
+        noteRequest(at: start.startedAt, answersBefore: start.answersBefore)
         writers.append(start.writer)
         return start
     }

@@ -20,6 +20,7 @@ package final class HostBoard: Sendable {
         /// Those that get bytes.
         var working = 0
         var sharing = SharingPolicy()
+        var crowd = HostCrowd()
         /// Files in a row that it gave without a checksum.
         var digestless = 0
         /// The host that it led to last and that wanted to be left alone.
@@ -28,7 +29,7 @@ package final class HostBoard: Sendable {
         /// Whether it says nothing.
         func isEmpty(unlessKeeping keepsHistory: Bool) -> Bool {
             connections == 0 && transfers == 0 && working == 0 && notBefore == nil && ceiling == nil && usual == nil
-                && !(keepsHistory && (sharing.isWorthKeeping || digestless > 0 || ledTo != nil))
+                && !(keepsHistory && (sharing.isWorthKeeping || !crowd.isEmpty || digestless > 0 || ledTo != nil))
         }
     }
 
@@ -66,8 +67,7 @@ package final class HostBoard: Sendable {
                     entry.ceilingEnd = now + Self.ceilingLife
                 case .paysOff(let count): entry.usual = max(1, count)
                 case .sharingFailed: entry.sharing.answered(.broken)
-                // That is heeded by what decides how many run.
-                case .overloaded: break
+                case .overloaded: entry.crowd.refused(among: entry.transfers)
                 }
             }
         }
@@ -91,7 +91,7 @@ package final class HostBoard: Sendable {
     func admit(_ origin: HTTPURL.Origin, limit: Int) -> Bool {
         entries.withLock { entries in
             let isAdmitted = entries.change(origin, adding: limit > 0 ? Entry() : nil) { entry in
-                guard entry.transfers < limit else { return false }
+                guard entry.transfers < min(limit, entry.crowd.limit ?? .max) else { return false }
                 entry.transfers += 1
                 return true
             }
@@ -172,7 +172,8 @@ package final class HostBoard: Sendable {
         let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
         return Standing(
             notBefore: entry.notBefore, ceiling: ceiling, usual: entry.usual, connections: entry.connections,
-            sharing: entry.sharing.sharing, wantsDigest: SmallFilePolicy.wantsDigest(after: entry.digestless))
+            sharing: entry.sharing.sharing, wantsDigest: SmallFilePolicy.wantsDigest(after: entry.digestless),
+            answers: entry.crowd.answers)
     }
 
     /// What decides at a host.
@@ -186,6 +187,9 @@ package final class HostBoard: Sendable {
         /// Whether the next small file is asked for with its checksum.
         var wantsDigest = true
 
+        /// The answers of the host until now.
+        var answers = 0
+
         /// How a small file that has no request there yet would share.
         var nextSharing: ConnectionSharing { sharing.limited(ceiling: ceiling, connections: connections) }
     }
@@ -198,8 +202,37 @@ package final class HostBoard: Sendable {
         }
     }
 
+    /// A host closed the connection of one of several downloads before it answered.
+    ///
+    /// - Returns: `false`: the host never answered, or there is no other download.
+    func refused(_ origin: HTTPURL.Origin) -> Bool {
+        entries.withLock { entries in
+            let counts = entries.change(origin) { entry in
+                guard entry.transfers > 1, entry.crowd.answers > 0 else { return false }
+                entry.crowd.refused(among: entry.transfers)
+                return true
+            }
+            return counts ?? false
+        }
+    }
+
+    /// A host left one of several downloads waiting while it answered others.
+    func kept(_ origin: HTTPURL.Origin) { change(origin) { $0.crowd.kept(among: $0.transfers) } }
+
+    /// How many answers a host gave.
+    func answers(of origin: HTTPURL.Origin) -> Int { entries.withLock { $0.value(of: origin)?.crowd.answers ?? 0 } }
+
+    /// Returns whether a host serves only a few downloads at a time and has as many now.
+    func isFull(_ origin: HTTPURL.Origin) -> Bool {
+        entries.withLock { entries in
+            guard let entry = entries.value(of: origin), let limit = entry.crowd.limit else { return false }
+            return entry.transfers >= limit
+        }
+    }
+
     /// What an answer was, with a checksum or without.
     func answered(_ verdict: ResponseVerdict, from origin: HTTPURL.Origin) {
+        if case .transient = verdict {} else { change(origin) { $0.crowd.answered() } }
         guard let hasDigest = SmallFilePolicy.hasDigest(verdict) else { return }
         entries.withLock { entries in
             let added = hasDigest || entries.count >= Self.mostKept ? nil : Entry()

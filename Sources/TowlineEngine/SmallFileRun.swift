@@ -22,6 +22,7 @@ struct SmallFileRun {
     private struct Request {
         var writer: AttemptWriter
         var startedAt: Duration
+        var answersBefore: Int
         var admission: HTTPURL.Origin?
         var place: Place
         /// The name that the URL gives; `nil`: the user chose another.
@@ -66,7 +67,8 @@ struct SmallFileRun {
         }
         return await transfer(
             HeadStart(
-                writer: request.writer, startedAt: request.startedAt, admission: request.admission, events: events)
+                writer: request.writer, startedAt: request.startedAt, answersBefore: request.answersBefore,
+                admission: request.admission, events: events)
         ).result()
     }
 
@@ -116,7 +118,7 @@ struct SmallFileRun {
             terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.wantsDigest)
         let startedAt = MonotonicClock.now
         return Request(
-            writer: send(plan, hostCeiling: host.ceiling), startedAt: startedAt,
+            writer: send(plan, hostCeiling: host.ceiling), startedAt: startedAt, answersBefore: host.answers,
             admission: sharing == .none ? origin : nil, place: place,
             nameOfURL: name == nil ? terms.nameOfURL : nil, source: source
         )
@@ -158,6 +160,7 @@ struct SmallFileRun {
             terms, at: target, after: last.writer.plan, id: TransferRun.firstID(), sharing: sharing,
             wantsDigest: host.wantsDigest, linked: linked)
         request.startedAt = MonotonicClock.now
+        request.answersBefore = host.answers
         request.writer = send(plan, hostCeiling: host.ceiling)
         return request
     }

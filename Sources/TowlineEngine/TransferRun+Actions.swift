@@ -55,7 +55,9 @@ extension TransferRun {
             buffers: services.buffers, stages: services.stages,
             makeHasher: { storage.hasher(for: $0) },
             report: { mailbox.post(.attempt($0)) })
-        if writers.isEmpty { unansweredSince = MonotonicClock.now }
+        if writers.isEmpty {
+            noteRequest(at: MonotonicClock.now, answersBefore: services.board.answers(of: plan.url.origin))
+        }
         writers.append(writer)
         services.board.began(plan.url.origin, plan.sharing)
         let mayBeBrief =

@@ -262,37 +262,9 @@ extension TransferRun {
         }
     }
 
-    /// So many files of one name, each after the first with a number.
-    static let mostNumbered = 10_000
-
-    /// The server chose the name: where another download has it, the next free number is taken.
-    func openNumbered(_ directory: String, _ plan: PreparePlan) throws(TowlineError) {
-        let plain = Place(directory: directory, name: plan.fileName)
-        var number = plan.fileName == nameOfURL ? nameNumber : reservedNumber(plain, after: nil)
-        while number < Self.mostNumbered {
-            let place = plain.numbered(number)
-            do throws(TowlineError) {
-                // Another transfer of this process may be at it: two URLs, one name, two files.
-                let other = services.places.user(of: place) ?? identity
-                if other == identity, try open(place, plan, mayYield: true) { return }
-            } catch {
-                // Two came at once, and this one was later.
-                guard error.code == .destinationBusy, services.places.user(of: place) ?? identity != identity else {
-                    throw error
-                }
-            }
-            number = reservedNumber(plain, after: number)
-        }
-        throw TowlineError(
-            .unusableDestination,
-            "\(directory)/\(plan.fileName) and \(Self.mostNumbered - 1) numbered variants of this name already exist."
-                + " Choose another name with --output"
-        )
-    }
-
     /// - Returns: `false` if the place belongs to another download and `mayYield` allows to leave it.
     @discardableResult
-    private func open(_ place: Place, _ plan: PreparePlan, mayYield: Bool = false) throws(TowlineError) -> Bool {
+    func open(_ place: Place, _ plan: PreparePlan, mayYield: Bool = false) throws(TowlineError) -> Bool {
         if try fill(place, plan) { return true }
         switch try look(at: place) {
         case .nothing(let notices):

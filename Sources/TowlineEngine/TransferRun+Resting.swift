@@ -6,6 +6,7 @@ extension TransferRun {
     /// place back with the answer.
     func rest() {
         guard let batchSlot else { return }
+        yieldToOthers()
         defer { if isResting, let item { services.names?.decided(item.number) } }
         let now = MonotonicClock.now
         guard writers.isEmpty, !machine.waitsForTurn else {
@@ -13,7 +14,8 @@ extension TransferRun {
             if let sent = unansweredSince, now - sent >= TickPolicy.patience, batchSlot.isUnknown(origin) {
                 batchSlot.note(silence: true, of: origin)
             }
-            let isSilent = (unansweredSince != nil || writers.isEmpty) && batchSlot.isSilent(origin)
+            let isCrowdedOut = writers.isEmpty && admission == nil && services.board.isFull(origin)
+            let isSilent = (unansweredSince != nil || writers.isEmpty) && batchSlot.isSilent(origin) || isCrowdedOut
             if isResting, !isSilent, !writers.isEmpty {
                 isResting = !batchSlot.takeBack(anyway: true)
             } else if !isResting, isSilent {
@@ -28,6 +30,28 @@ extension TransferRun {
         if isResting { giveUpAdmission() }
     }
 
+    /// Other answers of the host, and the time, after which it counts as a host that serves one request at a time.
+    private static let othersServed = 1, kept = Duration.seconds(5)
+
+    /// Cancels the first request of this download once if its host answers other downloads and not this one: some servers
+    /// serve one connection at a time. The download then waits until the host has room.
+    private func yieldToOthers() {
+        guard !hasYielded, let sent = unansweredSince, MonotonicClock.now - sent >= Self.kept, writers.count == 1,
+            let plan = writers.first?.plan, plan.sharing == .none, admission == plan.url.origin,
+            services.board.answers(of: plan.url.origin) - answersBefore >= Self.othersServed
+        else { return }
+        hasYielded = true
+        services.board.kept(plan.url.origin)
+        giveUpAdmission()
+        services.transport.cancel(plan.id)
+    }
+
+    /// Notes when a request is sent that has no other beside it.
+    func noteRequest(at time: Duration, answersBefore: Int) {
+        unansweredSince = time
+        self.answersBefore = answersBefore
+    }
+
     /// Returns whether the next attempt may begin: the download has its place in the batch, or the host is silent, so that the
     /// attempt needs no place.
     func takeBackSlot() -> Bool {
@@ -35,6 +59,7 @@ extension TransferRun {
         if let wait = machine.wait(now: MonotonicClock.now), wait > .zero { return false }
         let origin = writers.first?.plan.url.origin ?? machine.nextOrigin
         if batchSlot.isSilent(origin) { return true }
+        if writers.isEmpty, admission == nil, services.board.isFull(origin) { return false }
         isResting = !batchSlot.takeBack()
         return !isResting
     }
@@ -49,10 +74,14 @@ extension TransferRun {
     /// Notes that the host of an attempt did not answer, if that is why the attempt failed.
     func noteSilence(of id: AttemptID, _ result: AttemptResult) {
         guard let batchSlot, unansweredSince != nil, let writer = writer(id),
-            case .failed(let failure) = result else { return }
+            case .failed(let failure) = result
+        else { return }
         switch failure.kind {
         case .hostNotFound, .connectFailed, .connectTimedOut, .tlsFailed, .closedBeforeHead, .headTimedOut:
-            batchSlot.note(silence: true, of: writer.plan.url.origin)
+            let origin = writer.plan.url.origin
+            // A host that serves others is not silent.
+            if services.board.refused(origin) { return }
+            batchSlot.note(silence: true, of: origin)
         default: break
         }
     }

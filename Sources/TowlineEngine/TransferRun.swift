@@ -66,6 +66,10 @@ final class TransferRun {
     var waitingForName: PreparePlan?
     /// When a request was sent while no other ran; `nil` after an answer.
     var unansweredSince: Duration?
+    /// The answers of the host until then.
+    var answersBefore = 0
+    /// The first request was cancelled because the host served others.
+    var hasYielded = false
     /// The host that gives it bytes, as all know.
     var worksAt: HTTPURL.Origin?
     /// Makes it look at itself, once it has lasted for a moment.

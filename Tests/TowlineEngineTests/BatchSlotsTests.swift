@@ -53,9 +53,7 @@ struct BatchSlotsTests {
         _ = await second.value
     }
 
-    @Test(
-        "one that waits for its next attempt makes room, and is the next when its time has come",
-        .timeLimit(.minutes(1)))
+    @Test("a download that waits for its next attempt makes room, and new downloads go first", .timeLimit(.minutes(1)))
     func rests() async {
         let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 5)
         let first = await slots.take()
@@ -65,22 +63,29 @@ struct BatchSlotsTests {
         #expect(!first.takeBack() && !first.takeBack())
         let fourth = Task { await slots.take() }
         while !slots.isWaitedFor { await Task.yield() }
-        second.ended()
-        // The place is the first one's.
-        #expect(slots.isWaitedFor && first.takeBack() && slots.isWaitedFor)
-        third.ended()
-        let last = await fourth.value
-        // One that is over wants none any more, whatever it waited for.
-        #expect(last.rest(for: .seconds(1), isAsked: false) && first.rest(for: .seconds(1), isAsked: false))
-        let fifth = await slots.take()
-        let sixth = await slots.take()
         #expect(!first.takeBack())
-        first.ended()
+        second.ended()
+        // The list has no more downloads after the fourth.
+        let last = await fourth.value
+        #expect(!first.takeBack())
+        third.ended()
+        #expect(first.takeBack() && first.takeBack())
+        // Attempts that began elsewhere need no place, and a download that is over wants none.
+        #expect(last.rest(for: .seconds(1), isAsked: false) && last.takeBack(anyway: true) && last.takeBack())
+        #expect(last.rest(for: .seconds(1), isAsked: false))
         last.ended()
-        fifth.ended()
         _ = await slots.take()
-        // Attempts that began elsewhere need none.
-        #expect(sixth.rest(for: .seconds(1), isAsked: false) && sixth.takeBack(anyway: true) && sixth.takeBack())
+    }
+
+    @Test("a host is silent from an attempt without an answer to the next answer")
+    func silence() async throws {
+        let slot = await BatchSlots(BatchConcurrency()).take()
+        let origins = try ["http://a.test/", "http://b.test/"].map { try HTTPURL(parsing: $0).origin }
+        #expect(slot.isUnknown(origins[0]) && !slot.isSilent(origins[0]))
+        slot.note(silence: true, of: origins[0])
+        #expect(slot.isSilent(origins[0]) && !slot.isSilent(origins[1]) && slot.isUnknown(origins[1]))
+        slot.note(silence: false, of: origins[0])
+        #expect(!slot.isSilent(origins[0]) && !slot.isUnknown(origins[0]))
     }
 
     @Test("those that wait for their next attempt are not more than there are descriptors for", .timeLimit(.minutes(1)))
@@ -102,20 +107,6 @@ struct BatchSlotsTests {
         #expect(slots.isWaitedFor)
         resting[0].ended()
         _ = await after.value
-    }
-
-    @Test("a download that cannot take its place back keeps none from a new one", .timeLimit(.minutes(1)))
-    func newOnesGoFirst() async {
-        let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 10)
-        let first = await slots.take()
-        let second = await slots.take()
-        #expect(first.rest(for: .seconds(1), isAsked: true))
-        let third = await slots.take()
-        #expect(!first.takeBack())
-        second.ended()
-        _ = await slots.take()
-        third.ended()
-        #expect(first.takeBack())
     }
 
     @Test("from far away there are more, and fewer when an attempt fails", .timeLimit(.minutes(1)))

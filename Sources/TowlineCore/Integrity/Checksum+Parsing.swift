@@ -1,11 +1,15 @@
 extension Checksum {
-    /// Parses `ALGORITHM:HEX`, the form of the `--checksum` option.
+    /// Parses `ALGORITHM:HEX` or `ALGORITHM=HEX`, the forms of the `--checksum` option. 64 digits alone are a SHA-256.
     ///
     /// Case and dashes in the algorithm name are ignored: `SHA-256` equals `sha256`. `sha` means `sha1`.
     ///
     /// - Throws: `unusableOption` for an unknown algorithm, a wrong number of digits, or an invalid digit.
     public init(parsing text: String) throws(TowlineError) {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        if let value = Hexadecimal.decoded(text), let checksum = Checksum(algorithm: .sha256, value: value) {
+            self = checksum
+            return
+        }
+        let parts = text.split(maxSplits: 1, omittingEmptySubsequences: false) { $0 == ":" || $0 == "=" }
         let known = Algorithm.allCases.map(\.rawValue).joined(separator: ", ")
         guard parts.count == 2 else {
             let shown = TerminalSafeText.make(text, width: 40)
@@ -22,7 +26,7 @@ extension Checksum {
             let digits = algorithm.byteCount * 2
             throw TowlineError(
                 .unusableOption,
-                "invalid \(algorithm.rawValue) checksum: expected exactly \(digits) hexadecimal digits after the colon")
+                "invalid \(algorithm.rawValue) checksum: expected exactly \(digits) hexadecimal digits")
         }
         self = checksum
     }

@@ -25,6 +25,12 @@ final class BatchListReader: Sendable {
     /// - Throws: `unusableOption` if it cannot be opened.
     init(path: String) throws(TowlineError) {
         descriptor = path == "-" ? 0 : ByteText.withCString(path) { open($0, O_RDONLY | O_CLOEXEC) }
+        if path == "-", fcntl(0, F_GETFL) & O_ACCMODE == O_WRONLY {
+            throw TowlineError(
+                .unusableOption,
+                "cannot read the list of URLs from standard input (-i -) because standard input is closed."
+                    + " No download was started. Pipe the list to tow, or give a file")
+        }
         var ends: [Int32] = [-1, -1]
         guard descriptor >= 0, pipe(&ends) == 0 else {
             let reason = String(cString: strerror(errno))

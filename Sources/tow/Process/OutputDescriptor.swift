@@ -46,7 +46,8 @@ enum ProcessSetup {
     static func occupyStandardDescriptors() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
             // The lowest free number is the one just found closed.
-            _ = open("/dev/null", O_RDONLY)
+            // A read from a closed standard input fails then, and does not look like an empty list.
+            _ = open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
         }
     }
 

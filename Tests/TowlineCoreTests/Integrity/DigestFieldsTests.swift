@@ -201,6 +201,9 @@ struct ChecksumParsingTests {
             ("sha:da39a3ee5e6b4b0d3255bfef95601890afd80709", "sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709"),
             ("CRC32C:00000000", "crc32c:00000000"), ("crc-32c:E3069283", "crc32c:e3069283"),
             ("Sha-256:" + String(repeating: "0f", count: 32), "sha256:" + String(repeating: "0f", count: 32)),
+            ("sha-256=" + String(repeating: "0F", count: 32), "sha256:" + String(repeating: "0f", count: 32)),
+            (String(repeating: "0F", count: 32), "sha256:" + String(repeating: "0f", count: 32)),
+            ("md5=d41d8cd98f00b204e9800998ecf8427e", "md5:d41d8cd98f00b204e9800998ecf8427e"),
             ("sha512:" + String(repeating: "A9", count: 64), "sha512:" + String(repeating: "a9", count: 64)),
         ])
     func accepted(text: String, expected: String) throws {
@@ -216,7 +219,8 @@ struct ChecksumParsingTests {
             "", "md5", "md5:", "md5:x", "md5:d41d8cd98f00b204e9800998ecf8427", "md5:d41d8cd98f00b204e9800998ecf8427e0",
             "md5:d41d8cd98f00b204e9800998ecf8427e00", "md5: d41d8cd98f00b204e9800998ecf8427e",
             "md5:d41d8cd98f00b204e9800998ecf8427g",
-            "md5=d41d8cd98f00b204e9800998ecf8427e", "md4:d41d8cd98f00b204e9800998ecf8427e", ":00000000",
+            "d41d8cd98f00b204e9800998ecf8427e", "=d41d8cd98f00b204e9800998ecf8427e",
+            "md4:d41d8cd98f00b204e9800998ecf8427e", ":00000000",
             "crc32:00000000",
             "crc32c:4waSgw==", "sha256:d41d8cd98f00b204e9800998ecf8427e", "crc32c:0000000é",
         ])
