@@ -210,7 +210,14 @@ final class Attempt {
     func refuseAddress() { hasRefusedAddress = true }
 
     /// The connection is ready and the request goes out next.
-    func willSendRequest() {
+    ///
+    /// - Returns: `false` if the request must not be sent: the receiver already has a response 401, and libcurl would answer that
+    ///   one as well.
+    func willSendRequest() -> Bool {
+        guard phase != .body else {
+            if decidedEnd == nil { decidedEnd = .complete(framing) }
+            return false
+        }
         requestCount += 1
         requestedAt = .now
         phase = .requested
@@ -223,6 +230,7 @@ final class Attempt {
         hasBrokenConnection = false
         if speaksHTTP2, pool.sharing == .none { handle.watchGoAway() }
         deadlineDidChange(self)
+        return true
     }
 
     /// One header line. Returns how many bytes were taken; 0 makes libcurl give up.
