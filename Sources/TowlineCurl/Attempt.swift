@@ -31,7 +31,7 @@ final class Attempt {
     let pool: ConnectionPool
     let handle: EasyHandle
     /// The cookies of the jar that the handle has for the request.
-    private let cookies: [String]
+    let cookies: [String]
     /// The request went out over HTTP/2 although HTTP/1.1 would do.
     private(set) var speaksHTTP2 = false
     /// The head's status is 2xx.
@@ -42,16 +42,16 @@ final class Attempt {
     var hasFallenBack = false
     private var piecesSeen = 0
     /// The request was repeated over a fresh connection.
-    private var isRepeated = false
+    private(set) var isRepeated = false
     /// Bytes that belong to no response waited on the connection.
-    private var hasStrayBytes = false
+    private(set) var hasStrayBytes = false
 
     private(set) var phase = Phase.connecting
     /// A response 401 that libcurl probably answers with the credentials, in a second request of the same attempt.
-    private(set) var challenge: (head: ResponseHead, framing: AttemptEnd.Framing)?
-    private var challengeCount = 0
+    var challenge: (head: ResponseHead, framing: AttemptEnd.Framing)?
+    var challengeCount = 0
     /// The server rejected Basic and offers Digest: the request must be sent again, from a pool that waits for a challenge.
-    private(set) var needsDigest = false
+    var needsDigest = false
     private(set) var framing = AttemptEnd.Framing.delimited
     /// The end that the receiver or the head's limits asked for while libcurl still thought that all was well.
     private(set) var decidedEnd: AttemptEnd?
@@ -230,21 +230,6 @@ final class Attempt {
     /// An address that the host's name leads to is not public.
     func refuseAddress() { hasRefusedAddress = true }
 
-    /// Returns whether the connection has the blame for a failure: it was used before, and what came is no response.
-    /// Bytes after an earlier body were taken for the response (RFC 9112 §6.3).
-    func isFaultOfConnection(_ end: AttemptEnd) -> Bool {
-        guard !isRepeated, !speaksHTTP2 else { return false }
-        if hasStrayBytes { return true }
-        guard phase == .requested, handle.reusesConnection, case .failed(let failure) = end else { return false }
-        return [.malformed, .headTooLarge].contains(failure.kind) || failure == FailureTable.headCut
-    }
-
-    /// Returns whether a server that gave up waiting on a used connection said so (408) just before the request arrived
-    /// (RFC 9110 §15.5.9).
-    private func isLateTimeout(_ head: ResponseHead) -> Bool {
-        head.status == 408 && !isRepeated && !speaksHTTP2 && handle.reusesConnection
-    }
-
     /// Forgets what came, because the request is about to be repeated over a fresh connection.
     func beginAgain() {
         isRepeated = true
@@ -257,8 +242,13 @@ final class Attempt {
 
     /// The connection is ready and the request goes out next.
     ///
-    /// - Returns: `false` if the connection cannot be used, because bytes after an earlier body wait on it.
+    /// - Returns: `false` if the request must not be sent: bytes after an earlier body wait on the connection, or the
+    ///   receiver already has a response 401, and libcurl would answer that one as well.
     func willSendRequest() -> Bool {
+        guard phase != .body else {
+            if decidedEnd == nil { decidedEnd = .complete(framing) }
+            return false
+        }
         let mayHaveStrayBytes = !isRepeated && origin.scheme == .http && handle.reusesConnection
         guard !mayHaveStrayBytes || !handle.hasStrayBytes else {
             hasStrayBytes = true
@@ -309,7 +299,7 @@ final class Attempt {
     /// Hands a head to the receiver.
     ///
     /// - Returns: `false`: libcurl is to give up.
-    private func take(_ head: ResponseHead, _ framing: AttemptEnd.Framing) -> Bool {
+    func take(_ head: ResponseHead, _ framing: AttemptEnd.Framing) -> Bool {
         var head = head
         self.framing = framing
         phase = .body
@@ -341,42 +331,6 @@ final class Attempt {
             return false
         }
         return true
-    }
-
-    // MARK: Cookies and credentials
-
-    /// Updates the jar with the cookies of the response, before the receiver can send the next request.
-    private func takeBackCookies(_ head: ResponseHead) {
-        guard !cookies.isEmpty || head.fields.has("Set-Cookie") else { return }
-        request.connection.cookies.update(lent: cookies, returned: handle.cookies)
-    }
-
-    /// Returns true if libcurl probably answers a head with the credentials: libcurl decides after this callback. Sets
-    /// `needsDigest` if this handle cannot answer.
-    private func isChallenge(_ head: ResponseHead) -> Bool {
-        guard head.status == 401, pool.options.hasCredentials, !request.fields.has("Authorization") else {
-            return false
-        }
-        let offers = head.fields.values(named: "WWW-Authenticate").map { $0.lowercased() }
-        guard pool.options.waitsForChallenge else {
-            needsDigest = offers.contains { $0.contains("digest") }
-            return false
-        }
-        // A second 401 means that the password is wrong, unless the nonce has expired (RFC 7616 §3.3).
-        let isStale = offers.contains { $0.contains("stale=true") || $0.contains("stale=\"true\"") }
-        guard challengeCount == 0 || isStale && challengeCount < Self.mostChallenges else { return false }
-        challengeCount += 1
-        return true
-    }
-
-    /// Limit for a server that calls every nonce stale.
-    private static let mostChallenges = 3
-
-    /// Hands a response 401 to the receiver if libcurl has not answered it.
-    func takeChallenge() {
-        guard let (head, framing) = challenge else { return }
-        challenge = nil
-        _ = take(head, framing)
     }
 
     /// Where streams share a connection, and in HTTP/2, libcurl keeps books of its own about what is left to read.

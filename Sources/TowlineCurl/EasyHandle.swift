@@ -204,7 +204,7 @@ final class EasyHandle {
             UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
         ) -> Int32 = { context, _, _, _, _ in
             guard let context else { return Int32(CURL_PREREQFUNC_ABORT) }
-            let isReady = Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue().willSendRequest()
-            return Int32(isReady ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+            let attempt = Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue()
+            return Int32(attempt.willSendRequest() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
         }
 }

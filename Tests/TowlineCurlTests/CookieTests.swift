@@ -132,6 +132,19 @@ extension CurlTransportTests {
             #expect(server.requestHeads.allSatisfy { !$0.contains("secret") })
         }
 
+        @Test("A server that calls every nonce stale gets a few requests, and its 401 is the response")
+        func alwaysStale() async {
+            let server = ScriptedServer(responses: { _ in
+                let challenge = "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\", stale=true\r\n"
+                return response("no", status: "401 Unauthorized", fields: challenge)
+            })
+            defer { server.close() }
+            let options = ConnectionOptions.with { $0.user = "bob:b" }
+            let record = await run(.make(server.url(), sendsCredentials: true, connection: options))
+            #expect(record.heads.map(\.status) == [401])
+            #expect(server.requestHeads.count == 5)
+        }
+
         @Test(
             "A challenge that libcurl cannot answer is the response",
             arguments: ["Digest realm=\"r\", nonce=\"n\", algorithm=X", "Digest", "Digest realm=\"r\""])

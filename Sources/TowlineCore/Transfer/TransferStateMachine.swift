@@ -317,28 +317,6 @@ package struct TransferStateMachine: Sendable {
         return actions
     }
 
-    /// What is taken for written. A part file that is not the very one its journal was made with, a copy, is compared at
-    /// the end of each of its runs, unless a checksum speaks for the whole: their last bytes are asked for once more.
-    private func believed(_ held: HeldDownload) -> ByteRangeSet {
-        guard checksums.isEmpty else { return held.written }
-        if !held.isDoubtful, held.representation.validator == .weak { return weaklyBelieved(held.written) }
-        var believed = held.written
-        guard held.isDoubtful else { return believed }
-        for run in held.written.ranges {
-            believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
-        }
-        return believed
-    }
-
-    /// Whether the part file has to be there. While it is published it loses its name because it gets the final one, and
-    /// publishing looks for itself; one that is given up already is not lost once more.
-    private var isPartExpected: Bool {
-        switch phase {
-        case .publishing, .draining(.restart), .draining(.end): false
-        default: !replacesPart
-        }
-    }
-
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {
         hasStorage = true
         (replacesPart, replaced, replacedMediaType) = (false, .nothing, nil)

@@ -1,0 +1,39 @@
+internal import TowlineCore
+internal import TowlineEngine
+
+/// Cookies, and responses that ask for credentials.
+extension Attempt {
+    /// Updates the jar with the cookies of the response, before the receiver can send the next request.
+    func takeBackCookies(_ head: ResponseHead) {
+        guard !cookies.isEmpty || head.fields.has("Set-Cookie") else { return }
+        request.connection.cookies.update(lent: cookies, returned: handle.cookies)
+    }
+
+    /// Returns true if libcurl probably answers a head with the credentials: libcurl decides after this callback. Sets
+    /// `needsDigest` if this handle cannot answer.
+    func isChallenge(_ head: ResponseHead) -> Bool {
+        guard head.status == 401, pool.options.hasCredentials, !request.fields.has("Authorization") else {
+            return false
+        }
+        let offers = head.fields.values(named: "WWW-Authenticate").map { $0.lowercased() }
+        guard pool.options.waitsForChallenge else {
+            needsDigest = offers.contains { $0.contains("digest") }
+            return false
+        }
+        // A second 401 means that the password is wrong, unless the nonce has expired (RFC 7616 §3.3).
+        let isStale = offers.contains { $0.contains("stale=true") || $0.contains("stale=\"true\"") }
+        guard challengeCount == 0 || isStale && challengeCount < Self.mostChallenges else { return false }
+        challengeCount += 1
+        return true
+    }
+
+    /// Limit for a server that calls every nonce stale.
+    private static let mostChallenges = 3
+
+    /// Hands a response 401 to the receiver if libcurl has not answered it.
+    func takeChallenge() {
+        guard let (head, framing) = challenge else { return }
+        challenge = nil
+        _ = take(head, framing)
+    }
+}
