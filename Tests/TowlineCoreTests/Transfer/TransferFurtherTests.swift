@@ -6,7 +6,7 @@ struct TransferFurtherTests {
     private static let length = TransferScript.length
     private static let range = [("Content-Range", "bytes 0-\(length - 1)/\(length)"), ("ETag", "\"a\"")]
 
-    /// Two connections, the first of which has written a byte.
+    /// Starts two connections. The first one has written a byte.
     private func two(
         _ status: Int = 206, _ fields: [(String, String)] = Self.range, connections: Int = 2
     ) throws -> TransferScript {
@@ -19,7 +19,7 @@ struct TransferFurtherTests {
         return script
     }
 
-    /// What the first response writes if nobody stops it.
+    /// Returns the range that the first response writes unless it is stopped.
     private func response(_ script: TransferScript) -> ByteRange? {
         script.machine.response(of: script.plans[0].id)
     }
@@ -91,7 +91,7 @@ struct TransferFurtherTests {
         #expect(script.machine.ledger.lease(of: script.plans[0].id) == ByteRange(1, Self.length))
     }
 
-    @Test("a connection without data is given up after the stall timeout")
+    @Test("a connection without data ends after the stall timeout")
     func stalls() throws {
         var script = try two()
         for second in 1...31 {
@@ -103,7 +103,7 @@ struct TransferFurtherTests {
         #expect(script.plans.count == 2 && script.notices(.limited).count == 1)
     }
 
-    @Test("a connection whose range the first response has written is given up")
+    @Test("a connection ends if the first response has written its range")
     func overtaken() throws {
         var script = try two(connections: 3)
         script.write(script.plans[0], to: script.plans[1].lease.upperBound + 10)
