@@ -104,6 +104,7 @@ extension TransferTerms {
         retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
         retry.longestWait = options.longestWait
         stallTimeout = options.stallTimeout
+        connectTimeout = options.connection.connectTimeout
         headTimeout = options.connection.headTimeout
         maximumSize = options.maximumSize
         maxRedirects = options.maxRedirects
