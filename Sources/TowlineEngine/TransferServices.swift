@@ -108,6 +108,7 @@ extension TransferTerms {
         retry.longestWait = options.longestWait
         retryStatuses = options.retryStatuses
         stallTimeout = options.stallTimeout
+        connectTimeout = options.connection.connectTimeout
         headTimeout = options.connection.headTimeout
         maximumSize = options.maximumSize
         maxRedirects = options.maxRedirects

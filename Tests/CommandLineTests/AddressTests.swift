@@ -51,7 +51,7 @@ struct AddressTests {
     @Test func theUsersHostFieldTakesThePlaceOfTheURLs() async throws {
         try await get(["-H", "Host: other.example:81", "127.0.0.1:PORT/a"]) { result, server in
             #expect(result.status == 0, "\(result.stderr)")
-            let fields = server.log.requests.map { $0.info.fields.filter { $0.0.lowercased() == "host" }.map { $0.1 } }
+            let fields = server.log.requests.map { $0.info.fields.filter { $0.0.lowercased() == "host" }.map(\.1) }
             #expect(fields.allSatisfy { $0 == ["other.example:81"] }, "\(fields)")
         }
     }

@@ -22,7 +22,7 @@ extension TransferStateMachine {
             }
             // The others that share its connection wait for the same.
             actions += dismiss(id) + stopSharing(attempt.plan)
-            let reason = "no data received from the server for \(DurationText.inSentence(terms.stallTimeout))"
+            let reason = "no data received from the server for \(DurationText.inSentence(limit))"
             if case .mirror(let index) = attempt.plan.source {
                 if attempt.position > attempt.plan.lease.lowerBound { mirrors[index].failures = 0 }
                 actions += postpone(index, reason, nil, context)

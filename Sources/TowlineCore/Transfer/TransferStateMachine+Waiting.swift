@@ -30,11 +30,12 @@ extension TransferStateMachine {
     /// Returns how long an attempt may bring nothing.
     ///
     /// Connecting and the response head have limits of their own, which the transport keeps: a slow handshake or a server
-    /// that packs an archive is not a stalled connection. They do not hold up a transfer that gets bytes otherwise, nor one
-    /// whose attempt shares its connection: a request in libcurl's queue has no limit.
+    /// that packs an archive is not a stalled connection. While others deliver bytes, a further connection has the time for
+    /// connecting at least: its bytes are better requested elsewhere than waited for. A request in libcurl's queue for a
+    /// shared connection has no limit of its own.
     func patience(for attempt: Attempt, _ context: TransferContext) -> Duration? {
-        let isBound =
-            attempt.isAccepted || attempt.plan.sharesConnection || workingCount(context, besides: attempt.id) > 0
-        return isBound ? terms.stallTimeout : nil
+        if attempt.isAccepted || attempt.plan.sharesConnection { return terms.stallTimeout }
+        let others = workingCount(context, besides: attempt.id)
+        return others > 0 ? max(terms.stallTimeout, terms.connectTimeout) : nil
     }
 }

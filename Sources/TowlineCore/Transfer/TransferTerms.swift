@@ -16,6 +16,8 @@ package struct TransferTerms: Hashable, Sendable {
     package var retryStatuses: Set<Int> = []
     /// No byte for so long means that a connection is dead.
     package var stallTimeout = Duration.seconds(30)
+    /// The time limit for opening a connection, which the transport keeps.
+    package var connectTimeout = Duration.seconds(30)
     /// The time limit for a response head, for messages: the transport keeps it.
     package var headTimeout = Duration.seconds(300)
     /// The longest file that is accepted, in bytes.

@@ -64,7 +64,7 @@ final class Site: Sendable {
         options.maxTries = 5
         options.retryWait = .milliseconds(20)
         options.stallTimeout = .milliseconds(1500) * Site.patience
-        options.connection.connectTimeout = .seconds(10)
+        options.connection.connectTimeout = .seconds(4) * Site.patience
         options.connection.headTimeout = .seconds(4) * Site.patience
         // The environment may name a proxy; an empty one is none.
         options.connection.proxy = ""

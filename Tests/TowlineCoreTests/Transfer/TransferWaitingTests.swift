@@ -77,6 +77,24 @@ import TowlineCore
         #expect(script.fresh.contains(.cancel(first.id)))
     }
 
+    /// A handshake of 4 s and a stall timeout of 2 s: the further connection is not given up.
+    @Test(arguments: [(4, false), (11, true)])
+    func aFurtherConnectionHasTheTimeForConnecting(_ seconds: Int, _ isReplaced: Bool) throws {
+        var script = try TransferScript {
+            ($0.connections, $0.stallTimeout, $0.connectTimeout) = (2, .seconds(2), .seconds(10))
+        }
+        script.begin(length: TransferScript.length, position: 1 << 20)
+        script.feed(.tick)
+        let (first, further) = (script.plans[0], script.last)
+        #expect(script.plans.count == 2)
+        for second in 1...seconds {
+            script.now = .seconds(second)
+            script.write(first, to: Int64(second + 1) << 20)
+            script.feed(.tick)
+        }
+        #expect(script.actions.contains(.cancel(further.id)) == isReplaced)
+    }
+
     @Test func aFailedHeadTimeoutIsTriedAgain() throws {
         var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 2) }
         script.feed(.begin(nil))
