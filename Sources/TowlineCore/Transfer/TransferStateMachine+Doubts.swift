@@ -241,7 +241,7 @@ extension TransferStateMachine {
 
     /// Whether the part file has to be there. While it is published it loses its name because it gets the final one, and
     /// publishing looks for itself; one that is given up already is not lost once more.
-    private var isPartExpected: Bool {
+    var isPartExpected: Bool {
         switch phase {
         case .publishing, .draining(.restart), .draining(.end): false
         default: !replacesPart
