@@ -5,7 +5,9 @@ internal import TowlineEngine
 /// Hosts with several addresses (`AddressRace`, `AddressBook`).
 extension AttemptLoop {
     /// Gives libcurl the addresses of a host where the user named them, or where one of them failed lately.
-    func arrangeAddresses(of attempt: Attempt, for url: HTTPURL, _ options: ConnectionOptions) {
+    func arrangeAddresses(
+        of attempt: Attempt, for url: HTTPURL, _ options: ConnectionOptions
+    ) throws(TransportFailure) {
         guard attempt.pool.proxy == nil, let last = url.host.split(separator: ".").last, last.first != "[",
             last.first.map({ "0"..."9" ~= $0 }) == false
         else { return }
@@ -16,6 +18,7 @@ extension AttemptLoop {
             let addresses = fixed.addresses.flatMap {
                 SocketAddress.resolve($0, port: place.port, family: place.systemFamily)
             }
+            guard !addresses.isEmpty else { throw FailureTable.hostUnknown(options) }
             attempt.fixedAddresses = addresses
             attempt.handle.useAddresses(book.sorted(addresses, of: place), of: place)
         } else if let order = book.order(of: place) {

@@ -148,7 +148,7 @@ final class AttemptLoop {
             guard handle.prepare(url: request.url, fields: fields, bufferSize: size, for: attempt) else {
                 throw TransportFailure(.local, FailureTable.outOfMemory)
             }
-            arrangeAddresses(of: attempt, for: request.url, options)
+            try arrangeAddresses(of: attempt, for: request.url, options)
             let isKnown = !lacksResolverThread || pool.proxy != nil || attempt.fixedAddresses != nil
             guard isKnown || handle.resolveHere(request.url) else {
                 throw FailureTable.hostUnknown(options)

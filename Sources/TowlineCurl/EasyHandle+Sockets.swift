@@ -34,22 +34,36 @@ extension EasyHandle {
     private static let openSocket:
         @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t =
             { context, _, place in
-                guard let place, let context, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else {
-                    return -1
-                }
+                guard let place, let context, let address = address(of: place) else { return -1 }
                 let attempt = Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue()
-                let bytes = UnsafeRawBufferPointer(
-                    start: UnsafeRawPointer(place) + offset, count: Int(place.pointee.addrlen))
-                let address = SocketAddress(Array(bytes))
                 guard !attempt.pool.options.publicAddressesOnly || address.isPublic else {
                     attempt.refuseAddress()
                     return -1
                 }
-                let descriptor = socket(
-                    place.pointee.family, place.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), place.pointee.protocol)
+                let descriptor = open(place.pointee)
                 if descriptor >= 0 { attempt.connects(descriptor, to: address) }
                 return descriptor
             }
+
+    /// Opens no socket for an address that is not public, for a handle without an attempt.
+    func refusePrivateAddresses() { _ = ccurl_set_open_socket_callback(pointer, Self.openPublicSocket) }
+
+    private static let openPublicSocket:
+        @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t =
+            { _, _, place in
+                guard let place, let address = address(of: place), address.isPublic else { return -1 }
+                return open(place.pointee)
+            }
+
+    private static func address(of place: UnsafeMutablePointer<curl_sockaddr>) -> SocketAddress? {
+        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
+        let start = UnsafeRawPointer(place) + offset
+        return SocketAddress(Array(UnsafeRawBufferPointer(start: start, count: Int(place.pointee.addrlen))))
+    }
+
+    private static func open(_ place: curl_sockaddr) -> curl_socket_t {
+        socket(place.family, place.socktype | Int32(SOCK_CLOEXEC.rawValue), place.protocol)
+    }
 
     /// Our place in OpenSSL's connections, the same for all.
     static let tlsIndex = ccurl_new_tls_index()

@@ -136,7 +136,16 @@ enum FailureTable {
     /// The host name does not resolve. Who may use public addresses only does not learn more.
     static func hostUnknown(_ options: ConnectionOptions) -> TransportFailure {
         options.publicAddressesOnly
-            ? TransportFailure(.hostNotPublic, notPublic) : TransportFailure(.hostNotFound, hostNotFound)
+            ? TransportFailure(.hostNotPublic, notPublic)
+            : TransportFailure(.hostNotFound, hostNotFound + onlyFamily(of: options))
+    }
+
+    private static func onlyFamily(of options: ConnectionOptions) -> String {
+        switch options.addressFamily {
+        case .ipv4?: ". Only IPv4 addresses are used (-4)"
+        case .ipv6?: ". Only IPv6 addresses are used (-6)"
+        case nil: ""
+        }
     }
 
     /// How an attempt ended that libcurl is done with.
@@ -180,9 +189,7 @@ enum FailureTable {
             }
         let isBehindProxy = attempt.pool.proxy != nil && attempt.phase == .requested
         var way = isBehindProxy ? ". The request went through \(attempt.pool.proxyName)" : ""
-        if let family = attempt.pool.options.addressFamily, attempt.phase == .connecting {
-            way += ". Only \(family == .ipv4 ? "IPv4 addresses are used (-4)" : "IPv6 addresses are used (-6)")"
-        }
+        if attempt.phase == .connecting { way += onlyFamily(of: attempt.pool.options) }
         return explained(TransportFailure(kind, row.reason + way), detail)
     }
 

@@ -42,6 +42,7 @@ struct WebhookPost: Sendable {
             return .failure(TransportFailure(.local, FailureTable.cannotStart))
         }
         options.apply(to: handle)
+        if options.publicAddressesOnly { handle.refusePrivateAddresses() }
         let exchange = Exchange(flag: flag)
         guard prepare(handle, list.pointer, exchange) else {
             return .failure(TransportFailure(.local, FailureTable.outOfMemory))
@@ -68,6 +69,8 @@ struct WebhookPost: Sendable {
             && ccurl_set_list(pointer, CURLOPT_HTTPHEADER, list) == CURLE_OK
             // The handle's own callbacks are about attempts.
             && ccurl_set_pointer(pointer, CURLOPT_PREREQFUNCTION, nil) == CURLE_OK
+            && (options.publicAddressesOnly
+                || ccurl_set_pointer(pointer, CURLOPT_OPENSOCKETFUNCTION, nil) == CURLE_OK)
             && ccurl_set_data_callback(pointer, CURLOPT_HEADERFUNCTION, Self.header) == CURLE_OK
             && ccurl_set_data_callback(pointer, CURLOPT_WRITEFUNCTION, Self.body) == CURLE_OK
             && ccurl_set_progress_callback(pointer, Self.progress) == CURLE_OK

@@ -127,12 +127,13 @@ extension CurlTransportTests {
                 .with { $0.cookieFile = "/nowhere/cookies" }, .with { $0.netrc = .file("/nowhere/netrc") },
             ] {
                 let record = await run(.make(url, sendsCredentials: true, connection: options))
-                #expect(record.end?.failureKind == .local)
+                let isForTLS = options.certificateAuthorityFile != nil
+                #expect(record.end?.failureKind == (isForTLS ? .tlsFileUnusable : .local))
             }
             let junk = try nginx.folder.write("junk.pem", "no certificate")
             let options = ConnectionOptions.with { $0.certificateAuthorityFile = junk }
             let record = await run(.make(nginx.url("small", certificate: "good"), connection: options))
-            #expect(record.end?.failureKind == .local)
+            #expect(record.end?.failureKind == .tlsFileUnusable)
         }
     }
 }

@@ -173,7 +173,7 @@ extension CurlTransportTests {
 
                 """
             let file = try folder.write("cookies", text)
-            let server = ScriptedServer(responses: { _ in response("body", fields: "Set-Cookie: first=server\r\n") })
+            let server = ScriptedServer(responses: { _ in response("body", fields: "Set-Cookie: first=server; Path=/\r\n") })
             defer { server.close() }
             let options = ConnectionOptions.with { $0.cookieFile = file }
             let transport = CurlTransport()

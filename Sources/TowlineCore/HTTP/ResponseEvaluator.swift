@@ -125,7 +125,8 @@ package enum ResponseEvaluator {
                 return .changed(reason: reason, whole: nil)
             }
             if let lack = missingProof(known, facts, question.rung) {
-                let isWeaker = question.rung < .weakWithOverlap && isUnchangedWeakly(known, facts)
+                let mayWeaken = [.ifRange, .repeatedValidator].contains(question.rung)
+                let isWeaker = mayWeaken && isUnchangedWeakly(known, facts)
                 return isWeaker ? .weakened(reason: lack) : .rangeRefused(reason: lack)
             }
             if question.asksMirror, !hasSameLength(known, facts.representation) {
