@@ -212,10 +212,9 @@ extension TransferStateMachine {
         return max(256 << 10, Int64(min(rate * seconds, 1e15)))
     }
 
-    /// The share of each connection in the bytes that are not written. While connections are still added, pieces are
-    /// half as long, because the first connections have time for more.
+    /// The share of each connection in the bytes that are not written.
     private var share: Int64 {
-        let connections = Int64(max(budget.ceiling, 1) * (budget.isFixed ? 1 : 2))
+        let connections = Int64(max(budget.ceiling, 1))
         return ((ledger.completeLength ?? 0) - ledger.written.count + connections - 1) / connections
     }
 
