@@ -2,14 +2,6 @@ internal import TowlineCore
 
 /// Answers that are told of once, when all of them has come.
 extension AttemptWriter {
-    func endIsLate() {
-        // Of a stream without a length nobody knows whether it is small: it may have its time, and is not let go on beyond that.
-        if !plan.sharesConnection || hasLength { tell() }
-    }
-
-    /// Whether its head, or that nobody wants it, says where it ends.
-    var hasLength: Bool { drainable != nil || responseEnd < .max }
-
     /// The room for an answer that is a whole small file, or may be, and may be held.
     func gatherable(_ verdict: ResponseVerdict, _ head: ResponseHead) -> Int64? {
         let length: Int64?

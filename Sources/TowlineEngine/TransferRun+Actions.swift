@@ -69,7 +69,7 @@ extension TransferRun {
     }
 
     private func proceed(_ id: AttemptID) {
-        guard let writer = writer(id), let part, let lease = machine.response(of: id) else { return }
+        guard let writer = writer(id), let part, let lease = machine.ledger.lease(of: id) else { return }
         var slot: (any JournalSlot)?
         storing { () throws(TowlineError) in slot = try part.journal?.claimSlot(at: lease.lowerBound) }
         // One that it had in the journal before is of a part file that was given up.

@@ -176,7 +176,6 @@ final class TransferRun {
             step(.answered(id, verdict), context(id, verdict))
             if machine.isLong { ticker.start() }
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
-        case .attempt(.delivers): step(.tick)
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
         case .attempt(.arrived(let id)): if let writer = writer(id) { attemptEnded(id, writer.conclude()) }
         case .storage(let event, let sink):

@@ -91,22 +91,6 @@ package struct RangeLedger: Hashable, Sendable {
         }
     }
 
-    /// Moves the end of a lease towards `end`, as far as the bytes that follow it are missing.
-    ///
-    /// - Parameter repeated: so many bytes may come once more if they are written and more are missing behind them.
-    package mutating func extend(_ id: AttemptID, to end: Int64, across repeated: Int64 = 0) {
-        guard let range = leases[id]?.range else { return }
-        let end = min(end, whole.upperBound)
-        guard range.upperBound < end else { return }
-        var taken = written
-        for lease in leases where lease.id != id { taken.insert(lease.range) }
-        guard let gap = taken.gaps(in: ByteRange(range.upperBound, end)).first,
-            gap.lowerBound - range.upperBound <= repeated,
-            written.contains(ByteRange(range.upperBound, gap.lowerBound))
-        else { return }
-        leases.change(id) { $0.range = ByteRange(range.lowerBound, gap.upperBound) }
-    }
-
     /// Ends a lease; what it did not write is missing again.
     package mutating func release(_ id: AttemptID) { leases.removeAll { $0.id == id } }
 

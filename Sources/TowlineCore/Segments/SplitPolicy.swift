@@ -73,7 +73,7 @@ package struct SplitPolicy: Hashable, Sendable {
         guard let victim = runners.max(by: { $0.secondsLeft(fallback: fallback) < $1.secondsLeft(fallback: fallback) })
         else { return nil }
         let left = victim.secondsLeft(fallback: fallback)
-        guard known.isEmpty ? victim.remaining.count >= 2 * minimumSegment : left > 2 * max(roundTrip, 0.02) else {
+        guard victim.remaining.count >= 2 * minimumSegment, known.isEmpty || left > 2 * max(roundTrip, 0.02) else {
             return nil
         }
         // The newcomer starts late, at the average speed: after t seconds both are done when
@@ -84,8 +84,7 @@ package struct SplitPolicy: Hashable, Sendable {
         let seconds = (Double(victim.remaining.count) + theirs * late) / (mine + theirs)
         let share = Int64(min(theirs * max(0, seconds - late), Double(victim.remaining.count)))
         guard known.isEmpty || share >= minimumSegment else { return nil }
-        // A slow victim keeps as little as it brings meanwhile.
-        let bounded = known.isEmpty ? min(max(share, minimumSegment), victim.remaining.count - minimumSegment) : share
+        let bounded = min(max(share, minimumSegment), victim.remaining.count - minimumSegment)
         return Cut(
             victim: victim.id,
             segment: ByteRange(victim.remaining.upperBound - bounded, victim.remaining.upperBound))

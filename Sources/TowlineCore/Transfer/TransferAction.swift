@@ -104,8 +104,6 @@ package struct AttemptPlan: Hashable, Sendable {
     package var isConfirmation: Bool
     /// Whether it races another for the same bytes.
     package var isRace: Bool
-    /// Whether others run: its first written bytes are reported, because others may stop then.
-    package var isFurther = false
     /// Who is asked.
     package var source = SourceID.primary
     /// Whether it has a connection to itself. Of what has not, nothing but a small file may come.

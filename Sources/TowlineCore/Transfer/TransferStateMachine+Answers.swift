@@ -13,9 +13,6 @@ extension TransferStateMachine {
         }
         // Of one that is asked no more nothing counts but what fits.
         if primary.leftOut != nil, case .partial = verdict {} else if primary.leftOut != nil { return dismiss(id) }
-        if isExperiment(attempts[index], context), let refusal = Refusal(verdict) {
-            return giveBack(attempts[index], refusal, context)
-        }
         if let actions = refusedForRange(id, verdict, context) { return actions }
         switch verdict {
         case .partial(let range, let facts): return acceptPartial(id, range, facts, context)
@@ -77,7 +74,7 @@ extension TransferStateMachine {
             if tally.flips >= 3 { isSingle = true }
         }
         if plan.question.rung > .repeatedValidator { joinedWeakly = true }
-        setBound(of: id, to: range.upperBound)
+        if range.upperBound < plan.lease.upperBound { ledger.shrink(id, to: range.upperBound) }
         if ledger.completeLength == nil, let length = facts.representation.completeLength {
             ledger.learn(completeLength: length)
         }
@@ -124,8 +121,7 @@ extension TransferStateMachine {
             ranges = facts.acceptsRanges == true ? .claimed : rangeDoubt.isCertain ? .broken : .unknown
         }
         rangeDoubt = RangeDoubt()
-        // A server that ignores `bytes=0-` and says that it has ranges may give them (RFC 9110 §14.2).
-        if ranges != .claimed { isSingle = true }
+        isSingle = true
         let actions = preparing(id, facts)
         guard !hasBody else { return actions }
         attempts.change(id) { $0.isDismissed = true }

@@ -6,11 +6,6 @@ extension TransferStateMachine {
         var id: AttemptID { plan.id }
         let startedAt: Duration
         var isAccepted = false
-        /// The offset at which its response ends or is stopped. Its lease may end earlier, if other connections are to
-        /// take over the rest.
-        var bound: Int64
-        /// Bytes of it are written: from here on it is no experiment.
-        var hasDelivered = false
         /// The field that has the checksum of its content.
         var digestField: String?
         /// Cancelled by us, or its answer refused: what it still brings does not count as failure.
@@ -31,14 +26,6 @@ extension TransferStateMachine {
         var bestRate = 0.0
         /// Since when it is far below what may be expected.
         var slowSince: Duration?
-
-        init(plan: AttemptPlan, startedAt: Duration, lastProgressAt: Duration) {
-            self.plan = plan
-            self.startedAt = startedAt
-            self.lastProgressAt = lastProgressAt
-            position = plan.lease.lowerBound
-            bound = plan.lease.upperBound
-        }
 
         /// What a look at an attempt's progress finds.
         struct Step {

@@ -5,7 +5,6 @@ extension TransferStateMachine {
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
         guard let attempt = attempts.remove(id) else { return [] }
         ledger.release(id)
-        noteClosing(attempt, result, context)
         if !attempt.plan.isComparison, let rate = attempt.estimator.rate {
             typicalRate = max(rate, (typicalRate ?? 0) * 0.75)
         }
@@ -27,12 +26,7 @@ extension TransferStateMachine {
             tally.failures = 0
             return drained()
         case .failed(let failure): return failed(attempt, failure, context) + drained()
-        case .overlapDiffers:
-            if isExperiment(attempt, context) {
-                return giveBack(attempt, Refusal("the file on the server differs from the downloaded bytes"), context)
-                    + drained()
-            }
-            return seamDiffers(attempt) + drained()
+        case .overlapDiffers: return seamDiffers(attempt) + drained()
         case .needsOwnConnection:
             leaveShared(attempt, context)
             return drained()
@@ -88,7 +82,6 @@ extension TransferStateMachine {
             leaveShared(attempt, context)
             return []
         }
-        if isExperiment(attempt, context) { return giveBack(attempt, Refusal(failure, reason), context) }
         let working = workingAtPrimary(context)
         if working > 0 {
             if RetryPolicy.mayBeTooMany(failure.kind) { limitConnections(to: working, context) }

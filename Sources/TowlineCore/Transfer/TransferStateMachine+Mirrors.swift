@@ -117,11 +117,9 @@ extension TransferStateMachine {
     }
 
     /// A server showed how many connections it allows.
-    mutating func limitConnections(
-        of source: SourceID = .primary, to count: Int, recovery: Duration = .seconds(20), _ context: TransferContext
-    ) {
+    mutating func limitConnections(of source: SourceID = .primary, to count: Int, _ context: TransferContext) {
         // Where there are others to ask, fewer here are no fewer in all.
-        guard !mirrors.isEmpty else { return budget.lower(to: count, now: context.now, recovery: recovery) }
+        guard !mirrors.isEmpty else { return budget.lower(to: count, now: context.now) }
         self[source].limit(to: count, now: context.now)
     }
 
@@ -211,7 +209,7 @@ extension TransferStateMachine {
                 $0.isAccepted = true
                 $0.digestField = facts.contentDigests.first?.field
             }
-            setBound(of: id, to: range.upperBound)
+            if range.upperBound < plan.lease.upperBound { ledger.shrink(id, to: range.upperBound) }
             mirrors[index].resolved = plan.url
             mirrors[index].hasWorked = true
             isConfirmed = true

@@ -5,9 +5,6 @@ extension TransferStateMachine {
     /// The same where nothing stronger than the bytes themselves proves that they belong together.
     static let weakOverlap: Int64 = 64 << 10
 
-    /// So many connections more than pay off may race for the last bytes.
-    private static let lastRivals = 4
-
     /// So much is on its way to us, at least, wherever a connection brings bytes.
     static let underWay: Int64 = 256 << 10
 
@@ -27,18 +24,6 @@ extension TransferStateMachine {
         if let ceiling = context.hostCeiling, ceiling < budget.ceiling, mirrors.isEmpty {
             budget.lower(to: ceiling, now: context.now, recovery: nil)
         }
-        let relieved = relieve(context)
-        return relieved + planNext(context)
-    }
-
-    /// Lets further connections take over what they have begun to bring, and responses take back what nobody brings.
-    private mutating func relieve(_ context: TransferContext) -> [TransferAction] {
-        let actions = stopRelieved() + dismissBeaten(context)
-        reclaim(context)
-        return actions
-    }
-
-    private mutating func planNext(_ context: TransferContext) -> [TransferAction] {
         let running = liveCount
         let asksPrimary = mayAskPrimary(context)
         if running == 0, beginsAnew, !asksPrimary {
@@ -73,29 +58,21 @@ extension TransferStateMachine {
             guard asksPrimary, let gap = ledger.missing.first else { return [] }
             return start(gap, context)
         }
-        let served = compareMirrors(context) + serveReaders(context) + shed() + tellFinding(context)
+        let served = dismissBeaten() + compareMirrors(context) + serveReaders(context) + shed() + tellFinding(context)
         // All downloads of a host share what one may have; each has one connection at least.
         let room = budget.hostShare - otherConnections(context) - liveCount
-        // Until a server has shown that it gives ranges it is asked for one.
-        let target = ranges == .claimed ? min(budget.target, 2) : budget.target
-        let grown = grow(by: min(target - liveCount, room), context)
-        guard grown.isEmpty, room > 0 else { return served + grown }
-        return served + raceLast(context)
+        return served + grow(by: min(budget.target - liveCount, room), context)
     }
 
     /// Ends those whose bytes others have brought: they would be raced again. What such a one might have found, other bytes
     /// than those held, the next answers find as well.
-    private mutating func dismissBeaten(_ context: TransferContext) -> [TransferAction] {
+    private mutating func dismissBeaten() -> [TransferAction] {
         guard !needsWholeAnswers else { return [] }
         let beaten = attempts.filter { attempt in
             guard let range = ledger.lease(of: attempt.id), !range.isEmpty else { return false }
             return !attempt.isDismissed && ledger.written.contains(range)
         }
-        return beaten.flatMap { attempt in
-            // A server that answers when another response has ended has no room for two.
-            guard isExperiment(attempt, context), !attempt.plan.isRace else { return dismiss(attempt.id) }
-            return giveBack(attempt, Refusal(Refusal.noData, isLimit: false), context)
-        }
+        return beaten.flatMap { dismiss($0.id) }
     }
 
     /// Ends the connections that came last, if they did not pay off, each after what is on its way: those bytes come
@@ -110,7 +87,9 @@ extension TransferStateMachine {
                 return dismiss(attempt.plan.id)
             }
             let end = range.lowerBound + max(Self.underWay, Int64((attempt.estimator.rate ?? 0) / 4))
-            return end < range.upperBound ? stop(attempt.plan.id, at: end) : []
+            guard end < range.upperBound else { return [] }
+            ledger.shrink(attempt.plan.id, to: end)
+            return [.shrink(attempt.plan.id, end: end)]
         }
     }
 
@@ -147,7 +126,7 @@ extension TransferStateMachine {
                 plan.question = question(
                     lease, overlap: plan.overlap, isFirst: false, from: plan.source, isOurs: plan.sendsCredentials)
                 plan.fields = fields(plan.question, isOurs: plan.sendsCredentials)
-                attempts.change(plan.id) { ($0.plan, $0.bound) = (plan, lease.upperBound) }
+                attempts.change(plan.id) { $0.plan = plan }
                 return .start(plan)
             default: return action
             }
@@ -157,28 +136,19 @@ extension TransferStateMachine {
     /// A gap nobody has; else half of what would end last; else a race for the slowest remainder.
     private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
         guard let source = nextSource(context) else { return [] }
-        let policy = splitPolicy
-        if let gap = nextGap() { return start(piece(of: gap), from: source, context) }
-        let runners = splittable(context)
-        if let cut = cut(runners, policy, context) {
-            return yield(cut.victim, from: cut.segment.lowerBound, to: source)
-                + start(cut.segment, from: source, context)
-        }
-        return raceSlowest(runners, policy, source, context)
-    }
-
-    private var splitPolicy: SplitPolicy {
+        if let gap = nextGap() { return start(atFront(gap), from: source, context) }
         var policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
         if !budget.isFixed { policy.minimumSegment = SplitPolicy.thriftySegment(at: typicalRate) }
-        return policy
-    }
-
-    /// Starts a few more connections than pay off to race slow ones for the last bytes.
-    private mutating func raceLast(_ context: TransferContext) -> [TransferAction] {
-        guard typicalRate != nil, ranges == .works, ledger.missing.isEmpty,
-            liveCount < min(budget.ceiling, budget.target + Self.lastRivals), let source = nextSource(context)
-        else { return [] }
-        return raceSlowest(splittable(context), splitPolicy, source, context)
+        let runners = splittable(context)
+        if let cut = frontCut(runners) ?? policy.cut(runners) {
+            ledger.shrink(cut.victim, to: cut.segment.lowerBound)
+            return [.shrink(cut.victim, end: cut.segment.lowerBound)] + start(cut.segment, from: source, context)
+        }
+        guard !live.contains(where: { $0.plan.isRace }), live.count > 1 || budget.target > 1 else { return [] }
+        let allowed = (ledger.completeLength ?? 0) / 100 - wastedInRaces
+        guard let slowest = policy.race(runners, budget: max(0, allowed), typicalRate: typicalRate) else { return [] }
+        wastedInRaces += slowest.remaining.count
+        return race(slowest, source, context)
     }
 
     /// None while a digest of each response is all that tells flipped bits: what is cut can no longer be checked.
@@ -201,9 +171,7 @@ extension TransferStateMachine {
 
     /// Whether two connections may write at once: only with proof that needs no byte already held.
     var mayBeSegmented: Bool {
-        guard ranges == .works || ranges == .claimed, contentCoding == nil, ledger.completeLength != nil else {
-            return false
-        }
+        guard ranges == .works, contentCoding == nil, ledger.completeLength != nil else { return false }
         switch joinRung {
         case .ifRange, .repeatedValidator, .checksum: return true
         default: return false
@@ -290,9 +258,9 @@ extension TransferStateMachine {
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs,
             sendsNetrc: isOurs || isLedByUser && !isDowngraded, sendsStoredCookies: isLedByUser, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart && !isPlain,
-            chain: chain, isConfirmation: tally.isConfirming, isRace: isRace, isFurther: liveCount > 0,
-            source: source, sharing: sharing)
-        attempts.append(Attempt(plan: plan, startedAt: context.now, lastProgressAt: context.now))
+            chain: chain, isConfirmation: tally.isConfirming, isRace: isRace, source: source, sharing: sharing)
+        attempts.append(
+            Attempt(plan: plan, startedAt: context.now, position: lease.lowerBound, lastProgressAt: context.now))
         ledger.lease(lease, to: id, isRace: isRace)
         return [.start(plan)]
     }
@@ -303,8 +271,6 @@ extension TransferStateMachine {
         let isWeak = (rung(at: source) ?? .unsafe) > .repeatedValidator || isDoubtful
         // A server that gives so little at once would give nothing else.
         if self[source].givesOverlapAlone, !needsOverlap(at: source), !lease.isEmpty { return 0 }
-        // The piece before it ends there by plan, not because a connection broke.
-        if lease.lowerBound == lastPieceEnd, !needsOverlap(at: source), !lease.isEmpty { return 0 }
         return min(ledger.writtenBefore(lease.lowerBound), isWeak ? Self.weakOverlap : Self.overlap)
     }
 

@@ -79,7 +79,6 @@ extension TransferStateMachine {
             attempt.plan.lease = ByteRange(0, .max)
             attempt.plan.overlap = 0
             attempt.position = 0
-            attempt.bound = .max
         }
         ledger.lease(ByteRange(0, .max), to: keeper)
         return adoptWhole(keeper, facts)

@@ -129,14 +129,6 @@ package struct TransferStateMachine: Sendable {
     /// When a failure was last counted.
     var lastFailureAt: Duration?
     var lastReplacement: Replacement?
-    /// When a further connection last brought nothing.
-    var lastRejectionAt: Duration?
-    /// When connections were closed before their response had ended: a server may count them for a while.
-    var closings: [Duration] = []
-    /// Where the last piece of a gap ended.
-    var lastPieceEnd: Int64?
-    /// Bytes that were probably sent for nothing because responses were cut.
-    var wastedInCuts: Int64 = 0
     package internal(set) var receivedBytes: Int64 = 0
     var resumedBytes: Int64 = 0
     var wastedInRaces: Int64 = 0
@@ -168,10 +160,6 @@ package struct TransferStateMachine: Sendable {
         var announcements = 0
         /// Refused ranges since the last one accepted.
         var refusals = 0
-        /// Times in a row that a further connection brought nothing.
-        var rejections = 0
-        /// Times that the number of connections was lowered for that.
-        var lowerings = 0
         var restarts = 0
         /// Restarts since bytes were last joined to held ones.
         var discards = 0
@@ -312,7 +300,8 @@ package struct TransferStateMachine: Sendable {
         let actions = begin(nil, context)
         linked = plan.question.linked
         hasLeftTLS = plan.chain.contains { $0.scheme == .https }
-        attempts.append(Attempt(plan: plan, startedAt: startedAt, lastProgressAt: context.now))
+        attempts.append(
+            Attempt(plan: plan, startedAt: startedAt, position: plan.lease.lowerBound, lastProgressAt: context.now))
         ledger.lease(plan.lease, to: plan.id, isRace: false)
         return actions
     }
