@@ -93,6 +93,10 @@ struct NumberedListTests {
         let place = try TestDirectory()
         let pipe = Pipe()
         let reader = pipe.fileHandleForReading
+        // Programs of other tests must not keep the pipe open.
+        for handle in [reader, pipe.fileHandleForWriting] {
+            #expect(fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC) == 0)
+        }
         #expect(fcntl(reader.fileDescriptor, F_SETFL, O_RDONLY | O_NONBLOCK) == 0)
         let run = try CommandRun(["get", "-i", "-"], input: reader, directory: place.url)
         try pipe.fileHandleForWriting.write(contentsOf: Data((server.url("/3/data.csv") + "\n").utf8))

@@ -121,7 +121,8 @@ struct RealServerTests {
         let result = try await CommandRun.run(["get"] + options + [nginx.url(path)], directory: place.url)
         #expect(result.status == 8, "\(result.stderr)")
         #expect(place.names == [])
-        #expect(nginx.log.count == 1)
+        // The second request has no Range, which may be the reason for a refusal.
+        #expect(nginx.log.map { $0.range.count > 1 } == [true, false], "\(nginx.log)")
     }
 
     @Test(arguments: ["user", "netrc"]) func secretsStayWithTheirOrigin(_ kind: String) async throws {

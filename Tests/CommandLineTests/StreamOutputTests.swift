@@ -90,7 +90,7 @@ struct StreamOutputTests {
         await server.stop()
     }
 
-    @Test(arguments: [("", "/dev/fd/7"), ("7<script", "/dev/fd/7"), ("", "/dev/stdin"), ("", "/proc/self/fd/9")])
+    @Test(arguments: [("", "/dev/fd/7"), ("7<script", "/dev/fd/7"), ("<script", "/dev/stdin"), ("", "/proc/self/fd/9")])
     func aDescriptorThatCannotBeWritten(_ redirection: String, _ output: String) async throws {
         let server = try await server()
         let place = try TestDirectory()

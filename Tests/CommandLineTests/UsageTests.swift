@@ -102,7 +102,7 @@ struct UsageTests {
             ["get", "--checksum", "crc32c:00000000", "--checksum", "crc32c:00000001", "http://a.test/"],
             "two different checksums"
         ),
-        (["probe", "nonsense"], "http:// or https://"),
+        (["probe", "non sense"], "http:// or https://"), (["probe", "me@host"], "http:// or https://"),
         (["status"], "file"),
     ])
     func aCommandLineThatMakesNoSenseExitsWith2(_ arguments: [String], _ expected: String) async throws {

@@ -173,7 +173,8 @@ extension CurlTransportTests {
 
                 """
             let file = try folder.write("cookies", text)
-            let server = ScriptedServer(responses: { _ in response("body", fields: "Set-Cookie: first=server; Path=/\r\n") })
+            let field = "Set-Cookie: first=server; Path=/\r\n"
+            let server = ScriptedServer(responses: { _ in response("body", fields: field) })
             defer { server.close() }
             let options = ConnectionOptions.with { $0.cookieFile = file }
             let transport = CurlTransport()

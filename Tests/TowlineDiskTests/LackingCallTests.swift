@@ -72,15 +72,30 @@ import TowlineEngine
         #expect(directory["file"] == nil)
     }
 
-    /// A drop box: the directory is opened for its names alone.
-    @Test(arguments: [true, false]) func aDirectoryThatCannotBeRead(_ durable: Bool) async throws {
-        let faulty = FaultySyscall { call, index in index == 0 && call == .openat ? .error(EACCES) : nil }
-        let folder = try Folder(directory.path, syscall: faulty)
+    /// A drop box: the directory is opened for its names alone. The calls are refused here, because root may read any
+    /// directory.
+    @Test func aDirectoryThatCannotBeRead() throws {
+        let faulty = FaultySyscall { call, index in
+            switch call {
+            case .openat: index == 0 ? .error(EACCES) : nil
+            case .names: .error(EACCES)
+            // All disks of the machine.
+            case .syncAll: .error(0)
+            default: nil
+            }
+        }
+        let shortfalls = Shortfalls()
+        let folder = try Folder(directory.path, syscall: faulty, shortfalls: shortfalls)
         let file = try #require(try folder.createPart("file"))
         try file.write([1, 2, 3], at: 0)
         #expect(try folder.rename("file", to: "other") && directory.names == ["other"])
         #expect(try folder.status(of: "other")?.size == 3)
         #expect(throws: TowlineError.self) { try folder.names() }
+        // The kernel syncs no file that was opened with O_PATH.
+        try folder.descriptor.synchronizeAll()
+        #expect(faulty.calls.suffix(3) == [.fsync, .syncfs, .syncAll])
+        let notices = shortfalls.takeNotices(of: directory.path)
+        #expect(notices.count == 1 && notices.first?.contains("cannot be read") == true, "\(notices)")
     }
 
     /// The journal of a finished download claims nothing: that it stays is no failure.

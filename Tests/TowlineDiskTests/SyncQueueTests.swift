@@ -290,8 +290,13 @@ import TowlineThreads
         #expect(Array(tail[..<3000]) == pattern(2000..<5000))
         #expect(throws: TowlineError.self) { try pattern(0..<1).withUnsafeBytes { try sink.write($0, at: 0) } }
         #expect(throws: TowlineError.self) { try tail.withUnsafeMutableBytes { try sink.read(into: $0, at: 5001) } }
-        #expect(try await sink.publish(.plain(5000)) == PublishedFile(path: "-", length: 5000))
+        let published = try await sink.publish(.plain(5000))
+        #expect(published == PublishedFile(path: "/dev/fd/\(ends.write)", length: 5000))
         await #expect(throws: TowlineError.self) { try await sink.publish(.plain(5001)) }
+    }
+
+    @Test func standardOutputIsCalledByItsSign() async throws {
+        #expect(try await StreamSink().publish(.plain(0)) == PublishedFile(path: "-", length: 0))
     }
 
     @Test func onlyTheTailIsKept() throws {

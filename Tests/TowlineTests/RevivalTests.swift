@@ -80,7 +80,7 @@ import Towline
         let site = try await Site(["/file.bin": Resource(Self.version, behaviour: .always(.page))])
         let downloader = try await site.downloader()
         let download = try await downloader.add(try site.request("/file.bin"))
-        func isWaiting(_ snapshot: DownloadSnapshot) -> Bool {
+        @Sendable func isWaiting(_ snapshot: DownloadSnapshot) -> Bool {
             if case .waiting = snapshot.state { true } else { false }
         }
         try await download.reaches(isWaiting)

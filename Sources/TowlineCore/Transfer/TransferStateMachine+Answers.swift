@@ -115,13 +115,16 @@ extension TransferStateMachine {
         }
         adopt(id, facts)
         if let length = facts.representation.completeLength { ledger.learn(completeLength: length) }
+        // An answer to a request without Range says nothing against ranges that worked before.
+        let isPlain = attempts[id]?.plan.question.asked == .whole
+        let keepsRanges = ranges == .works && isPlain && !rangeDoubt.isCertain
         if facts.contentCoding != nil {
             ranges = .broken
-        } else if ranges != .broken {
+        } else if ranges != .broken, !keepsRanges {
             ranges = facts.acceptsRanges == true ? .claimed : rangeDoubt.isCertain ? .broken : .unknown
         }
         rangeDoubt = RangeDoubt()
-        isSingle = true
+        isSingle = isSingle || !keepsRanges || ranges == .broken
         let actions = preparing(id, facts)
         guard !hasBody else { return actions }
         attempts.change(id) { $0.isDismissed = true }

@@ -51,7 +51,9 @@ extension TransferStateMachine {
         }
         let cut = TransportFailure(.bodyCut, Self.endedEarly)
         // A 206 with `*` for the length ends where it said; what follows is asked for next.
-        guard ranges != .works else { return attempt.received == 0 ? failed(attempt, cut, context) : [] }
+        guard ranges != .works || attempt.plan.question.asked == .whole else {
+            return attempt.received == 0 ? failed(attempt, cut, context) : []
+        }
         if framing != .delimited, attempt.position < lengthOnceKnown ?? 0 { return failed(attempt, cut, context) }
         if framing.needsProof, let actions = unprovenEnd(attempt, framing) { return actions }
         ledger.learn(completeLength: attempt.position)

@@ -15,6 +15,8 @@ extension TransferStateMachine {
         var isRefuted = false
         /// The plain request succeeded after a refusal that may pass, and the range was requested once more.
         var asksAgain = false
+        /// So often in a row a request for the rest of what is held was refused in a way that may pass.
+        var refusals = 0
 
         /// Takes the wish for a plain request.
         ///
@@ -52,10 +54,9 @@ extension TransferStateMachine {
             if attempt.plan.url != resolved, attempt.plan.chain.isEmpty { return nil }
         case .transient(_, let retryAfter, _, let status):
             guard Self.mayRefuseRange(status) else { return nil }
-            // The server says that it has no time. Held bytes are not given up for that.
-            if retryAfter != nil, !beginsAnew, tally.failures < 2 { return nil }
             guard doubtsRange(attempt, passes: true, waits: retryAfter != nil, context) else { return nil }
-            return dismiss(id)
+            // The server may want fewer streams on one connection.
+            return dismiss(id) + stopSharing(attempt.plan)
         default: return nil
         }
         return doubtsRange(attempt, passes: false, context) ? dismiss(id) : nil
@@ -65,6 +66,19 @@ extension TransferStateMachine {
     private static func mayRefuseRange(_ status: Int) -> Bool {
         // 407 is about the proxy, and 425 and 429 are about the time.
         (400..<600).contains(status) && ![407, 425, 429].contains(status)
+    }
+
+    /// So many refusals in a row that may pass, each with its wait, are those of a busy server.
+    private static let passingRefusals = 3
+
+    /// Returns whether a refusal is taken for one that passes, and the range is requested again after a wait.
+    ///
+    /// A server that has sent ranges before, or says when it has time, gets a few such waits before a plain request, whose
+    /// response would replace the held bytes.
+    private mutating func isPassing(waits: Bool) -> Bool {
+        guard !beginsAnew, waits || ranges == .works else { return false }
+        rangeDoubt.refusals += 1
+        return rangeDoubt.refusals < min(Self.passingRefusals, terms.retry.allowedTries(limit: nil) ?? .max)
     }
 
     /// Notes that a request was refused, perhaps for its Range field.
@@ -81,6 +95,7 @@ extension TransferStateMachine {
         else { return false }
         // Other sources are asked first.
         if passes, mirrors.contains(where: { $0.leftOut == nil }) { return false }
+        if passes, isPassing(waits: waits) { return false }
         let isFirst = !rangeDoubt.hasAskedPlain || rangeDoubt.asksAgain
         rangeDoubt.asksPlain = true
         rangeDoubt.isCertain = rangeDoubt.isCertain || !passes

@@ -139,7 +139,9 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         guard let attempt = attempts[id] else { return [] }
         let others = workingAtPrimary(context, besides: id)
-        if terms.checksum != nil, !terms.isStream, !ignoresValidators, others > 0 || !ledger.written.isEmpty {
+        // Others may have been asked before the first response showed that validators differ.
+        let hadValidator = attempt.plan.question.known.map { $0.validator != .none } ?? false
+        if terms.checksum != nil, !terms.isStream, hadValidator, others > 0 || !ledger.written.isEmpty {
             // The checksum of the whole decides, whatever the nodes of a server call their copies.
             ignoresValidators = true
             tally.isConfirming = false
@@ -205,9 +207,14 @@ extension TransferStateMachine {
             return dismiss(id)
         }
         if let actions = confirm(id, facts) { return actions }
+        keptAnswer = facts
+        if attempt.plan.question.asked == .whole, !rangeDoubt.isCertain {
+            // This answers no range: the next request after a break asks for one again.
+            let reason = "the server repeatedly refused to send only the missing part, and sends the whole file instead"
+            return startOver(because: reason, isChange: false, keeper: id)
+        }
         ranges = .broken
         isSingle = true
-        keptAnswer = facts
         tally.announcements += 1
         let text = "\(Self.noRanges). Continuing with a single connection; an interrupted download cannot be resumed"
         let reason = "the server sent the whole file although only the missing part was requested"

@@ -26,7 +26,7 @@ struct URLFuzzTests {
                 return error.message.utf8.contains(where: ASCII.isControl)
                     ? "the message holds a control character" : nil
             case .success(let url):
-                if Self.authority(of: text, backslashEnds: false)?.host != url.host {
+                guard let read = Self.authority(of: text, backslashEnds: false), Self.names(read.host, url.host) else {
                     return "the host was \(url.host)"
                 }
                 return Self.violation(url)
@@ -79,10 +79,9 @@ struct URLFuzzTests {
             again.pathAndQuery == url.pathAndQuery, again.userInfo == nil
         else { return "\(text) is read otherwise" }
         for backslashEnds in [false, true] {
-            let read = authority(of: text, backslashEnds: backslashEnds)
-            if read?.host != url.host || read?.port ?? url.scheme.defaultPort != url.port {
-                return "\(text) has another host"
-            }
+            guard let read = authority(of: text, backslashEnds: backslashEnds), read.host == url.host,
+                read.port ?? url.scheme.defaultPort == url.port
+            else { return "\(text) has another host" }
         }
         guard let shown = try? HTTPURL(parsing: url.withoutSecrets) else { return "\(url) is no URL" }
         if shown.withoutSecrets != url.withoutSecrets || shown.userInfo != nil { return "\(url) has secrets left" }
@@ -104,6 +103,60 @@ struct URLFuzzTests {
         }
         // White space at the end belongs to nobody when the text ends with the authority.
         while end == bytes.endIndex, let last = host.last, last == 0x20 || last == 0x09 { host.removeLast() }
-        return (String(decoding: host, as: UTF8.self).lowercased(), port)
+        return (String(decoding: host, as: UTF8.self), port)
+    }
+
+    /// Returns whether a host as it was typed is the one that goes out: in lower case and in ASCII, each label beyond
+    /// ASCII in Punycode.
+    private static func names(_ typed: String, _ host: String) -> Bool {
+        guard host.utf8.allSatisfy({ $0 < 0x80 }) else { return false }
+        if let percent = typed.firstIndex(of: "%") {
+            // The zone of an IPv6 address, which is case-sensitive.
+            let zone = typed[percent...].dropFirst(typed[percent...].hasPrefix("%25") ? 3 : 1)
+            return host == typed[..<percent].lowercased() + "%25" + (zone == "]" ? "25]" : zone)
+        }
+        let labels = typed.lowercased().unicodeScalars.split(separator: ".", omittingEmptySubsequences: false)
+        let encoded = host.unicodeScalars.split(separator: ".", omittingEmptySubsequences: false)
+        guard labels.count == encoded.count else { return false }
+        return zip(labels, encoded).allSatisfy { label, encoded in
+            if label.allSatisfy(\.isASCII) { return label.elementsEqual(encoded) }
+            let text = Substring(encoded)
+            return text.hasPrefix("xn--") && fromPunycode(text.dropFirst(4)) == String(Substring(label))
+        }
+    }
+
+    /// The text of a label in Punycode (RFC 3492 §6.2).
+    private static func fromPunycode(_ label: Substring) -> String? {
+        let bytes = Array(label.utf8)
+        let hyphen = bytes.lastIndex(of: 0x2D)
+        var scalars = bytes[..<(hyphen ?? 0)].map { Unicode.Scalar($0) }
+        var rest = bytes[(hyphen.map { $0 + 1 } ?? 0)...]
+        var (value, position, bias) = (0x80, 0, 72)
+        while !rest.isEmpty {
+            let start = position
+            var (weight, place) = (1, 36)
+            while true {
+                guard weight < 1 << 32, let byte = rest.popFirst() else { return nil }
+                let digit = ASCII.isDigit(byte) ? Int(byte) - 0x30 + 26 : Int(byte) - 0x61
+                guard (0..<36).contains(digit) else { return nil }
+                position += digit * weight
+                let threshold = min(max(place - bias, 1), 26)
+                if digit < threshold { break }
+                weight *= 36 - threshold
+                place += 36
+            }
+            let count = scalars.count + 1
+            var delta = (position - start) / (start == 0 ? 700 : 2)
+            delta += delta / count
+            var steps = 0
+            while delta > 455 { (delta, steps) = (delta / 35, steps + 36) }
+            bias = steps + 36 * delta / (delta + 38)
+            value += position / count
+            guard let scalar = UInt32(exactly: value).flatMap(Unicode.Scalar.init) else { return nil }
+            position %= count
+            scalars.insert(scalar, at: position)
+            position += 1
+        }
+        return String(String.UnicodeScalarView(scalars))
     }
 }

@@ -173,12 +173,14 @@ struct TransferSharingTests {
         #expect(script.fresh.contains(.report(.sharingFailed, of: shared.url.origin)))
         script.endCancelled()
         #expect(script.plans.count == 2 && !script.last.sharesConnection, "at once")
-        // Where that stands still, too, it waits like any other, and one try is used up.
         #expect(!script.notices(.retrying).contains { $0.message.contains("attempt 1") })
+        // That one waits in no queue: the transport keeps the limits of connecting and of the response head.
         script.now = .seconds(62)
         script.feed(.tick)
+        #expect(!script.fresh.contains(.cancel(script.last.id)) && script.plans.count == 2)
+        // Where it ends so, it waits like any other, and one try is used up.
+        script.end(cut(.headTimedOut))
         #expect(script.notices(.retrying).last?.message.contains(", attempt 1 of ") == true)
-        script.endCancelled()
         #expect(script.plans.count == 2)
     }
 

@@ -329,19 +329,50 @@ struct TransferMirrorTests {
         #expect(hosts(script).contains("one.example"))
     }
 
-    @Test("what is held goes on from a mirror where the primary is gone", arguments: [404, 0])
-    func resumed(_ status: Int) throws {
+    /// The first 8 MiB are held, and the primary was asked for the rest.
+    private func resuming() throws -> TransferScript {
         var script = try script(1, mirrors: 1)
         let held = HeldDownload(
             representation: Representation(
                 completeLength: TransferScript.length, entityTag: EntityTag(fieldValue: "\"a\"")),
             written: ByteRangeSet([ByteRange(0, 8 << 20)]))
         script.feed(.begin(held))
+        return script
+    }
+
+    @Test("what is held goes on from a mirror where the primary is gone", arguments: [404, 503, 0])
+    func resumed(_ status: Int) throws {
+        var script = try resuming()
         if status == 0 { script.end(cut(.connectFailed)) } else { script.answer(status) }
         script.endCancelled()
-        #expect(script.last.url.host == "one.example")
-        #expect(script.last.lease.lowerBound == 8 << 20)
+        // Only a plain request shows that a file is missing. For a failure that may pass, a mirror is asked first.
+        if status == 404 {
+            #expect(hosts(script) == ["example.org", "example.org"] && script.last.field("Range") == nil)
+            script.answer(404)
+            script.endCancelled()
+        }
+        #expect(script.last.url.host == "one.example" && hosts(script).count { $0 == "one.example" } == 1)
+        #expect(script.plans.count == (status == 404 ? 3 : 2))
+        #expect(script.last.lease.lowerBound == 8 << 20 && script.last.field("If-Range") == "\"a\"")
+        #expect(script.machine.ledger.written.ranges == [ByteRange(0, 8 << 20)])
         script.give(script.last)
         #expect(script.failure == nil)
+    }
+
+    @Test("a primary that refuses only ranges sends the whole file, and no mirror is asked")
+    func wholeInsteadOfRange() throws {
+        var script = try resuming()
+        script.answer(404)
+        script.endCancelled()
+        let plain = script.last
+        #expect(plain.url.host == "example.org" && plain.field("Range") == nil && plain.field("If-Range") == nil)
+        script.answer(200, [("Content-Length", "\(TransferScript.length)"), ("ETag", "\"a\"")])
+        script.endCancelled()
+        script.feed(.prepared)
+        // The body begins with the first byte, so nothing of it goes after what is held.
+        #expect(script.machine.ledger.written.isEmpty && script.prepares.count == 1)
+        #expect(script.machine.ledger.lease(of: plain.id) == ByteRange(0, TransferScript.length))
+        #expect(script.plans.count == 2 && script.failure == nil)
+        #expect(script.notices(.sourceLeftOut).isEmpty && script.notices(.restarted).count == 1)
     }
 }

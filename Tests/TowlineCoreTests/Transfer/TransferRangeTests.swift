@@ -95,10 +95,23 @@ struct TransferRangeTests {
         #expect(script.machine.ledger.written.count == 400_000)
     }
 
-    @Test("for a moment only does not cost the bytes", arguments: [500, 503, 0])
+    /// The range is refused in a way that may pass, twice; each time it is requested again after a wait.
+    private func refusedTwice(_ script: inout TransferScript, _ status: Int) {
+        for count in 3...4 {
+            script.refuse(status, .closedBeforeHead)
+            #expect(script.plans.count == count - 1 && script.machine.wait(now: script.now) != nil)
+            script.now += .seconds(20)
+            script.feed(.tick)
+            #expect(script.plans.count == count && script.last.field("Range") == "bytes=383616-999999")
+        }
+    }
+
+    @Test("for a moment, where ranges worked before, is asked for the same range first", arguments: [500, 503, 0])
     func passes(_ status: Int) throws {
         var script = try interrupted()
+        refusedTwice(&script, status)
         script.refuse(status, .closedBeforeHead)
+        #expect(script.plans.count == 5 && script.last.field("Range") == nil)
         script.answer(200, Self.whole)
         script.endCancelled()
         #expect(script.last.field("Range") == "bytes=383616-999999")
@@ -106,16 +119,35 @@ struct TransferRangeTests {
         #expect(script.notices(.restarted).isEmpty && script.prepares.count == 1)
     }
 
-    @Test("each time, in a way that may pass, gets a restart in the end")
+    @Test("each time, in a way that may pass, gets a restart in the end, and is asked for ranges after the next break")
     func neverPasses() throws {
         var script = try interrupted()
+        refusedTwice(&script, 503)
         for _ in 0..<2 {
             script.refuse(503, .other)
             #expect(script.last.field("Range") == nil)
             script.answer(200, Self.whole)
             script.endCancelled()
         }
-        #expect(script.plans.count == 5 && script.prepares.last?.isReplacement == true)
+        #expect(script.plans.count == 7 && script.prepares.last?.isReplacement == true)
+        #expect(script.prepares.last?.lacksRanges == false && script.notices(.restarted).count == 1)
+        script.feed(.prepared)
+        script.write(to: 500_000)
+        script.end(cut())
+        #expect(script.plans.count == 8 && script.last.field("Range") == "bytes=483616-999999")
+        #expect(script.notices(.singleStream).isEmpty)
+    }
+
+    @Test("is asked without Range before the last try counts", arguments: [1, 2])
+    func lastTry(_ tries: Int) throws {
+        var script = try interrupted { $0.retry = RetryPolicy(maxTries: tries) }
+        for _ in 1..<tries {
+            script.refuse(503, .other)
+            script.now += .seconds(20)
+            script.feed(.tick)
+        }
+        script.refuse(503, .other)
+        #expect(script.plans.count == tries + 2 && script.last.field("Range") == nil && script.ending == nil)
     }
 
     @Test("and names a time is asked for the same range then")

@@ -108,6 +108,23 @@ struct TransferNodeTests {
         #expect(script.notices(.restarted).isEmpty)
     }
 
+    @Test("do not matter for those either that were asked before the first one answered, if there is a checksum")
+    func checksumOfSeveral() throws {
+        var script = try TransferScript { terms in
+            terms.connections = 4
+            terms.checksum = try? Checksum(parsing: TransferScript.sum)
+        }
+        script.begin(length: TransferScript.length, position: 1 << 20)
+        try #require(script.plans.count == 4)
+        script.feed(.tick)
+        for (number, plan) in script.plans.dropFirst().enumerated() {
+            script.give(plan, tag: "\"b\(number)\"")
+            script.endCancelled()
+        }
+        #expect(script.plans.count == 7 && script.plans.suffix(3).allSatisfy { $0.question.rung == .checksum })
+        #expect(script.notices(.restarted).isEmpty && script.ending == nil)
+    }
+
     @Test("do not matter after a break either, if the user gave a checksum", arguments: [200, 206])
     func checksumAfterABreak(_ status: Int) throws {
         var script = try TransferScript { $0.checksum = try? Checksum(parsing: TransferScript.sum) }

@@ -17,6 +17,7 @@ final class FaultySyscall: Syscall {
             waitForWriteback, ftruncate,
             fallocate, status
         case space, lock, rename, link, unlink, setAttribute, getAttribute, seek, setModified, setMode, names
+        case syncAll
     }
 
     private struct State {
@@ -147,4 +148,5 @@ final class FaultySyscall: Syscall {
         run(.setModified) { base.setModified(descriptor, seconds) }
     }
     func names(_ directory: Int32, _ names: inout [String]) -> Int32 { run(.names) { base.names(directory, &names) } }
+    func syncAll() { if fault(.syncAll) == nil { base.syncAll() } }
 }
