@@ -214,14 +214,6 @@ static inline int ccurl_has_unread(CURL *_Nonnull handle) {
     return connection && SSL_has_pending(connection) && !SSL_want_read(connection);
 }
 
-/// Returns 1 if the socket of the handle has bytes to read. The bytes stay there.
-static inline int ccurl_has_bytes(CURL *_Nonnull handle) {
-    curl_socket_t socket = CURL_SOCKET_BAD;
-    char byte;
-    if (curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) != CURLE_OK || socket == CURL_SOCKET_BAD) return 0;
-    return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
 /// The easy handle that a finished message is about, and its result; `NULL` for any other message.
 static inline CURL *_Nullable ccurl_finished(const CURLMsg *_Nonnull message, CURLcode *_Nonnull result) {
     if (message->msg != CURLMSG_DONE) return NULL;

@@ -242,15 +242,17 @@ final class Attempt {
 
     /// The connection is ready and the request goes out next.
     ///
+    /// - Parameter localPort: that of the connection.
     /// - Returns: `false` if the request must not be sent: bytes after an earlier body wait on the connection, or the
     ///   receiver already has a response 401, and libcurl would answer that one as well.
-    func willSendRequest() -> Bool {
+    func willSendRequest(from localPort: Int32) -> Bool {
         guard phase != .body else {
             if decidedEnd == nil { decidedEnd = .complete(framing) }
             return false
         }
         let mayHaveStrayBytes = !isRepeated && origin.scheme == .http && handle.reusesConnection
-        guard !mayHaveStrayBytes || !handle.hasStrayBytes else {
+        // With TLS, they may be messages of TLS.
+        guard !mayHaveStrayBytes || !pool.hasBytes(onPort: localPort) else {
             hasStrayBytes = true
             return false
         }

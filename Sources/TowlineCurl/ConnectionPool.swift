@@ -201,6 +201,9 @@ final class ConnectionPool {
         }
     }
 
+    /// Returns whether bytes wait on the connection with a local port.
+    func hasBytes(onPort port: Int32) -> Bool { watch.hasBytes(onPort: UInt16(truncatingIfNeeded: port)) }
+
     /// The connection of an attempt carries streams.
     func carriesStreams(of attempt: Attempt) {
         if sharing != .none, let socket = attempt.socket { watch.gatherSends(of: socket) }

@@ -115,10 +115,6 @@ final class EasyHandle {
     /// after the attempt.
     var reusesConnection: Bool { number(CURLINFO_NUM_CONNECTS) == 0 }
 
-    /// Returns whether bytes wait on the socket although the request was not sent yet. With TLS they may be messages of
-    /// TLS. Call it from a callback of the attempt.
-    var hasStrayBytes: Bool { ccurl_has_bytes(pointer) != 0 }
-
     /// Has the attempt told of a GOAWAY with an error. libcurl mentions it only in its trace.
     func watchGoAway() {
         watchesGoAway = true
@@ -202,9 +198,9 @@ final class EasyHandle {
     private static let prerequest:
         @convention(c) (
             UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
-        ) -> Int32 = { context, _, _, _, _ in
+        ) -> Int32 = { context, _, _, _, localPort in
             guard let context else { return Int32(CURL_PREREQFUNC_ABORT) }
             let attempt = Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue()
-            return Int32(attempt.willSendRequest() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+            return Int32(attempt.willSendRequest(from: localPort) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
         }
 }

@@ -1,3 +1,4 @@
+import CCurl
 import Glibc
 
 /// Records which events the sockets of an engine thread are watched for, and when gathered sends leave.
@@ -27,6 +28,8 @@ final class SocketWatch {
     private let poll: EventPoll
     /// By descriptor.
     private var sockets: [Socket] = []
+    /// Connections by their local port, as far as they were looked up.
+    private var ports: [UInt16: Int32] = [:]
     /// Descriptors whose sends wait for `sendGathered`, the latest last.
     private var gathering: [Int32] = []
     /// Maximum number of gathering descriptors. Each costs a system call after every call of libcurl, also while idle. The
@@ -46,6 +49,34 @@ final class SocketWatch {
     func closed(_ descriptor: Int32) {
         set(descriptor, Socket())
         gathering.removeAll { $0 == descriptor }
+    }
+
+    /// Returns whether bytes wait on the connection with a local port.
+    func hasBytes(onPort port: UInt16) -> Bool {
+        var descriptor = ports[port]
+        if descriptor.flatMap(Self.localPort) != port {
+            descriptor = sockets.indices.lazy.map(Int32.init).first { Self.localPort(of: $0) == port }
+            if ports.count >= Self.mostPorts { ports = [:] }
+            ports[port] = descriptor
+        }
+        guard let descriptor else { return false }
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+    }
+
+    private static let mostPorts = 1000
+
+    private static func localPort(of descriptor: Int32) -> UInt16? {
+        var address = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let code = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        guard code == 0, [AF_INET, AF_INET6].contains(Int32(address.ss_family)) else { return nil }
+        // At the same place in both families.
+        return withUnsafeBytes(of: address) {
+            UInt16(bigEndian: $0.loadUnaligned(fromByteOffset: MemoryLayout<sa_family_t>.size, as: UInt16.self))
+        }
     }
 
     /// From now on the kernel keeps what is sent on a connection until `sendGathered`, or for 200 ms (`TCP_CORK`, tcp(7)): libcurl

@@ -11,7 +11,7 @@ extension TransferRun {
         let now = MonotonicClock.now
         guard writers.isEmpty, !machine.waitsForTurn else {
             let origin = writers.first?.plan.url.origin ?? machine.nextOrigin
-            if let sent = unansweredSince, now - sent >= TickPolicy.patience, batchSlot.isUnknown(origin) {
+            if let sent = unansweredSince, now - sent >= Self.silence, batchSlot.isUnknown(origin) {
                 batchSlot.note(silence: true, of: origin)
             }
             let isCrowdedOut = writers.isEmpty && admission == nil && services.board.isFull(origin)
@@ -29,6 +29,10 @@ extension TransferRun {
         isResting = batchSlot.rest(for: wait, isAsked: isAsked)
         if isResting { giveUpAdmission() }
     }
+
+    /// A host that has not answered for this time, and never before, counts as silent. Over a satellite, the connection and
+    /// the response take more than a second.
+    private static let silence = Duration.milliseconds(1500)
 
     /// Other answers of the host, and the time, after which it counts as a host that serves one request at a time.
     private static let othersServed = 1, kept = Duration.seconds(5)

@@ -329,7 +329,8 @@ struct MessageTests {
             ["get", "--max-tries", "1", "-j", "2", none, none], directory: place.url)
         #expect(failed.status == 8)
         #expect(failed.stderr.contains("0 done, 2 failed"), "\(failed.stderr)")
-        #expect(server.log.requests("/none").count == 2)
+        // Each asks once more without Range, which may be the reason for a refusal.
+        #expect(server.log.requests("/none").map { $0.info.field("Range") != nil } == [true, false, true, false])
 
         let list = "\(server.url("/data.bin?a"))\n  output=same\n\(server.url("/data.bin?b"))\n  output=same\n"
         let refused = try await CommandRun.run(["get", "-x", "1", "-i", "-"], input: list, directory: place.url)

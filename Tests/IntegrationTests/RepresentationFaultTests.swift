@@ -12,7 +12,9 @@ struct RepresentationFaultTests {
         Scenario(35, .codedPart, .firstOfResume(1), .resumedFile),
         Scenario(35, .fields([("Content-Encoding", "aws-chunked")]), .always, .file, says: .singleStream, bound: 1.2),
         Scenario(35, .fields([("Content-Encoding", "utf-8")]), .resume, .resumedFile, bound: 0.6),
-        Scenario(35, .fields([("Content-Encoding", "none")]), .resume, .resumedFile, connections: 4, bound: 0.8),
+        Scenario(
+            35, .fields([("Content-Encoding", "none")]), .resume, .resumedFile, connections: 4, bound: 0.8,
+            rate: 4_000_000),
         Scenario(36, .page, .firstOfResume(1), .resumedFile, bound: 0.6),
         Scenario(36, .pageWithETag, .firstOfResume(1), .resumedFile, bound: 0.6),
         Scenario(36, .page, .resume, .failure([.transient])),

@@ -19,7 +19,7 @@ struct StatusFaultTests {
         Scenario(38, .redirectLater("0"), .first(2), .file, bound: 1.2),
         Scenario(38, .redirectLater("0"), .firstOfResume(2), .resumedFile, bound: 0.6),
         Scenario(36, .confusesIfRange, .resume, .resumedFile, bound: 0.6),
-        Scenario(36, .confusesIfRange, .resume, .resumedFile, connections: 4, bound: 0.8),
+        Scenario(36, .confusesIfRange, .resume, .resumedFile, connections: 4, bound: 0.8, rate: 4_000_000),
         Scenario(42, .transformed, .always, .file, bound: 1.2),
         Scenario(42, .transformed, .firstOfResume(1), .resumedFile),
         Scenario(40, .status(509), .first(2), .file, bound: 1.2),
