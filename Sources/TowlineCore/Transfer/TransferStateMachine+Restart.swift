@@ -168,6 +168,8 @@ extension TransferStateMachine {
     private mutating func believedChange(
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?
     ) -> [TransferAction] {
+        // Changed again: perhaps each connection leads to another node, and the node of one connection stays the same.
+        if tally.restarts > 0, mirrors.isEmpty { isSingle = true }
         guard let facts, !maySegmentAnew(facts) else {
             return dismiss(id) + startOver(because: reason, isChange: true, waits: true)
         }
