@@ -60,8 +60,8 @@ static uint64_t changes(int version) {
 
 // A path that is not there, or that cannot be opened, is left out: using it fails as it does without a ruleset.
 static int allow(int ruleset, const char *path, int version) {
-    // Without O_PATH first: a directory that is mounted when it is used (autofs) is mounted now. The rule counts for
-    // what is there at this moment.
+    // Without O_PATH first: a directory that is mounted when it is used (autofs) is mounted now. A rule
+    // applies to the directory that is mounted when the rule is added.
     int place = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (place < 0) place = open(path, O_PATH | O_CLOEXEC);
     if (place < 0) return 0;

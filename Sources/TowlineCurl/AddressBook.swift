@@ -2,8 +2,8 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The addresses of hosts that failed lately. The next attempts try them last, so that a dead address delays one attempt
-/// and not each of them. Confined to its engine thread.
+/// The addresses of hosts that failed lately. The next attempts try them last, so that a dead address delays one
+/// attempt and not each of them. Confined to its engine thread.
 struct AddressBook {
     /// A host whose addresses are of interest.
     struct Place: Hashable, Sendable {

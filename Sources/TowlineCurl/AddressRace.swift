@@ -1,11 +1,11 @@
 import Glibc
 
-/// The addresses that an attempt connects to, one after another (RFC 8305 §5): the next one begins `delay` after the last,
-/// or at once when one fails, and the first that connects wins.
+/// The addresses that an attempt connects to, one after another (RFC 8305 §5): the next one begins `delay` after the
+/// last, or at once when one fails, and the first that connects wins.
 ///
-/// libcurl 7.88 tries both families at the same time, but the addresses of one family one after another, each for half of
-/// the time that is left. So the loop connects to further addresses beside libcurl, and gives the socket that connects
-/// first the descriptor of one of libcurl's sockets. Confined to its engine thread.
+/// libcurl 7.88 tries both families at the same time, but the addresses of one family one after another, each for half
+/// of the time that is left. So the loop connects to further addresses beside libcurl, and gives the socket that
+/// connects first the descriptor of one of libcurl's sockets. Confined to its engine thread.
 final class AddressRace {
     /// RFC 8305 §8: "Connection Attempt Delay".
     static let delay = Duration.milliseconds(250)

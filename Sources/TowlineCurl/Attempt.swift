@@ -50,7 +50,8 @@ final class Attempt {
     /// A response 401 that libcurl probably answers with the credentials, in a second request of the same attempt.
     var challenge: (head: ResponseHead, framing: AttemptEnd.Framing)?
     var challengeCount = 0
-    /// The server rejected Basic and offers Digest: the request must be sent again, from a pool that waits for a challenge.
+    /// The server rejected Basic and offers Digest: the request must be sent again, from a pool that waits for a
+    /// challenge.
     var needsDigest = false
     private(set) var framing = AttemptEnd.Framing.delimited
     /// The end that the receiver or the head's limits asked for while libcurl still thought that all was well.

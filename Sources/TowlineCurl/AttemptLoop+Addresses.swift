@@ -69,8 +69,8 @@ extension AttemptLoop {
             close(runner: descriptor)
             return startRunner(of: attempt, race)
         }
-        // epoll(7) drops the replaced socket with its last descriptor, but keeps the entry of the runner's descriptor as
-        // long as another descriptor refers to the same socket.
+        // epoll(7) drops the replaced socket with its last descriptor, but keeps the entry of the runner's descriptor
+        // as long as another descriptor refers to the same socket.
         watch.dismiss(descriptor)
         let replaced = race.replaceable
         if let replaced, dup2(descriptor, replaced) == replaced { _ = fcntl(replaced, F_SETFD, FD_CLOEXEC) }

@@ -3,8 +3,8 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The attempts whose server asked for a client certificate and got none. Many servers only close the connection then, or
-/// send an alert that is lost with it, so that no code of libcurl tells.
+/// The attempts whose server asked for a client certificate and got none. Many servers only close the connection then,
+/// or send an alert that is lost with it, so that no code of libcurl tells.
 enum CertificateRequests {
     /// The latest ones.
     private static let attempts = Mutex<[UInt64]>([])

@@ -1,8 +1,8 @@
 import Synchronization
 internal import TowlineCore
 
-/// The hosts that have asked for Digest authentication: they are sent no password before they ask. Shared by the threads of a
-/// transport.
+/// The hosts that have asked for Digest authentication: they are sent no password before they ask. Shared by the
+/// threads of a transport.
 final class ChallengeHosts: Sendable {
     private let origins = Mutex<Set<HTTPURL.Origin>>([])
     /// No host is in it, as nearly always: no lock is taken for each request.

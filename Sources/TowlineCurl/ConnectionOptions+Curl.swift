@@ -4,7 +4,8 @@ internal import TowlineCore
 internal import TowlineEngine
 
 extension ConnectionOptions {
-    /// Returns the options without the secrets that the request must not carry, and without cookies: an attempt has its own.
+    /// Returns the options without the secrets that the request must not carry, and without cookies: an attempt has its
+    /// own.
     func limited(to request: AttemptRequest, besides challenges: ChallengeHosts) -> ConnectionOptions {
         var options = self
         options.cookieFile = nil
@@ -28,8 +29,8 @@ extension ConnectionOptions {
     /// Returns true if the request may have a password.
     var hasCredentials: Bool { user != nil || netrc != .none }
 
-    /// Returns whether libcurl 7.88 can put several streams on a connection: not where HTTP/2 is used unasked, because
-    /// it starts HTTP/2 again on a reused connection (curl pull request 10643, fixed in 8.0). HTTP/1.1 has no streams.
+    /// Returns whether libcurl 7.88 can put several streams on a connection. HTTP/1.1 has no streams. With HTTP/2
+    /// without negotiation, it starts HTTP/2 again on a reused connection (curl pull request 10643, fixed in 8.0).
     var mayShare: Bool { httpProtocol == .automatic }
 
     /// Sets everything on a handle that does not differ between two attempts with these options.
@@ -63,7 +64,8 @@ extension ConnectionOptions {
         handle.set(CURLOPT_HTTPGET, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
         handle.set(CURLOPT_FOLLOWLOCATION, 0)
-        // Transfer codings are removed. Content codings are not: libcurl removes them only after CURLOPT_ACCEPT_ENCODING.
+        // Transfer codings are removed. Content codings are not: libcurl removes them only after
+        // CURLOPT_ACCEPT_ENCODING.
         handle.set(CURLOPT_HTTP_CONTENT_DECODING, 1)
         handle.set(CURLOPT_HTTP_TRANSFER_DECODING, 1)
         handle.set(CURLOPT_HTTP09_ALLOWED, 0)
@@ -119,8 +121,8 @@ extension ConnectionOptions {
     }
 
     private func applyCredentials(to handle: EasyHandle) {
-        // The first request sends Basic without waiting for a 401, as curl does: some servers hide a file from unknown users
-        // and never ask for a password.
+        // The first request sends Basic without waiting for a 401, as curl does: some servers hide a file from unknown
+        // users and never ask for a password.
         handle.set(
             CURLOPT_HTTPAUTH,
             waitsForChallenge ? ccurl_basic_or_digest_authentication() : ccurl_basic_authentication())

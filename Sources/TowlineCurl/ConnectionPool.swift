@@ -139,8 +139,8 @@ final class ConnectionPool {
         isTouched = true
         if runningCount == 0 { idleSince = .now }
         handle.dropCookies()
-        // libcurl keeps the nonce of Digest in the handle, and takes its end for a wrong password unless the server says `stale`
-        // (RFC 7616 §3.3). Not all servers do, so each attempt gets a new handle.
+        // libcurl keeps the nonce of Digest in the handle, and takes its end for a wrong password unless the server
+        // says `stale` (RFC 7616 §3.3). Not all servers do, so each attempt gets a new handle.
         if idleHandles.count < Self.maximumIdleHandles, !options.waitsForChallenge {
             idleHandles.append(handle)
         } else {

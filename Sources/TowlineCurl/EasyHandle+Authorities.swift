@@ -18,9 +18,10 @@ extension EasyHandle {
         set(CURLOPT_PROXY_CAPATH, directory)
     }
 
-    /// Has OpenSSL tell of servers that ask for a client certificate.
+    /// Makes OpenSSL report servers that ask for a client certificate.
     ///
-    /// - Parameter sharesAuthorities: the system's authorities are trusted, which connections share where that is possible.
+    /// - Parameter sharesAuthorities: the system's authorities are trusted, which connections share where that is
+    ///   possible.
     func prepareTLS(sharesAuthorities: Bool) {
         _ = ccurl_set_tls_callback(pointer, Self.observe)
         if sharesAuthorities { shareSystemAuthorities() }

@@ -26,9 +26,9 @@ extension EasyHandle {
         _ = ccurl_set_close_socket_callback(pointer, Self.socketCloses)
     }
 
-    /// Tells the attempt of each address that libcurl connects to, and opens no socket for one that is not public where only
-    /// those may be used. What a name leads to is known here and not before: looking it up and connecting later would leave
-    /// the time in between to whoever answers for the name.
+    /// Reports each address that libcurl connects to, and opens no socket for an address that the options forbid.
+    ///
+    /// The check belongs here: a name server could change its reply between an earlier check and the connection.
     func watchAddresses() { _ = ccurl_set_open_socket_callback(pointer, Self.openSocket) }
 
     private static let openSocket:

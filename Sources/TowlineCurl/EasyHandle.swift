@@ -111,8 +111,8 @@ final class EasyHandle {
         errorText[0] = 0
     }
 
-    /// Returns whether the attempt reuses a connection of an earlier request. Call it from a callback of the attempt, or
-    /// after the attempt.
+    /// Returns whether the attempt reuses a connection of an earlier request. Call it from a callback of the attempt,
+    /// or after the attempt.
     var reusesConnection: Bool { number(CURLINFO_NUM_CONNECTS) == 0 }
 
     /// Has the attempt told of a GOAWAY with an error. libcurl mentions it only in its trace.

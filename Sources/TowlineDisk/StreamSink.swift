@@ -10,9 +10,10 @@ internal import TowlineThreads
 package final class StreamSink: Sink {
     private struct Tail {
         var position: Int64 = 0
-        /// The last bytes written, for comparing an overlap; at least `capacity` of them, if there are so many.
+        /// The last bytes written, for comparing an overlap: at least `capacity` bytes, or all bytes of a shorter
+        /// output.
         var bytes: [UInt8] = []
-        /// What goes by is digested as it goes: it cannot be read again.
+        /// Digests of the bytes written so far. A stream cannot be read again.
         var digests: [(algorithm: Checksum.Algorithm, digest: MessageDigest)]
         /// The digests' values, once they were asked for.
         var values: [Checksum.Algorithm: [UInt8]]?

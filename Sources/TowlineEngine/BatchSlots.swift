@@ -201,8 +201,8 @@ final class BatchSlots: Sendable {
         state.fetching >= state.concurrency.limit || isCrowded(state)
     }
 
-    /// Returns whether no more may run. With a limit of one, downloads run one after the other. A download that rests keeps
-    /// a journal besides.
+    /// Returns whether no more may run. With a limit of one, downloads run one after the other. A download that rests
+    /// keeps a journal besides.
     private func isCrowded(_ state: State) -> Bool {
         let limit = state.concurrency.limit
         return state.running + state.resting >= (limit > 1 ? limit + publishing : 1)

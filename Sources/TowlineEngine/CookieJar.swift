@@ -2,9 +2,9 @@ import Synchronization
 
 /// The cookies of a run: those that servers set, and those of the user's cookie file.
 ///
-/// The jar only stores cookies. The transport lends them to a request, and updates the jar after the response. libcurl decides
-/// which cookies match a URL and which cookies a server may set (RFC 6265 §5, public suffix list). A cookie is a line of the
-/// Netscape format, as written by libcurl.
+/// The jar only stores cookies. The transport lends them to a request, and updates the jar after the response. libcurl
+/// decides which cookies match a URL and which cookies a server may set (RFC 6265 §5, public suffix list). A cookie is
+/// a line of the Netscape format, as written by libcurl.
 package final class CookieJar: Sendable {
     private struct Cookie {
         let line: String
@@ -62,8 +62,8 @@ package final class CookieJar: Sendable {
 
     /// Returns the cookies that can match a request, oldest first.
     ///
-    /// libcurl also sends Secure cookies to localhost over http. Those of the user's file stay with TLS: another user of the
-    /// machine may own the port.
+    /// libcurl also sends Secure cookies to localhost over http. Those of the user's file stay with TLS: another user
+    /// of the machine may own the port.
     ///
     /// - Parameters:
     ///   - host: the host of the URL, in ASCII; `nil` for the cookies of all hosts.
@@ -99,7 +99,8 @@ package final class CookieJar: Sendable {
                 state[key] = nil
             }
             for line in returned where !before.contains(line) {
-                // A response over http does not replace a Secure cookie (RFC 6265bis §5.7). libcurl has not seen this one.
+                // A response over http does not replace a Secure cookie (RFC 6265bis §5.7). libcurl has not seen this
+                // one.
                 if let old = Self.key(line).flatMap({ state[$0] }), old.isStored, old.isSecure,
                     !before.contains(old.line)
                 {

@@ -12,10 +12,10 @@ struct HostCrowd {
     private var recent = (answers: 0, refusals: 0)
     private var row = 0
 
-    /// Whether the host has never refused.
+    /// A Boolean value that indicates whether the host has refused no download.
     var isEmpty: Bool { limit == nil && recent.refusals == 0 }
 
-    /// The host answered.
+    /// Notes a response of the host.
     mutating func answered() {
         answers += 1
         recent.answers += 1
@@ -25,8 +25,8 @@ struct HostCrowd {
         self.limit = limit + 1
     }
 
-    /// The host refused one of `count` downloads at a time, for example with 503 or a reset. If it refuses no less than it
-    /// serves, half as many are tried.
+    /// Notes that the host refused one of `count` downloads at a time, for example with 503 or a reset. If at least
+    /// half of its responses are refusals, the limit is halved.
     mutating func refused(among count: Int) {
         row = 0
         guard count > 1 else { return }

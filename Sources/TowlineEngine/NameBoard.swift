@@ -3,8 +3,8 @@ import Synchronization
 
 /// Numbers the files of a batch that have the same name, in the order of the list, however fast the servers answer.
 ///
-/// A name that the URL gives has its number when the download begins. A name that the server gives has its number with the
-/// answer, and the answer waits for those of the downloads before it in the list.
+/// A name that the URL gives has its number when the download begins. A name that the server gives has its number with
+/// the answer, and the answer waits for those of the downloads before it in the list.
 final class NameBoard: Sendable {
     /// How a name that exists already is handled.
     struct Terms {
@@ -38,8 +38,8 @@ final class NameBoard: Sendable {
     private let names = Mutex<[Int: Numbers]>([:])
     private let turns = Mutex(Turns())
 
-    /// Returns the number of the next file with a name, 0 for the plain name. Each call returns another number, except for a
-    /// download that is finished.
+    /// Returns the number of the next file with a name, 0 for the plain name. Each call returns another number, except
+    /// for a download that is finished.
     ///
     /// - Parameter isAgain: the number of an earlier call is of no use.
     func reserve(_ place: Place, _ terms: Terms, _ storage: any Storage, most: Int, isAgain: Bool = false) -> Int {
@@ -83,7 +83,8 @@ final class NameBoard: Sendable {
     /// Returns whether the names of all downloads before this one are decided.
     func isTurn(of number: Int) -> Bool { turns.withLock { $0.isTurn(of: number) } }
 
-    /// Returns when the names of all downloads before this one are decided, when the mailbox gets a stop, or after some time.
+    /// Returns when the names of all downloads before this one are decided, when the mailbox gets a stop, or after some
+    /// time.
     nonisolated(nonsending) func turn(of number: Int, _ mailbox: TransferMailbox, _ after: DelayedCall) async {
         let (stream, isOver) = AsyncStream<Void>.makeStream()
         let waits = turns.withLock { turns in

@@ -46,10 +46,10 @@ extension TransferRun {
         return !names.isTurn(of: item.number)
     }
 
-    /// Goes on with an answer when its name has its turn.
+    /// Prepares the file of a response when all earlier entries of the list have their names.
     nonisolated(nonsending) func prepareInTurn(_ plan: PreparePlan) async {
         if let item { await services.names?.turn(of: item.number, mailbox, services.after) }
-        // Whether or not its turn has come, it waits no longer.
+        // The wait has a time limit, so earlier entries may still have no name.
         if case .file(let directory, nil) = options.target {
             do throws(TowlineError) {
                 try openNumbered(directory, plan)

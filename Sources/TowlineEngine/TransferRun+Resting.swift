@@ -2,8 +2,8 @@ internal import TowlineCore
 
 /// When a download of a batch leaves its place to others.
 extension TransferRun {
-    /// Leaves the place while the download waits for its next attempt, or while a silent host does not answer. Takes the
-    /// place back with the answer.
+    /// Leaves the place while the download waits for its next attempt, or while a silent host does not answer. Takes
+    /// the place back with the answer.
     func rest() {
         guard let batchSlot else { return }
         yieldToOthers()
@@ -30,15 +30,15 @@ extension TransferRun {
         if isResting { giveUpAdmission() }
     }
 
-    /// A host that has not answered for this time, and never before, counts as silent. Over a satellite, the connection and
-    /// the response take more than a second.
+    /// A host that has not answered for this time, and never before, counts as silent. Over a satellite, the connection
+    /// and the response take more than a second.
     private static let silence = Duration.milliseconds(1500)
 
     /// Other answers of the host, and the time, after which it counts as a host that serves one request at a time.
     private static let othersServed = 1, kept = Duration.seconds(5)
 
-    /// Cancels the first request of this download once if its host answers other downloads and not this one: some servers
-    /// serve one connection at a time. The download then waits until the host has room.
+    /// Cancels the first request of this download once if its host answers other downloads and not this one: some
+    /// servers serve one connection at a time. The download then waits until the host has room.
     private func yieldToOthers() {
         guard !hasYielded, let sent = unansweredSince, MonotonicClock.now - sent >= Self.kept, writers.count == 1,
             let plan = writers.first?.plan, plan.sharing == .none, admission == plan.url.origin,
@@ -56,8 +56,8 @@ extension TransferRun {
         self.answersBefore = answersBefore
     }
 
-    /// Returns whether the next attempt may begin: the download has its place in the batch, or the host is silent, so that the
-    /// attempt needs no place.
+    /// Returns whether the next attempt may begin: the download has its place in the batch, or the host is silent, so
+    /// that the attempt needs no place.
     func takeBackSlot() -> Bool {
         guard isResting, let batchSlot else { return true }
         if let wait = machine.wait(now: MonotonicClock.now), wait > .zero { return false }

@@ -43,7 +43,8 @@ struct CookieFileTests {
         }
     }
 
-    /// The jar of one run lets the next one in. The file replaces an old one and a link, with mode 0600, also after a failure.
+    /// The jar of one run lets the next one in. The file replaces an old one and a link, with mode 0600, also after a
+    /// failure.
     @Test(arguments: [true, false]) func savedCookiesAreUsedAgain(_ isLink: Bool) async throws {
         let wall = Behaviour.always(.cookieWall("seen=CANARY; Path=/"))
         let server = try await FaultServer.start([
@@ -69,7 +70,8 @@ struct CookieFileTests {
         await server.stop()
     }
 
-    /// No cookie, password or token is in an output, a name, a journal or the list of processes, whatever the server does.
+    /// No cookie, password or token is in an output, a name, a journal or the list of processes, whatever the server
+    /// does.
     @Test(arguments: [
         Fault.cookieWall("seen=CANARY; Path=/"), .digestRequired(user: "ann"), .cookieRequired("id=1"),
         .redirect(to: "http://me:CANARY@127.0.0.1:9/f"), .redirectLoop, .stall(after: 400_000),

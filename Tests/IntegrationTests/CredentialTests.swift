@@ -29,8 +29,8 @@ struct CredentialTests {
         }
     }
 
-    /// Another port, another host: from the first answer on, and on every segment and resume after it. Cookies and netrc entries
-    /// name a host and no port (RFC 6265 §8.5).
+    /// Another port, another host: from the first answer on, and on every segment and resume after it. Cookies and
+    /// netrc entries name a host and no port (RFC 6265 §8.5).
     @Test(arguments: ["127.0.0.1", "127.0.0.2"], [1, 4]) func redirectToAnotherOrigin(
         _ host: String, connections: Int
     ) async throws {

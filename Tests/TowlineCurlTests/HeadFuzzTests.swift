@@ -7,9 +7,9 @@ import TowlineEngine
 
 /// Mutated response heads, line by line as libcurl passes them on, compared with a second reading of the same lines.
 ///
-/// Fails if `HeadCollector` accepts a byte that may not be in a field, a folded framing field or two lengths, if it takes
-/// a length or framing from a malformed line, if it exceeds a limit, or if `FieldCache` changes a result. To see it fail,
-/// remove one of the checks in `parse`, `takeField`, `unfold` or `BodyFraming.end`.
+/// Fails if `HeadCollector` accepts a byte that may not be in a field, a folded framing field or two lengths, if it
+/// takes a length or framing from a malformed line, if it exceeds a limit, or if `FieldCache` changes a result. To see
+/// it fail, remove one of the checks in `parse`, `takeField`, `unfold` or `BodyFraming.end`.
 @Suite("Fuzz: response heads") struct HeadFuzzTests {
     private static let heads = [
         "HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Length: 5\r\nETag: \"1\"\r\n\r\n",

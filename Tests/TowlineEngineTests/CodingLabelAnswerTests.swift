@@ -8,8 +8,8 @@ import TowlineCore
 struct CodingLabelAnswerTests {
     private static let gzip: [UInt8] = [0x1F, 0x8B, 0x08, 0x00, 0x61]
 
-    /// The content coding of the answer, as reported to the transfer, after these pieces of the body; "waits" if it is not
-    /// reported.
+    /// The content coding of the answer, as reported to the transfer, after these pieces of the body; "waits" if it is
+    /// not reported.
     private func coding(_ name: String, _ pieces: [[UInt8]], isWhole: Bool = false) throws -> String? {
         let bench = try WriterBench(ByteRange(0, .max), joinsDirectly: false, mayGather: true)
         let fields = [

@@ -46,8 +46,8 @@ struct CookieJarTests {
         #expect(lines(jar, "a.test") == [Self.line("a.test", "stored", "2")])
     }
 
-    /// A Secure cookie of the file needs TLS, also for localhost, and no response over http replaces it. A Secure cookie that a
-    /// server sets is libcurl's to judge.
+    /// A Secure cookie of the file needs TLS, also for localhost, and no response over http replaces it. A Secure
+    /// cookie that a server sets is libcurl's to judge.
     @Test(arguments: ["127.0.0.1", "localhost", "a.test"]) func secureCookies(_ host: String) {
         let jar = CookieJar()
         let file = [Self.line(host, "safe", "1", secure: true)]

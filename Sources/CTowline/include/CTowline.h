@@ -51,7 +51,8 @@ int towline_open_unnamed(int directory, unsigned mode);
 int towline_name(int descriptor, int directory, const char *name);
 /// dup3(2): makes `descriptor` another number of the open file of `other`.
 int towline_become(int other, int descriptor);
-/// flock(2) without waiting, or where that is not offered, a lock of the open file (fcntl(2)). -EWOULDBLOCK if it is taken.
+/// flock(2) without waiting, or where that is not offered, a lock of the open file (fcntl(2)). -EWOULDBLOCK if it is
+/// taken.
 int towline_lock(int descriptor);
 int towline_fsetxattr(int descriptor, const char *name, const void *value, size_t size);
 int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t size);

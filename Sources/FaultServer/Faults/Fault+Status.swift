@@ -101,8 +101,8 @@ extension Fault {
         }
     }
 
-    /// Row 59: a redirect to the same target with that `Set-Cookie` field, such as `seen=yes; Path=/`, unless the request has the
-    /// cookie. Consent walls and single sign-on do this.
+    /// Row 59: a redirect to the same target with that `Set-Cookie` field, such as `seen=yes; Path=/`, unless the
+    /// request has the cookie. Consent walls and single sign-on do this.
     package static func cookieWall(_ cookie: String) -> Fault {
         Fault("cookieWall") { context in
             guard !has(context, cookie: String(cookie.prefix { $0 != ";" })) else { return context.correct }
@@ -115,8 +115,8 @@ extension Fault {
         return pairs.contains(Substring(pair))
     }
 
-    /// Row 59: 401 that offers Digest (RFC 7616), unless the request answers that nonce for its target as that user. The hash is
-    /// not checked. `besides` is another challenge of the same response.
+    /// Row 59: 401 that offers Digest (RFC 7616), unless the request answers that nonce for its target as that user.
+    /// The hash is not checked. `besides` is another challenge of the same response.
     package static func digestRequired(user: String, nonce: String = "n1", besides: String? = nil) -> Fault {
         Fault("digestRequired") { context in
             let answer = context.request.field("Authorization") ?? ""

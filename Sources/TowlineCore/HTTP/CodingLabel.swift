@@ -46,8 +46,8 @@ package enum CodingLabel: Hashable, Sendable {
         return signatures.contains { $0.count > bytes.count && $0.starts(with: bytes) } ? nil : false
     }
 
-    /// Returns whether a part with a coding may be joined as if it were not coded: the first answer came with the same label,
-    /// and the part has as many bytes as its range. A body that was compressed on the way has another length.
+    /// Returns whether a part with a coding may be joined as if it were not coded: the first answer came with the same
+    /// label, and the part has as many bytes as its range. A body that was compressed on the way has another length.
     func allows(_ facts: ResponseFacts, _ range: ByteRange, _ question: ResponseQuestion) -> Bool {
         guard let coding = facts.contentCoding, case .length(range.count) = facts.contentLength else { return false }
         switch self {

@@ -29,8 +29,8 @@ extension HTTPURL {
             origin: origin, userInfo: userInfo, pathAndQuery: Self.pathAndQuery(of: merged(bytes)[...]))
     }
 
-    /// Returns a URL with this URL's zone if it names the same address without one: the server does not know the zone
-    /// by which this machine reaches it.
+    /// Returns a URL with this URL's zone if it names the same address without one. The server does not know
+    /// this machine's zones.
     private func withZone(_ url: HTTPURL) throws(TowlineError) -> HTTPURL {
         guard url.host != host, url.host == HostSyntax.withoutZone(host) else { return url }
         let origin = Origin(scheme: url.scheme, host: host, port: url.port)

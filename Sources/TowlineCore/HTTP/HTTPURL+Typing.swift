@@ -2,8 +2,8 @@ extension HTTPURL {
     /// Parses a URL as a user types it: `host[:port][/path]` without a scheme is an http URL, as for curl and wget. A
     /// server that wants https redirects.
     ///
-    /// - Throws: `unusableURL`. A word with another scheme (`ftp:`, `magnet:`) or with `@` is none of these: a name and a
-    ///   password before the host would go over the network unencrypted without the user saying so.
+    /// - Throws: `unusableURL`. A word with another scheme (`ftp:`, `magnet:`) or with `@` gets no scheme: a user name
+    ///   and password before the host would be sent unencrypted although the user did not write `http://`.
     package init(typed text: String) throws(TowlineError) {
         try self.init(parsing: Self.withScheme(text))
     }
@@ -19,7 +19,7 @@ extension HTTPURL {
     private static func lacksScheme(_ text: String) -> Bool {
         let authority = text.utf8.prefix { $0 != 0x2F && $0 != 0x3F && $0 != 0x23 }
         guard !authority.isEmpty, !authority.contains(0x40) else { return false }
-        // What follows a scheme's colon is no number.
+        // A port after the colon is a number. The text after the colon of another scheme is not.
         return authority.last != 0x3A && HostSyntax.isHostAndPort(Array(authority)[...])
     }
 }

@@ -1,7 +1,7 @@
 /// The ASCII form of host names with letters beyond ASCII (IDNA2008, RFC 5890 to 5892).
 ///
-/// Towline converts names itself. libcurl's converter, libidn2, reads a name in the encoding of the process's locale, so
-/// that it fails without a UTF-8 locale (cron, containers).
+/// Towline converts names itself. libcurl's converter, libidn2, reads a name in the encoding of the process's locale,
+/// so that it fails without a UTF-8 locale (cron, containers).
 enum InternationalName {
     /// Returns the name in lower case with each label in ASCII or in its `xn--` form; `nil` if it names no host.
     static func ascii(_ text: String) -> String? {

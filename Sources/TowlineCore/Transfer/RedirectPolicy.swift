@@ -7,9 +7,9 @@ package enum RedirectPolicy {
     ///   - chain: the URLs that led there, in order.
     ///   - source: the URL that the user gave.
     ///   - known: where another redirect led, perhaps to the same origin.
-    /// - Throws: `redirectRefused` for what is no URL of http or https, for more redirects than `terms` allow, and for one from
-    ///   https to http, unless `terms` allow that. A redirect to an earlier URL is followed: the server may respond differently
-    ///   to the second request, for example because of a cookie.
+    /// - Throws: `redirectRefused` for what is no URL of http or https, for more redirects than `terms` allow, and for
+    ///   one from https to http, unless `terms` allow that. A redirect to an earlier URL is followed: the server may
+    ///   respond differently to the second request, for example because of a cookie.
     static func target(
         of location: String, from url: HTTPURL, chain: [HTTPURL], source: HTTPURL, _ terms: TransferTerms,
         after known: HTTPURL? = nil

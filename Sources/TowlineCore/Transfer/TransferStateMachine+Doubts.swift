@@ -226,8 +226,8 @@ extension TransferStateMachine {
         return promote(next) + startOver(because: reason, isChange: false)
     }
 
-    /// What is taken for written. A part file that is not the very one its journal was made with, a copy, is compared at
-    /// the end of each of its runs, unless a checksum speaks for the whole: their last bytes are asked for once more.
+    /// Returns the held bytes that count as written. If the part file is a copy, the last byte of each run is requested
+    /// again, so that the bytes before it are compared. A checksum of the whole file makes this unnecessary.
     func believed(_ held: HeldDownload) -> ByteRangeSet {
         guard checksums.isEmpty else { return held.written }
         if !held.isDoubtful, held.representation.validator == .weak { return weaklyBelieved(held.written) }
@@ -239,8 +239,8 @@ extension TransferStateMachine {
         return believed
     }
 
-    /// Whether the part file has to be there. While it is published it loses its name because it gets the final one, and
-    /// publishing looks for itself; one that is given up already is not lost once more.
+    /// A Boolean value that indicates whether a missing part file is an error. Publishing renames the part file and
+    /// does its own checks. A restart or an end discards the part file.
     var isPartExpected: Bool {
         switch phase {
         case .publishing, .draining(.restart), .draining(.end): false

@@ -73,8 +73,8 @@ extension TransferStateMachine {
 
     /// Returns whether a refusal is taken for one that passes, and the range is requested again after a wait.
     ///
-    /// A server that has sent ranges before, or says when it has time, gets a few such waits before a plain request, whose
-    /// response would replace the held bytes.
+    /// A server that has sent ranges before, or says when it has time, gets a few such waits before a plain request,
+    /// whose response would replace the held bytes.
     private mutating func isPassing(waits: Bool) -> Bool {
         guard !beginsAnew, waits || ranges == .works else { return false }
         rangeDoubt.refusals += 1
@@ -154,8 +154,8 @@ extension TransferStateMachine {
 
     // MARK: Breaks that lose all
 
-    /// A response broke, and nothing of it can be joined to the next one: a failure of the network like others, with a wait
-    /// and the user's limit.
+    /// A response broke, and nothing of it can be joined to the next one: a failure of the network like others, with a
+    /// wait and the user's limit.
     ///
     /// - Returns: `nil` if the next request resumes.
     mutating func lostBreak(_ reason: String, _ context: TransferContext) -> [TransferAction]? {

@@ -15,8 +15,8 @@ extension TransferStateMachine {
     /// Requests the file again after an answer of unknown length whose end nothing proves.
     ///
     /// - Returns: `nil` if the length counts: two answers ended there, or a checksum decides. What went to a stream no
-    ///   further answer can correct: over HTTP/2 it counts; without close_notify, where anybody on the way can cut it, it
-    ///   does not.
+    ///   further answer can correct: over HTTP/2 it counts; without close_notify, where anybody on the way can cut it,
+    ///   it does not.
     mutating func unprovenEnd(_ attempt: Attempt, _ framing: AttemptEnd.Framing) -> [TransferAction]? {
         if terms.isStream {
             return framing == .unclosed && terms.checksum == nil ? fail(unprovenStream(attempt.position)) : nil

@@ -13,8 +13,8 @@ extension TransferStateMachine {
     /// A response that takes longer than this is worth a word.
     private static let silence = Duration.seconds(8)
 
-    /// Says, once for each first response that is slow, what the transfer waits for: a server may pack an archive before it
-    /// answers.
+    /// Says, once for each first response that is slow, what the transfer waits for: a server may pack an archive
+    /// before it answers.
     mutating func announceSilence(_ context: TransferContext) -> [TransferAction] {
         guard let attempt = live.first, liveCount == 1, !attempt.isAccepted, announcedSilence != attempt.id,
             context.now - attempt.startedAt >= Self.silence
@@ -27,12 +27,12 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.info, .waiting, text))]
     }
 
-    /// Returns how long an attempt may bring nothing.
+    /// Returns how long an attempt may receive no byte.
     ///
-    /// Connecting and the response head have limits of their own, which the transport keeps: a slow handshake or a server
-    /// that packs an archive is not a stalled connection. While others deliver bytes, a further connection has the time for
-    /// connecting at least: its bytes are better requested elsewhere than waited for. A request in libcurl's queue for a
-    /// shared connection has no limit of its own.
+    /// Connecting and the response head have limits of their own, which the transport keeps: a slow handshake or a
+    /// server that packs an archive is not a stalled connection. While others deliver bytes, a further connection has
+    /// the time for connecting at least: its bytes are better requested elsewhere than waited for. A request in
+    /// libcurl's queue for a shared connection has no limit of its own.
     func patience(for attempt: Attempt, _ context: TransferContext) -> Duration? {
         if attempt.isAccepted || attempt.plan.sharesConnection { return terms.stallTimeout }
         let others = workingCount(context, besides: attempt.id)

@@ -117,7 +117,7 @@ package struct TransferStateMachine: Sendable {
     var notBefore: Duration?
     var waitReason = ""
     package internal(set) var waitsForServer = false
-    /// The attempt whose slow response the user was told of.
+    /// The attempt whose slow response was reported in a notice.
     var announcedSilence: AttemptID?
     var tally = Tally()
     /// When an attempt last wrote a byte, was held back by a limit of ours, or began after a time without any.

@@ -9,8 +9,9 @@ package import TowlineCore
 /// - No call blocks. Callbacks of one attempt come in order, from one thread at a time, never two at once.
 /// - `AttemptReceiver.ended` is called exactly once per started attempt, last of all.
 /// - The fields in `AttemptRequest.fields` go out as they are. The transport adds `Host`, proxy fields, the cookies of
-///   `ConnectionOptions.cookies` that are for the URL (RFC 6265 §5.4), and the credentials that `ConnectionOptions` names as
-///   far as the request may carry them. Credentials answer what the server offers: Basic, or Digest (RFC 7616).
+///   `ConnectionOptions.cookies` that are for the URL (RFC 6265 §5.4), and the credentials that `ConnectionOptions`
+///   names as far as the request may carry them. Credentials answer what the server offers: Basic, or Digest (RFC
+///   7616).
 /// - Connections are reused only among attempts whose TLS, proxy and credential settings are equal.
 /// - A response head has at most 5000 fields and 300 KiB, 1xx heads counted in; more ends the attempt with
 ///   `TransportFailure.Kind.headTooLarge`.
@@ -172,7 +173,8 @@ package struct ConnectionOptions: Hashable, Sendable {
     package var cookies = CookieJar()
     /// `name:password` for Basic and Digest authentication.
     package var user: String?
-    /// Credentials are sent after the server has asked for them (401), in the form that it asks for. The transport sets it.
+    /// Credentials are sent after the server has asked for them (401), in the form that it asks for. The transport sets
+    /// it.
     package var waitsForChallenge = false
     /// Connect to addresses of the public Internet alone, whatever names and redirects say, and through no proxy.
     package var publicAddressesOnly = false

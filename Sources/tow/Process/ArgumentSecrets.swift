@@ -63,8 +63,8 @@ enum ArgumentSecrets {
     private static let shortOptions = "HubU"
     private static let shortFlags = "qhLOJfSgcskn"
 
-    /// Returns the short option of a word whose value may be a secret, where that value begins, and whether the value is the
-    /// next word.
+    /// Returns the short option of a word whose value may be a secret, where that value begins, and whether the value
+    /// is the next word.
     private static func shortOption(_ word: String) -> (letter: Character, end: Int, isLast: Bool)? {
         guard word.hasPrefix("-"), !word.hasPrefix("--") else { return nil }
         let flags = word.dropFirst().prefix { shortFlags.contains($0) }

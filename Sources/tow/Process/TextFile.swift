@@ -3,8 +3,8 @@ import TowlineCore
 
 /// A small file of text.
 enum TextFile {
-    /// Its text without a byte order mark; `nil` with `errno` set if it cannot be read, is longer than `limit` bytes, or
-    /// is neither UTF-8 nor UTF-16 with a mark.
+    /// Its text without a byte order mark; `nil` with `errno` set if it cannot be read, is longer than `limit` bytes,
+    /// or is neither UTF-8 nor UTF-16 with a mark.
     static func read(_ path: String, limit: Int) -> String? {
         guard let bytes = bytes(path, limit: limit) else { return nil }
         var decoder = UnicodeDecoder()

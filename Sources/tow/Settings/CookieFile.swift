@@ -6,8 +6,8 @@ import TowlineEngine
 enum CookieFile {
     // MARK: --cookies
 
-    /// Returns the path of a file with cookies in the Netscape format or with `Set-Cookie` fields. A pipe is not checked, because
-    /// libcurl could not read the bytes again.
+    /// Returns the path of a file with cookies in the Netscape format or with `Set-Cookie` fields. A pipe is not
+    /// checked, because libcurl could not read the bytes again.
     static func checked(_ path: String) throws(TowlineError) -> String {
         let path = try OptionValue.readableFile(path)
         guard TextFile.isRegular(path), let bytes = TextFile.bytes(path, limit: 64 << 20), let kind = otherKind(bytes)

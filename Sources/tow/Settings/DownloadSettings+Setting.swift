@@ -88,7 +88,8 @@ extension DownloadSettings {
 }
 
 extension DownloadSettings {
-    /// Whether it was one of these. `--cert` may come after the others, so that `checkCombinations` looks at all of them.
+    /// Returns whether the setting belongs to a client certificate. `--cert` may follow the others, so
+    /// `checkCombinations` checks them together.
     fileprivate mutating func applyCertificate(_ setting: Setting, _ value: String) throws(TowlineError) -> Bool {
         var certificate = connection.clientCertificate ?? ConnectionOptions.ClientCertificate(file: "")
         switch setting {

@@ -78,8 +78,8 @@ extension FamiliarOptions {
         "-nc": .words(["--if-exists", "skip"]), "-nv": .words(["--progress", "none"]),
     ]
 
-    /// Headers that browsers copy along and that `tow get` does not send: they would change which bytes the server sends, or
-    /// they belong to the browser's connection.
+    /// Headers that browsers copy along and that `tow get` does not send: they would change which bytes the server
+    /// sends, or they belong to the browser's connection.
     static let omittedHeaders: Set<String> = [
         "range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
         "accept-encoding", "te", "connection", "keep-alive", "proxy-connection",

@@ -178,7 +178,7 @@ struct TransferSharingTests {
         script.now = .seconds(62)
         script.feed(.tick)
         #expect(!script.fresh.contains(.cancel(script.last.id)) && script.plans.count == 2)
-        // Where it ends so, it waits like any other, and one try is used up.
+        // The time limit for the head counts as a failed attempt, with a wait.
         script.end(cut(.headTimedOut))
         #expect(script.notices(.retrying).last?.message.contains(", attempt 1 of ") == true)
         #expect(script.plans.count == 2)

@@ -340,7 +340,7 @@ struct TransferMirrorTests {
         return script
     }
 
-    @Test("what is held goes on from a mirror where the primary is gone", arguments: [404, 503, 0])
+    @Test("a mirror continues held bytes if the primary source is gone", arguments: [404, 503, 0])
     func resumed(_ status: Int) throws {
         var script = try resuming()
         if status == 0 { script.end(cut(.connectFailed)) } else { script.answer(status) }
