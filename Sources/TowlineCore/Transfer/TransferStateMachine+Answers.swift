@@ -124,7 +124,8 @@ extension TransferStateMachine {
             ranges = facts.acceptsRanges == true ? .claimed : rangeDoubt.isCertain ? .broken : .unknown
         }
         rangeDoubt = RangeDoubt()
-        isSingle = isSingle || !keepsRanges || ranges == .broken
+        // The response is not cut for another connection, whose request may be refused again.
+        isSingle = true
         let actions = preparing(id, facts)
         guard !hasBody else { return actions }
         attempts.change(id) { $0.isDismissed = true }
