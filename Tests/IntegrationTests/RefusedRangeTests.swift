@@ -67,6 +67,28 @@ struct RefusedRangeTests {
         }
     }
 
+    /// Each part in the middle is refused, in ways that could pass. The response to the plain request brings the whole file
+    /// and is not cut for another connection.
+    @Test(arguments: [
+        (Fault.refusesRange(500), 1), (.refusesRange(403), 1), (.closesOnRange, 1), (.refusesRange(500), 4),
+    ])
+    func partsAreRefusedInTheMiddle(_ fault: Fault, _ connections: Int) async throws {
+        let behaviour = Behaviour { context in
+            let range = context.request.field("Range")
+            guard range == "bytes=0-" || range == nil else { return fault.make(context) }
+            guard range != nil else { return context.correct }
+            return context.correct.body([.content(context.version.content, 0..<Scenario.held), .close])
+        }
+        try await Site.with(try await Site(behaviour)) { site in
+            try site.expectFile(
+                try await site.download {
+                    $0.connections = connections
+                    $0.retryWait = .milliseconds(20)
+                })
+            #expect(site.requests.count <= 8 + 4 * connections, "\(site.requests.count)")
+        }
+    }
+
     /// A file that is missing is asked for twice: with Range, and without.
     @Test func aMissingFileIsSaidAfterAPlainRequest() async throws {
         try await Site.with(try await Site(.always(.notFound))) { site in
