@@ -69,7 +69,7 @@ let package = Package(
             name: "Towline",
             dependencies: [
                 "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry", "TowlineArchive",
-                "TowlineSystem",
+                "TowlineSystem", "TowlineThreads",
             ],
             swiftSettings: strict),
         .target(

@@ -1,6 +1,7 @@
 """Rows about one file where the network is the limit: throttled connections, long ways, connections that fail."""
 
 import pathlib
+import statistics
 
 from contest import Entry, Result, contest, ratio
 from peers import OneFile, aria2_best, wget2_best
@@ -122,6 +123,49 @@ def stalled(bench):
                    rounds=bench.rounds(1, 3), must=False, stall_connection="3=1000000", timeout=bench.pick(6, 120))
 
 
+def fourth_crawls(bench):
+    """Every fourth connection is a hundred times slower. Without options the last bytes are raced, too."""
+    rate, size = 20_000_000, 400 * MEBIBYTE
+    file = bench.origin.file(size)
+    title = f"20 ms round trip, 20 MB/s for each connection, every fourth one at 1 %, {size // MEBIBYTE} MiB"
+    result = Result("fourth-crawls", title)
+    network = Network(bench.proxy, bench.origin.plain, rate=rate, delay_ms=20,
+                      slow_connection=[f"{number}=1%" for number in range(4, 401, 4)])
+    contest(bench, result, racers(bench, file, size), {str(OUTPUT): bench.origin.served / file},
+            rounds=bench.rounds(2, 5), network=network, timeout=60)
+    result.at_most("tow: wall / tow -x16", ratio(result.median("tow"), result.median("tow -x16")), 1.15)
+    result.tails()
+    return result
+
+
+def sent(bench):
+    """The bytes that a server sends for one file. What it sends of a response that is cut comes for nothing."""
+    size = 32 * MEBIBYTE
+    file = bench.origin.file(size)
+    result = Result("bytes-sent", "bytes sent for one file of 32 MiB")
+    plain, http2 = bench.origin.plain, bench.origin.http2
+    # What waits in the buffer of the server counts as sent: it is small here.
+    slow, fast = {"rate": 20_000_000, "window": 262144}, {"window": 262144}
+    kinds = [("", plain, "http", slow), (" fast", plain, "http", fast), (" HTTP/2", http2, "https", slow),
+             (" HTTP/2 fast", http2, "https", fast)]
+    modes = [("tow", []), ("tow", ["-x4"]), ("tow", ["-x16"]), ("tow", ["-x16", "--limit-rate=10M"])]
+    runs = [(program, options, kind) for kind in kinds for program, options in modes]
+    if "aria2c" in bench.peers:
+        runs.append(("aria2", ["-x16", "-s16", "--max-overall-download-limit=10M"], kinds[0]))
+    for program, options, (suffix, port, scheme, shape) in runs:
+        label = " ".join([program, *options]) + suffix
+        make = getattr(OneFile(bench, bench.origin.certificate if scheme == "https" else None), program)
+        network = Network(bench.proxy, port, **shape)
+        part = Result(label, label)
+        entry = Entry(label, lambda base, make=make, options=options: make(f"{base}/{file}", OUTPUT, *options))
+        contest(bench, part, [entry], {str(OUTPUT): bench.origin.served / file}, rounds=bench.rounds(2, 5),
+                network=network, timeout=30, scheme=scheme)
+        result.entries += part.entries
+        bytes_sent = statistics.median(seen["bytes"] for seen in network.seen) if network.seen else None
+        result.at_most(f"{label}: bytes sent / size", ratio(bytes_sent, size), 1.05, program == "tow")
+    return result
+
+
 def resets(bench):
     """Each connection is reset after 2 to 20 MB (pseudo-random, fixed seed)."""
     rate, size = 10_000_000, bench.pick(128, 800) * MEBIBYTE
@@ -176,6 +220,6 @@ def mirrors(bench):
 
 
 ROWS = {
-    "throttled": throttled, "delay": delayed, "one-crawls": crawling, "one-stalls": stalled, "resets": resets,
-    "mirror-dies": mirrors,
+    "throttled": throttled, "delay": delayed, "one-crawls": crawling, "one-stalls": stalled,
+    "fourth-crawls": fourth_crawls, "bytes-sent": sent, "resets": resets, "mirror-dies": mirrors,
 }

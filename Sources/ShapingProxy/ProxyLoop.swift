@@ -84,7 +84,8 @@ struct ProxyLoop {
     }
 
     private mutating func accept() {
-        while let client = Sockets.accept(listener) {
+        let sendBuffer = options.window < ShapingOptions.defaultWindow ? options.window : nil
+        while let client = Sockets.accept(listener, sendBuffer: sendBuffer) {
             statistics.accepted += 1
             guard let server = try? Sockets.connect(port: target) else {
                 Sockets.resetOnClose(client)

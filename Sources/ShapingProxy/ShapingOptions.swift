@@ -12,8 +12,10 @@ package struct ShapingOptions: Sendable {
     /// Bytes per second towards clients, for all connections together: a link that all share fairly.
     package var totalRate: Int64?
     /// How many bytes of one connection may be under way and not yet acknowledged, which takes a round trip. With a
-    /// delay it limits a connection to `window / delay`.
-    package var window = 4 << 20
+    /// delay it limits a connection to `window / delay`. A smaller window than the default also limits what the kernel
+    /// holds for the client.
+    package var window = defaultWindow
+    static let defaultWindow = 4 << 20
     /// Whether the window begins with ten packets and grows by what is acknowledged, as that of TCP does.
     package var slowStart = false
     /// Connections that are slower: their number, and the share of ``rate`` they get.

@@ -43,10 +43,13 @@ enum Sockets {
     }
 
     /// The next client; `nil` if there is none.
-    static func accept(_ listener: Int32) -> Int32? {
+    ///
+    /// - Parameter sendBuffer: bytes that the kernel holds for it.
+    static func accept(_ listener: Int32, sendBuffer: Int?) -> Int32? {
         let client = Glibc.accept(listener, nil, nil)
         guard client >= 0 else { return nil }
         prepare(client)
+        if let sendBuffer { set(client, SOL_SOCKET, SO_SNDBUF, Int32(clamping: sendBuffer)) }
         return client
     }
 

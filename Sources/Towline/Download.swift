@@ -133,6 +133,8 @@ public struct Download: Sendable, Identifiable, Hashable {
 
     /// Pauses the download and keeps all downloaded bytes. The download stays paused after a relaunch.
     ///
+    /// Returns when the transfer has ended and the pause is durable: it holds even if the process is killed then.
+    ///
     /// - Throws: `illegalTransition` if the download is finished, failed or cancelled.
     public func pause() async throws(TowlineError) { try await center.pause(id) }
 

@@ -50,8 +50,9 @@ public actor Downloader {
         notices = registry.notices
         monitor = SystemNetwork.monitor()
         do throws(TowlineError) {
-            await center.watchNetwork(monitor.changes())
             try await center.launch()
+            // Not before: a change of the network starts downloads.
+            await center.watchNetwork(monitor.changes())
         } catch {
             await monitor.close()
             await center.close()

@@ -144,7 +144,7 @@ final class Attempt {
     var deadline = MonotonicTime.never
     var deadlineIndex: Int?
 
-    private var collector = HeadCollector()
+    private var collector: HeadCollector
     private let cache: FieldCache
     private let deadlineDidChange: (Attempt) -> Void
 
@@ -157,6 +157,7 @@ final class Attempt {
         self.pool = pool
         self.handle = handle
         self.cookies = cookies
+        collector = HeadCollector(ignoresLength: request.connection.ignoresLength)
         self.cache = cache
         self.deadlineDidChange = deadlineDidChange
     }
@@ -237,7 +238,7 @@ final class Attempt {
         hasStrayBytes = false
         decidedEnd = nil
         phase = .connecting
-        collector = HeadCollector()
+        collector = HeadCollector(ignoresLength: request.connection.ignoresLength)
         deadlineDidChange(self)
     }
 
@@ -291,7 +292,7 @@ final class Attempt {
             takeBackCookies(head)
             if isChallenge(head) {
                 challenge = (head, framing)
-                collector = HeadCollector()
+                collector = HeadCollector(ignoresLength: request.connection.ignoresLength)
                 return line.count
             }
             guard !needsDigest else { return 0 }

@@ -8,8 +8,11 @@ extension AttemptLoop {
     func arrangeAddresses(
         of attempt: Attempt, for url: HTTPURL, _ options: ConnectionOptions
     ) throws(TransportFailure) {
-        guard attempt.pool.proxy == nil, let last = url.host.split(separator: ".").last, last.first != "[",
-            last.first.map({ "0"..."9" ~= $0 }) == false
+        var host = url.host.utf8[...]
+        if host.last == UInt8(ascii: ".") { host.removeLast() }
+        let label = host.lastIndex(of: UInt8(ascii: ".")).map { host[host.index(after: $0)...] } ?? host[...]
+        guard attempt.pool.proxy == nil, let first = label.first, first != UInt8(ascii: "["),
+            !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
         else { return }
         let place = AddressBook.Place(host: url.host, port: url.port, family: options.addressFamily)
         attempt.place = place

@@ -129,7 +129,7 @@ final class AttemptLoop {
                     .local, "internal error in Towline (please report this bug): attempt \(number) was started twice")
             }
             try RequestFields.check(request.url.requestText)
-            let fields = try fieldList(request.fields)
+            let fields = try fieldList(request.fieldsToSend)
             if request.needsProvenEnd, !CurlLibrary.provesStreamEnd { _ = http1Hosts.add(request.url.origin) }
             let options = request.connection.limited(to: request, besides: challengeHosts)
                 .withProxy(for: request.url, from: currentEnvironment())

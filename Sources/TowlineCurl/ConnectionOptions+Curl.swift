@@ -69,6 +69,7 @@ extension ConnectionOptions {
         handle.set(CURLOPT_HTTP_CONTENT_DECODING, 1)
         handle.set(CURLOPT_HTTP_TRANSFER_DECODING, 1)
         handle.set(CURLOPT_HTTP09_ALLOWED, 0)
+        handle.set(CURLOPT_IGNORE_CONTENT_LENGTH, ignoresLength ? 1 : 0)
         // The URL was parsed and checked above: it goes out as it is.
         handle.set(CURLOPT_PATH_AS_IS, 1)
         handle.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)

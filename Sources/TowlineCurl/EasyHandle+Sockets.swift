@@ -41,7 +41,11 @@ extension EasyHandle {
                     return -1
                 }
                 let descriptor = open(place.pointee)
-                if descriptor >= 0 { attempt.connects(descriptor, to: address) }
+                guard descriptor >= 0 else { return descriptor }
+                if var size = attempt.request.receiveBuffer.map(Int32.init(clamping:)) {
+                    setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+                }
+                attempt.connects(descriptor, to: address)
                 return descriptor
             }
 

@@ -61,7 +61,9 @@ final class HTTP1Hosts: Sendable {
 extension ConnectionOptions {
     /// The options with HTTP/1.1 for a host where HTTP/2 failed.
     func withProtocol(for origin: HTTPURL.Origin, besides hosts: HTTP1Hosts) -> ConnectionOptions {
-        guard httpProtocol == .automatic, origin.scheme == .https, hosts.contains(origin) else { return self }
+        guard httpProtocol == .automatic, ignoresLength || origin.scheme == .https && hosts.contains(origin) else {
+            return self
+        }
         var options = self
         options.httpProtocol = .http1
         return options

@@ -39,6 +39,10 @@ struct HeadCollector {
     private var skipsFolded = false
     /// A line that is no valid field may have announced a transfer coding.
     private var mayBeCoded = false
+    /// Content-Length is left out of heads (`ConnectionOptions.ignoresLength`).
+    private let ignoresLength: Bool
+
+    init(ignoresLength: Bool = false) { self.ignoresLength = ignoresLength }
 
     /// Whether the final head was handed out.
     var isDone: Bool { state == .done }
@@ -180,6 +184,7 @@ struct HeadCollector {
             return .refused(TransportFailure(.proxyUnauthorized, Self.proxyCredentials))
         }
         state = .done
+        if ignoresLength { fields.removeAll(named: "Content-Length") }
         if mayBeCoded, !fields.has("Transfer-Encoding"), !fields.has("Content-Length") {
             let reason = "the server sent an invalid response: its Transfer-Encoding header is malformed"
             return Self.malformed("\(reason), so the end of the file is unclear")

@@ -2,6 +2,16 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
+extension AttemptRequest {
+    /// The fields, and the one that has the server mark the end of a body whose length is not read.
+    var fieldsToSend: HTTPFields {
+        guard connection.ignoresLength else { return fields }
+        var fields = fields
+        fields.append(name: "Connection", value: "close")
+        return fields
+    }
+}
+
 /// What goes out: checked before the wire, then in libcurl's form.
 enum RequestFields {
     /// `tchar` of RFC 9110 §5.6.2.

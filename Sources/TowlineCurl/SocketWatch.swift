@@ -28,8 +28,8 @@ final class SocketWatch {
     private let poll: EventPoll
     /// By descriptor.
     private var sockets: [Socket] = []
-    /// Connections by their local port, as far as they were looked up.
-    private var ports: [UInt16: Int32] = [:]
+    /// Idle connections that something happened on.
+    private var disturbed: Set<Int32> = []
     /// Descriptors whose sends wait for `sendGathered`, the latest last.
     private var gathering: [Int32] = []
     /// Maximum number of gathering descriptors. Each costs a system call after every call of libcurl, also while idle. The
@@ -48,23 +48,17 @@ final class SocketWatch {
     /// The same was closed: the kernel has forgotten it, and its number may be another's from now on.
     func closed(_ descriptor: Int32) {
         set(descriptor, Socket())
+        disturbed.remove(descriptor)
         gathering.removeAll { $0 == descriptor }
     }
 
-    /// Returns whether bytes wait on the connection with a local port.
+    /// Returns whether bytes came on the connection with a local port while it was idle.
     func hasBytes(onPort port: UInt16) -> Bool {
-        var descriptor = ports[port]
-        if descriptor.flatMap(Self.localPort) != port {
-            descriptor = sockets.indices.lazy.map(Int32.init).first { Self.localPort(of: $0) == port }
-            if ports.count >= Self.mostPorts { ports = [:] }
-            ports[port] = descriptor
-        }
-        guard let descriptor else { return false }
+        guard let descriptor = disturbed.first(where: { Self.localPort(of: $0) == port }) else { return false }
+        disturbed.remove(descriptor)
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
-
-    private static let mostPorts = 1000
 
     private static func localPort(of descriptor: Int32) -> UInt16? {
         var address = sockaddr_storage()
@@ -141,6 +135,7 @@ final class SocketWatch {
     func isWanted(_ descriptor: Int32) -> Bool {
         guard !socket(descriptor).isWanted else { return true }
         poll.forget(descriptor)
+        if socket(descriptor).isConnection { disturbed.insert(descriptor) }
         // An idle connection that is at its end may go untold, too.
         set(descriptor, Socket())
         return false

@@ -56,7 +56,7 @@ package final class ContentFile: Sendable {
     package static func unfinished(
         at path: String, syscall: any Syscall = SystemCalls()
     ) throws(TowlineError) -> ContentFile {
-        let (report, part) = try JournalReader.open(path, syscall)
+        let (report, _, part) = try JournalReader.open(path, syscall)
         guard let part, report.isSamePart, let size = report.partLength else {
             throw TowlineError(
                 .unusableDestination,
@@ -73,7 +73,7 @@ package final class ContentFile: Sendable {
     package func read(at offset: Int64, atMost count: Int) async throws(TowlineError) -> [UInt8] {
         guard let run = available.range(holding: offset) else { return [] }
         let file = file
-        return try await WorkThread.run { (_) throws(TowlineError) in
+        return try await WorkThread.runBriefly { () throws(TowlineError) in
             try file.read(Int(min(Int64(count), run.upperBound - offset)), at: offset)
         }
     }

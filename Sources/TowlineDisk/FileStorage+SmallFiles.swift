@@ -52,7 +52,7 @@ extension FileStorage {
         try file.write(bytes, at: 0)
         try FinishedMark.put(
             on: file, source: small.source, length: Int64(bytes.count), modified: small.modified,
-            under: small.durable ? nil : folder.boot(boot))
+            version: small.version, under: small.durable ? nil : folder.boot(boot))
         return file
     }
 

@@ -124,7 +124,9 @@ extension FileStorage {
             let mark = FinishedMark(of: file, boot: folder.boot(boot))
         else {
             try folder.refuseUnfinished(names.final, boot: boot)
-            return .occupied(length: status.kind == .regular ? status.size : nil)
+            guard status.kind == .regular else { return .occupied(nil) }
+            let path = folder.path(of: names.final)
+            return .occupied(PublishedFile(path: path, length: status.size, modified: status.modifiedSeconds))
         }
         // Nobody relies on another download's. Where many want one name, each would sync all before it.
         if wanted.map({ mark.isOf($0) }) ?? true {
@@ -135,7 +137,7 @@ extension FileStorage {
             try synchronize(folder, naming: names.final)
         }
         return .finished(
-            PublishedFile(path: file.path, length: status.size, modified: mark.modified),
+            PublishedFile(path: file.path, length: status.size, modified: mark.modified, version: mark.server),
             source: PublishedSource { mark.isOf($0) })
     }
 

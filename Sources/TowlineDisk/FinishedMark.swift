@@ -15,6 +15,9 @@ internal import TowlineCore
 /// One that was published without syncing has 56 and another version: at the end is the run of the machine under which
 /// it counts. A power loss takes the file's bytes and may leave the mark.
 ///
+/// The bit `versionBit` says that the fields of `PublishedVersion` follow: the digest of the URL that answered (4
+/// bytes), 1 if the modification time is the server's (1 byte), and the entity tag.
+///
 /// A part file without a journal gets its mark before its final name, with the bit `pendingBit`. The bit is removed
 /// after the rename. So a finished file is never taken for a part file, whatever name somebody gives it.
 struct FinishedMark: Equatable, Sendable {
@@ -25,6 +28,12 @@ struct FinishedMark: Equatable, Sendable {
     private static let unfinishedVersion: UInt64 = 4
     private static let refutedVersion: UInt64 = 5
     private static let pendingBit: UInt64 = 1 << 8
+    private static let versionBit: UInt64 = 1 << 9
+    /// Longer entity tags are not kept.
+    private static let longestTag = 256
+    private static let longest = 56 + 5 + longestTag
+    /// A longer attribute takes a block of its own on ext4 with its usual inodes of 256 bytes.
+    private static let longestInInode = 64
 
     let sourceDigest: [UInt8]
     let length: Int64
@@ -34,6 +43,8 @@ struct FinishedMark: Equatable, Sendable {
     /// Another program brought it.
     var isAdopted: Bool { version == FinishedMark.adoptedVersion }
     private let version: UInt64
+    /// The validators that the server sent.
+    private(set) var server: PublishedVersion?
     /// The file has not got its final name yet, as far as the mark tells.
     private(set) var isPending = false
 
@@ -65,11 +76,13 @@ struct FinishedMark: Equatable, Sendable {
     }
 
     private init?(any file: Descriptor, boot: @autoclosure () -> BootIdentity) {
-        var bytes = [UInt8](repeating: 0, count: 56)
-        let count = FinishedMark.read(file, into: &bytes)
+        var bytes = [UInt8](repeating: 0, count: FinishedMark.longest)
+        let size = FinishedMark.read(file, into: &bytes) ?? 0
         let stored = bytes.load(UInt64.self, at: 0)
-        let written = stored & ~FinishedMark.pendingBit
-        isPending = stored != written
+        let written = stored & ~(FinishedMark.pendingBit | FinishedMark.versionBit)
+        isPending = stored & FinishedMark.pendingBit != 0
+        let count = written == FinishedMark.fleetingVersion ? 56 : 40
+        guard stored & FinishedMark.versionBit == 0 ? size == count : size >= count + 5 else { return nil }
         version = written == FinishedMark.fleetingVersion ? FinishedMark.version : written
         switch (count, written) {
         case (40, FinishedMark.version), (40, FinishedMark.adoptedVersion), (40, FinishedMark.refutedVersion): break
@@ -84,6 +97,7 @@ struct FinishedMark: Equatable, Sendable {
         length = bytes.load(Int64.self, at: 24)
         modified = bytes.load(Int64.self, at: 32)
         guard length == status.size, modified == status.modifiedSeconds else { return nil }
+        if size > count { server = PublishedVersion(stored: bytes[count..<size]) }
     }
 
     /// The attribute's length; `nil`: the file is closed. Less than 0: `-errno`.
@@ -95,7 +109,7 @@ struct FinishedMark: Equatable, Sendable {
 
     /// Gives a file the mark of another, if that has one.
     static func copy(from other: Descriptor, to file: Descriptor) {
-        var bytes = [UInt8](repeating: 0, count: 56)
+        var bytes = [UInt8](repeating: 0, count: longest)
         guard let count = read(other, into: &bytes), count > 0 else { return }
         write(Array(bytes.prefix(count)), to: file)
     }
@@ -128,12 +142,12 @@ struct FinishedMark: Equatable, Sendable {
     /// Returns whether a file without a journal is a part file of Towline: its mark says that it is unfinished or has
     /// not got its final name yet, or it was created and has neither a mark nor a byte. A finished file never is.
     static func isUnfinished(_ file: Descriptor) -> Bool {
-        var bytes = [UInt8](repeating: 0, count: 56)
+        var bytes = [UInt8](repeating: 0, count: longest)
         guard let count = read(file, into: &bytes) else { return false }
         let stored = bytes.load(UInt64.self, at: 0)
         return switch count {
         case 8: stored == unfinishedVersion
-        case 40, 56: stored & pendingBit != 0
+        case 40...: stored & pendingBit != 0
         case ...0: (try? file.status().size) == 0
         default: false
         }
@@ -174,8 +188,8 @@ struct FinishedMark: Equatable, Sendable {
     /// - Parameter isPending: the file has the name of a part file and no journal.
     @discardableResult
     static func put(
-        on file: Descriptor, source: String, length: Int64, modified date: Int64?, under boot: BootIdentity?,
-        isPending: Bool = false
+        on file: Descriptor, source: String, length: Int64, modified date: Int64?, version: PublishedVersion? = nil,
+        under boot: BootIdentity?, isPending: Bool = false
     ) throws(TowlineError) -> FinishedMark {
         var date = date
         if let wanted = date {
@@ -194,15 +208,26 @@ struct FinishedMark: Equatable, Sendable {
         if !(0...Int64(Int32.max)).contains(modified) { modified = try file.status().modifiedSeconds }
         var mark = FinishedMark(source: source, length: length, modified: modified, under: boot)
         mark.isPending = isPending
+        mark.server = version
+        mark.server?.isDated = date == modified
+        // Small files are many, and their date is enough.
+        if length <= SmallFilePolicy.longest, date == modified, mark.bytes.count > longestInInode {
+            mark.server?.entityTag = nil
+        }
         mark.store(in: file)
         return mark
     }
 
     /// Stores the mark. File systems without attributes, or without room for them, do without.
-    func store(in file: Descriptor) {
+    func store(in file: Descriptor) { FinishedMark.write(bytes, to: file) }
+
+    private var bytes: [UInt8] {
         var bytes: [UInt8] = []
-        let number = boot == nil ? version : FinishedMark.fleetingVersion
-        bytes.append(number: isPending ? number | FinishedMark.pendingBit : number)
+        bytes.reserveCapacity(FinishedMark.longest)
+        var number = boot == nil ? version : FinishedMark.fleetingVersion
+        if isPending { number |= FinishedMark.pendingBit }
+        if server != nil { number |= FinishedMark.versionBit }
+        bytes.append(number: number)
         bytes += sourceDigest
         bytes.append(number: length)
         bytes.append(number: modified)
@@ -210,7 +235,13 @@ struct FinishedMark: Equatable, Sendable {
             bytes.append(number: boot.high)
             bytes.append(number: boot.low)
         }
-        FinishedMark.write(bytes, to: file)
+        if let server {
+            bytes.append(number: server.location)
+            bytes.append(server.isDated ? 1 : 0)
+            let tag = server.entityTag?.fieldValue.utf8
+            if let tag, tag.count <= FinishedMark.longestTag { bytes += tag }
+        }
+        return bytes
     }
 
     private static func digest(_ source: String) -> [UInt8] {
@@ -219,5 +250,16 @@ struct FinishedMark: Equatable, Sendable {
         let isThere = source.withUTF8 { ccrypto_sha256($0.baseAddress, $0.count, &value) == 1 }
         // Without one no file is known again; nothing else depends on it.
         return isThere ? Array(value.prefix(16)) : []
+    }
+}
+
+extension PublishedVersion {
+    /// Reads what a mark keeps.
+    fileprivate init(stored bytes: ArraySlice<UInt8>) {
+        let bytes = Array(bytes)
+        let tag = String(validating: bytes[5...], as: UTF8.self)
+        self.init(
+            entityTag: tag.flatMap(EntityTag.init(fieldValue:)), location: bytes.load(UInt32.self, at: 0),
+            isDated: bytes[4] == 1)
     }
 }

@@ -10,8 +10,6 @@ package struct JournalReport: Sendable {
     package let written: ByteRangeSet
     /// Bytes marked durable.
     package let durable: ByteRangeSet
-    /// The process that is at the download.
-    package let owner: Int32?
     /// Size of the part file; `nil` if there is none.
     package let partLength: Int64?
     /// The part file is the very one the journal speaks of.
@@ -20,8 +18,8 @@ package struct JournalReport: Sendable {
 
 /// What is at a path, for people.
 package enum PlaceReport: Sendable {
-    /// A download that has a journal, with what it tells.
-    case unfinished(JournalReport)
+    /// An unfinished download with a journal, and the process that has it locked.
+    case unfinished(JournalReport, owner: Int32?)
     /// Bytes of a download without a journal, which nothing can go on with; and the process that is at it.
     case unclaimed(partLength: Int64, owner: Int32?)
     /// A file that carries the mark of a finished download, and is as it was when it got it.
@@ -46,7 +44,8 @@ package enum JournalReader {
             if try folder.status(of: names.journal) != nil,
                 !JournalFile.isForeign(names.journal, in: folder, boot: boot)
             {
-                return .unfinished(try inspect(path: path, syscall: syscall))
+                let found = try open(path, syscall)
+                return .unfinished(found.report, owner: LockOwner.process(locking: found.journal))
             }
             if let part = try folder.open(names.part, readOnly: true),
                 try isUnclaimed(part, isNamed: folder.status(of: name) != nil, boot)
@@ -93,10 +92,10 @@ package enum JournalReader {
         try open(path, syscall).report
     }
 
-    /// The same, with the part file that it speaks of.
+    /// The same, with the journal file and the part file that it speaks of.
     static func open(
         _ path: String, _ syscall: any Syscall
-    ) throws(TowlineError) -> (report: JournalReport, part: Descriptor?) {
+    ) throws(TowlineError) -> (report: JournalReport, journal: Descriptor, part: Descriptor?) {
         let (directory, name) = split(path)
         let folder = try Folder(directory, syscall: syscall)
         let names = PlaceNames(final: name)
@@ -116,9 +115,9 @@ package enum JournalReader {
         let status = try part?.status()
         let report = JournalReport(
             record: contents.metadata.record, written: ByteRangeSet(contents.runs.map(\.written)),
-            durable: ByteRangeSet(contents.runs.map(\.durable)), owner: LockOwner.process(locking: file),
-            partLength: status?.size, isSamePart: status?.identity == contents.metadata.part)
-        return (report, part)
+            durable: ByteRangeSet(contents.runs.map(\.durable)), partLength: status?.size,
+            isSamePart: status?.identity == contents.metadata.part)
+        return (report, file, part)
     }
 
     static func split(_ path: String) -> (directory: String, name: String) {

@@ -15,7 +15,7 @@ extension PartFile {
             return PublishedFile(path: folder.path(of: names.final), length: present.size, isForeign: true)
         }
         // What takes another file's place is to be durable with a name before it does.
-        if terms.existing == .overwrite { try appear() }
+        if terms.existing.replaces { try appear() }
         let mark = try settle(terms, try intactLength())
         // A part file that was copied: the next run finds it under its final name only by what is recorded.
         if isForeign { try journal?.adopt(file.identity()) }
@@ -73,12 +73,13 @@ extension PartFile {
         if length > terms.length { try file.truncate(to: terms.length) }
         // A file without a name was created with its final bits.
         if hasName {
-            let replaced = terms.existing == .overwrite ? try folder.status(of: names.final) : nil
+            let replaced = terms.existing.replaces ? try folder.status(of: names.final) : nil
             FileMode.open(file, replacing: replaced, in: folder)
         }
         return try FinishedMark.put(
             on: file, source: source, length: terms.length, modified: terms.modified,
-            under: terms.durable ? nil : folder.boot(boot), isPending: hasName && journal == nil)
+            version: terms.version, under: terms.durable ? nil : folder.boot(boot), isPending: hasName && journal == nil
+        )
     }
 
     /// Gives the file its name, and takes the mark of a part file from it.
@@ -92,7 +93,7 @@ extension PartFile {
 
     private func rename(_ terms: PublishTerms) throws(TowlineError) -> String? {
         switch terms.existing {
-        case .overwrite:
+        case .overwrite, .update:
             // What takes its place takes it from everybody who reads and writes there.
             let replaced = try folder.status(of: names.final)
             switch replaced?.kind {

@@ -146,7 +146,7 @@ package final class SystemCalls: Syscall {
         defer { closedir(stream) }
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                ByteText.decode(bytes.prefix { $0 != 0 })
+                ByteText.decode(Array(UnsafeRawBufferPointer(rebasing: bytes.prefix { $0 != 0 })))
             }
             names.append(name)
         }

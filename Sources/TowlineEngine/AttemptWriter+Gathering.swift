@@ -2,6 +2,14 @@ internal import TowlineCore
 
 /// Answers that are told of once, when all of them has come.
 extension AttemptWriter {
+    func endIsLate() {
+        // A stream without a length may be small. It has its time, and does not continue beyond that.
+        if !plan.sharesConnection || hasLength { tell() }
+    }
+
+    /// True if the head says where the response ends, or nobody wants the response.
+    var hasLength: Bool { drainable != nil || responseEnd < .max }
+
     /// The room for an answer that is a whole small file, or may be, and may be held.
     func gatherable(_ verdict: ResponseVerdict, _ head: ResponseHead) -> Int64? {
         let length: Int64?

@@ -1,12 +1,35 @@
 internal import TowlineCore
 import Synchronization
 
+/// The offset at which an attempt waits for another connection that may bring what follows.
+final class HoldPoint: Sendable {
+    private let offset = Atomic<Int64>(.max)
+    private let end = Atomic<Int64>(0)
+    /// After this time an attempt that waits looks again.
+    private static let pause = Duration.milliseconds(2)
+
+    /// Sets the place, from any thread.
+    func wait(at offset: Int64, for time: Duration) {
+        end.store(Int64((MonotonicClock.now + time) / .nanoseconds(1)), ordering: .relaxed)
+        self.offset.store(offset, ordering: .releasing)
+    }
+
+    /// Returns how long to wait before bytes up to `end` are taken; `nil`: not at all.
+    func delay(before end: Int64) -> Duration? {
+        guard end > offset.load(ordering: .acquiring) else { return nil }
+        return MonotonicClock.now < .nanoseconds(self.end.load(ordering: .relaxed)) ? Self.pause : nil
+    }
+}
+
 /// What limits let through, and bytes that come unseen.
 extension AttemptWriter {
     /// Counts bytes that came, unless a limit holds them back.
     ///
     /// - Returns: how long, if it does.
     func takeAllowance(_ count: Int) -> Duration? {
+        // Gathered bytes are not written yet. An attempt that ends at its place waits no longer.
+        let end = min(cursor + Int64(gathered.count + count), limit.load(ordering: .relaxed))
+        if let wait = hold.delay(before: end) { return wait }
         for (index, limiter) in limiters.enumerated() {
             guard let wait = limiter.take(count) else { continue }
             for earlier in limiters[..<index] { earlier.giveBack(count) }

@@ -16,6 +16,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     enum Report: Sendable {
         case answered(AttemptID, ResponseVerdict)
         case ended(AttemptID, AttemptResult)
+        /// Wrote the first bytes of a further connection.
+        case delivers(AttemptID)
         /// Answered and ended in one: the body is held in memory until `conclude`.
         case delivered(AttemptID, ResponseVerdict)
         /// Ended before its answer, which was told of, had its place: what it holds is written by `conclude`.
@@ -46,6 +48,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// The attempt stops here; other threads lower it when a part of the segment is given away, perhaps while its head
     /// comes: each takes the minimum in one step, so that neither undoes the other.
     let limit: Atomic<Int64>
+    let hold = HoldPoint()
 
     /// Where a paused answer's bytes go.
     private struct Attachment: Sendable {
@@ -72,6 +75,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// So much more of what nobody wants is read; `nil`: it is wanted, or not read.
     private(set) var drainable: Int64?
     private var result: AttemptResult?
+    private var hasDelivered = false
     private(set) var digest: (any ContentHasher)?
     /// Where the response's own body ends.
     private(set) var responseEnd = Int64.max
@@ -189,14 +193,6 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         report(.answered(plan.id, verdict))
         return disposition
     }
-
-    func endIsLate() {
-        // Of a stream without a length nobody knows whether it is small: it may have its time, and is not let go on beyond that.
-        if !plan.sharesConnection || hasLength { tell() }
-    }
-
-    /// Whether its head, or that nobody wants it, says where it ends.
-    private var hasLength: Bool { drainable != nil || responseEnd < .max }
 
     /// From here on the answer is like any other.
     func tell() {
@@ -316,6 +312,10 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         cursor += Int64(count)
         position.store(cursor, ordering: .releasing)
         try mark()
+        if plan.isFurther, !hasDelivered, cursor > start {
+            hasDelivered = true
+            report(.delivers(plan.id))
+        }
     }
 
     func stop(with result: AttemptResult) -> BodyDisposition {

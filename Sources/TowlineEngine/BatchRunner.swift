@@ -79,7 +79,7 @@ package final class BatchRunner: Sendable {
     /// Gives the file of an entry its number, in the order of the list.
     private func reserveName(of item: BatchRoster.Item) {
         guard let names = services.names, case .file(let directory, nil) = item.options.target else { return }
-        let place = Place(directory: directory, name: TransferTerms(item.options).nameOfURL)
+        let place = Place(directory: directory, name: SafeFileName.ofURL(item.options.url))
         let number = names.reserve(
             place, NameBoard.Terms(item.options), services.storage, most: TransferRun.mostNumbered)
         item.nameNumber.store(number, ordering: .relaxed)
@@ -110,6 +110,7 @@ package final class BatchRunner: Sendable {
         switch completed.outcome {
         case .published(let file), .alreadyThere(let file):
             return CompletedTransfer(outcome: .alreadyThere(file), receivedBytes: 0)
+        case .upToDate: return CompletedTransfer(outcome: completed.outcome, receivedBytes: 0)
         case .skipped, .streamed: return nil
         }
     }

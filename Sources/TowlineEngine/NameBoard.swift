@@ -52,7 +52,8 @@ final class NameBoard: Sendable {
                 defer { numbers.next += 1 }
                 let candidate = place.numbered(numbers.next)
                 if storage.seemsVacant(candidate) { return numbers.next }
-                switch try? storage.survey(named: candidate, for: terms.source) {
+                // For no source, so that nothing is synced: only the name matters here.
+                switch try? storage.survey(named: candidate, for: "") {
                 case .finished(_, let source)? where !(source == terms.source):
                     numbers.passed.append((numbers.next, source))
                 case .occupied? where numbers.next > 0 || terms.passesFiles: break

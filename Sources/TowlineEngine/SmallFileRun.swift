@@ -231,7 +231,8 @@ struct SmallFileRun {
         }
         if case .whole(let said) = verdict, said.representation.completeLength == nil,
             let length = facts.representation.completeLength, let framing = request.writer.framing,
-            let notice = TransferNotice.withoutLength(length, framing)
+            let notice = TransferNotice.withoutLength(
+                length, framing, isIgnored: item.options.connection.ignoresLength)
         {
             observer.noticed(notice)
         }
@@ -256,8 +257,9 @@ struct SmallFileRun {
         let outcome = try await services.storage.publishAtOnce(
             SmallFile(
                 body: writer, source: request.source,
-                modified: facts.representation.lastModified?.secondsSince1970, durable: item.options.durable), at: place
-        )
+                modified: facts.representation.lastModified?.secondsSince1970,
+                version: PublishedVersion(of: facts.representation, from: writer.plan.url.withoutSecrets),
+                durable: item.options.durable), at: place)
         if outcome == .declined {
             services.board.began(writer.plan.url.origin, writer.plan.sharing)
         } else {

@@ -8,6 +8,8 @@ package struct CompletedTransfer: Hashable, Sendable {
         case published(PublishedFile)
         /// The file was there already, whole; nothing was fetched.
         case alreadyThere(PublishedFile)
+        /// The file was there already, and the server has no other version.
+        case upToDate(PublishedFile)
         /// Something was under the name and the user said to leave it.
         case skipped(path: String)
         /// Everything went to standard output (`-`), a descriptor, a FIFO or a device.

@@ -11,6 +11,7 @@ extension TransferRun {
         case .start(let plan): start(plan)
         case .cancel(let id): if delivered != id { services.transport.cancel(id) }
         case .shrink(let id, let end): writer(id)?.shrink(to: end)
+        case .hold(let id, let offset, let time): writer(id)?.hold.wait(at: offset, for: time)
         case .proceed(let id): proceed(id)
         case .prepare(let plan): prepare(plan)
         case .learn(let representation, let checksums): learn(representation, checksums)
@@ -22,7 +23,9 @@ extension TransferRun {
         case .publish(let length, let modified): publish(length, modified)
         case .notice(let notice): observer?.noticed(notice)
         case .report(let report, let origin): services.record(report, of: origin, from: options.url.origin)
-        case .finish(let ending): self.ending = ending
+        case .finish(let ending):
+            if ending == .upToDate { early = existingFile.map { .upToDate($0) } }
+            self.ending = ending
         }
     }
 
@@ -62,14 +65,22 @@ extension TransferRun {
         services.board.began(plan.url.origin, plan.sharing)
         let mayBeBrief =
             writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: services.board.ceiling(plan.url.origin))
-        services.transport.start(
-            AttemptRequest(
-                plan, connection: options.connection, mayBeBrief: mayBeBrief,
-                needsProvenEnd: options.target.isStream), receiver: writer)
+        var request = AttemptRequest(
+            plan, connection: options.connection, mayBeBrief: mayBeBrief, needsProvenEnd: options.target.isStream)
+        request.receiveBuffer = receiveBuffer
+        services.transport.start(request, receiver: writer)
+    }
+
+    /// With a rate limit: what a connection may bring in a quarter of a second. More would be sent for nothing when a
+    /// response is cut.
+    private var receiveBuffer: Int? {
+        guard isLimited, let rate = [limiter.rate, services.limiter.rate].filter({ $0 > 0 }).min() else { return nil }
+        let share = rate / 4 / Int64(max(1, options.connections ?? 1))
+        return Int(min(max(share, 128 << 10), 4 << 20))
     }
 
     private func proceed(_ id: AttemptID) {
-        guard let writer = writer(id), let part, let lease = machine.ledger.lease(of: id) else { return }
+        guard let writer = writer(id), let part, let lease = machine.response(of: id) else { return }
         var slot: (any JournalSlot)?
         storing { () throws(TowlineError) in slot = try part.journal?.claimSlot(at: lease.lowerBound) }
         // One that it had in the journal before is of a part file that was given up.
@@ -100,7 +111,8 @@ extension TransferRun {
         guard let sink = part?.sink else { return }
         let terms = PublishTerms(
             existing: options.existing, durable: options.durable, length: length,
-            modified: modified?.secondsSince1970)
+            modified: modified?.secondsSince1970,
+            version: record.map { PublishedVersion(of: $0.representation, from: $0.resolved) })
         // A journal takes longer to bring to its end, and what it is about is long enough to be watched meanwhile.
         guard part?.journal != nil else {
             publishing = terms

@@ -61,7 +61,8 @@ extension TransferRun {
             }
             if try leaves(part, at: candidate, nil) { return nil }
             if begun != nil, candidate != guess {
-                tell(.info, .resumed, "resuming the download of \(candidate.name), which was started from the same URL")
+                let text = "found an unfinished download of \(candidate.name) from the same URL"
+                tell(.info, .disk, "\(text). Resuming if the server has the same file")
             }
             return try take(part, at: candidate)
         case .finished(let file, let origin):
@@ -69,13 +70,13 @@ extension TransferRun {
                 // Where it may be another's, the first answer tells.
                 if !options.url.isAmbiguousWithoutSecrets { try settle(file, at: candidate, nil) }
             } else if known != nil {
-                try decideOccupied(candidate, length: file.length, offered: nil)
+                try decideOccupied(candidate, file, offered: nil)
             } else if services.names == nil, let (file, numbered) = try finishedBefore(besides: candidate, nil) {
                 try settle(file, at: numbered, nil)
             }
             return nil
-        case .occupied(let length):
-            if known != nil { try decideOccupied(candidate, length: length, offered: nil) }
+        case .occupied(let file):
+            if known != nil { try decideOccupied(candidate, file, offered: nil) }
             return nil
         }
     }
@@ -99,10 +100,10 @@ extension TransferRun {
     private func settle(_ file: PublishedFile, at place: Place, _ plan: PreparePlan?) throws(TowlineError) {
         guard options.existing != .overwrite else { return }
         guard let checksum = options.checksum else {
-            early = .alreadyThere(file)
+            if options.existing == .update { update(file, plan) } else { early = .alreadyThere(file) }
             return
         }
-        guard !refuted.contains(place) else { return try decideOccupied(place, length: file.length, offered: plan) }
+        guard !refuted.contains(place) else { return try decideOccupied(place, file, offered: plan) }
         proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, isKnown: true)
     }
 
@@ -125,7 +126,7 @@ extension TransferRun {
         defer { adopt(journal) }
         let isMoved = journal.record.source != source
         if isMoved, isOurs(part) {
-            tell(.info, .resumed, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
+            tell(.info, .disk, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
         }
         return HeldDownload(
             representation: journal.record.representation, written: part.claims, durable: journal.durable,
@@ -159,9 +160,9 @@ extension TransferRun {
                 if origin == source, plan.map({ isThis(file, $0.representation) }) ?? true {
                     try settle(file, at: place, plan)
                 } else {
-                    try decideOccupied(place, length: file.length, offered: plan)
+                    try decideOccupied(place, file, offered: plan)
                 }
-            case .occupied(let length): try decideOccupied(place, length: length, offered: plan)
+            case .occupied(let file): try decideOccupied(place, file, offered: plan)
             }
         } catch {
             part.sink.close()
@@ -193,15 +194,22 @@ extension TransferRun {
 
     /// Something else has the name, or what we cannot tell from it: a checksum can.
     ///
-    /// - Parameter length: its own; `nil`: it is no file that could be read.
-    private func decideOccupied(_ place: Place, length: Int64?, offered plan: PreparePlan?) throws(TowlineError) {
+    /// - Parameter file: that; `nil`: it is no file that could be read.
+    private func decideOccupied(
+        _ place: Place, _ file: PublishedFile?, offered plan: PreparePlan?
+    ) throws(TowlineError) {
         let checksum = refuted.contains(place) ? nil : options.checksum
-        let proof = length.flatMap { length in
-            checksum.map { Proof(place: place, checksum: $0, length: length, plan: plan, isKnown: false) }
+        let proof = file.flatMap { file in
+            checksum.map { Proof(place: place, checksum: $0, length: file.length, plan: plan, isKnown: false) }
         }
         switch options.existing {
         case .skip: early = .skipped(path: place.path)
         case .overwrite: try services.storage.checkReplaceable(place, isReplaced: true)
+        case .update:
+            try services.storage.checkReplaceable(place, isReplaced: true)
+            self.proof = proof
+            // A file that does not match the checksum is replaced without a condition.
+            if options.checksum == nil, let file { update(file, plan) }
         case .rename:
             if let (file, numbered) = try finishedBefore(besides: place, plan) {
                 try settle(file, at: numbered, plan)
@@ -286,15 +294,16 @@ extension TransferRun {
             step(.begin(held))
             return true
         case .finished(let file, let origin):
-            if origin == source, isThis(file, plan.representation) {
+            // A link with other secrets is to be updated from as well.
+            if origin == source, options.existing == .update || isThis(file, plan.representation) {
                 try settle(file, at: place, plan)
             } else if mayYield {
                 return false
             } else {
-                try decideOccupied(place, length: file.length, offered: plan)
+                try decideOccupied(place, file, offered: plan)
             }
-        case .occupied(let length):
-            try decideOccupied(place, length: length, offered: plan)
+        case .occupied(let file):
+            try decideOccupied(place, file, offered: plan)
         }
         // `run` reads it, and goes on from there.
         if proof != nil { return true }

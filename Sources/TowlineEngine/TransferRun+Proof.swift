@@ -58,10 +58,10 @@ extension TransferRun {
         switch await read(proof) {
         case .success(.proven(let file)):
             observer?.noticed(.verified([proof.checksum]))
-            early = .alreadyThere(file)
+            early = options.existing == .update ? .upToDate(file) : .alreadyThere(file)
         case .failure(let error) where error.code == .cancelled: throw stopped
-        // Whatever it is: there is another name for the download.
-        case _ where options.existing == .rename: refuted.append(proof.place)
+        // Whatever it is: there is another name for the download, or the download takes its place.
+        case _ where [.rename, .update].contains(options.existing): refuted.append(proof.place)
         case .failure(let error): throw error
         case .success(.refuted(nil)):
             throw TowlineError(

@@ -51,6 +51,8 @@ final class TransferRun {
     private var stopPurpose: StopPurpose?
     /// Ends the transfer well without publishing: the file was there.
     var early: CompletedTransfer.Outcome?
+    /// The file that is up to date if the server says so.
+    var existingFile: PublishedFile?
     var lastIntact = MonotonicClock.now
     var readers = ReaderList()
     let limiter: RateLimiter
@@ -176,6 +178,7 @@ final class TransferRun {
             step(.answered(id, verdict), context(id, verdict))
             if machine.isLong { ticker.start() }
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
+        case .attempt(.delivers): step(.tick)
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
         case .attempt(.arrived(let id)): if let writer = writer(id) { attemptEnded(id, writer.conclude()) }
         case .storage(let event, let sink):
@@ -362,7 +365,7 @@ final class TransferRun {
         case .failed(let error)?:
             guard let badPath, error.code == .checksumMismatch else { throw error }
             throw TowlineError(error.code, "\(error.message). The wrong file is kept as \(badPath)")
-        case .stopped?, nil: break
+        case .stopped?, .upToDate?, nil: break
         }
         throw stopped
     }

@@ -102,7 +102,8 @@ extension TransferTerms {
     init(_ options: DownloadOptions) {
         self.init(source: options.url)
         connections = options.connections
-        sequential = options.sequential
+        ignoresLength = options.connection.ignoresLength
+        sequential = options.sequential || ignoresLength
         isStream = options.target.isStream
         retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
         retry.longestWait = options.longestWait

@@ -5,13 +5,7 @@ package import TowlineEngine
 
 extension SQLiteRegistry {
     package func downloads(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload] {
-        try await read { database in
-            let statement = try database.cachedStatement(
-                sql: "SELECT \(DownloadRow.columns) FROM downloads WHERE id = ?")
-            return try ids.compactMap { id in
-                try Row.fetchOne(statement, arguments: [Data(id.bytes)]).map { try DownloadRow($0).download }
-            }
-        }
+        try await read { try DownloadTable.downloads(ids, in: $0) }
     }
 
     package func page(_ query: RegistryQuery) async throws(TowlineError) -> RegistryPage {

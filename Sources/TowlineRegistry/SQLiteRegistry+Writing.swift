@@ -11,10 +11,11 @@ extension SQLiteRegistry {
         return try await write(changing: downloads.count) { try DownloadTable.add(downloads, to: $0) }
     }
 
-    package func apply(_ changes: [RegistryChange]) async throws(TowlineError) {
-        if changes.isEmpty { return }
-        try await write(changing: changes.count) { database in
-            for change in changes { try DownloadTable.apply(change, to: database) }
+    @discardableResult
+    package func apply(_ changes: [RegistryChange]) async throws(TowlineError) -> [RegistryOutcome] {
+        if changes.isEmpty { return [] }
+        return try await write(changing: changes.count) { database in
+            try changes.map { try DownloadTable.apply($0, to: database) }
         }
     }
 
@@ -22,12 +23,28 @@ extension SQLiteRegistry {
         try await write { try QueuePlace.move(id, before: before, in: $0) }
     }
 
-    package func remove(_ ids: [DownloadID]) async throws(TowlineError) {
-        if ids.isEmpty { return }
-        try await write(changing: ids.count) { database in
-            for id in ids { try DownloadTable.remove(id, from: database) }
+    @discardableResult
+    package func remove(
+        _ ids: [DownloadID], onlyFrom state: RegisteredState?
+    ) async throws(TowlineError) -> [RegistryOutcome] {
+        if ids.isEmpty { return [] }
+        let outcomes = try await write(changing: ids.count) { database in
+            try ids.map { try DownloadTable.remove($0, onlyFrom: state, from: database) }
         }
         try await emptyLog()
+        return outcomes
+    }
+
+    package func claim(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload] {
+        if ids.isEmpty { return [] }
+        return try await write(changing: ids.count) { database in
+            let claimed = try ids.filter { id in
+                var change = RegistryChange(id, state: .init(.active))
+                change.onlyFrom = .queued
+                return try DownloadTable.apply(change, to: database) == .applied
+            }
+            return try DownloadTable.downloads(claimed, in: database)
+        }
     }
 
     package func changeAll(from states: Set<RegisteredState>, to state: RegisteredState, group: String?)
@@ -97,17 +114,22 @@ enum DownloadTable {
         return nil
     }
 
+    static func downloads(_ ids: [DownloadID], in database: Database) throws -> [RegisteredDownload] {
+        let statement = try database.cachedStatement(
+            sql: "SELECT \(DownloadRow.columns) FROM downloads WHERE id = ?")
+        return try ids.compactMap { id in
+            try Row.fetchOne(statement, arguments: [Data(id.bytes)]).map { try DownloadRow($0).download }
+        }
+    }
+
     static func number(of id: DownloadID, in database: Database) throws -> Int64? {
         let statement = try database.cachedStatement(sql: "SELECT number FROM downloads WHERE id = ?")
         return try Int64.fetchOne(statement, arguments: [Data(id.bytes)])
     }
 
-    static func apply(_ change: RegistryChange, to database: Database) throws {
-        guard let number = try number(of: change.id, in: database) else { return }
-        if let state = change.onlyFrom {
-            let statement = try database.cachedStatement(sql: "SELECT state FROM downloads WHERE number = ?")
-            guard try Int.fetchOne(statement, arguments: [number]) == state.rawValue else { return }
-        }
+    static func apply(_ change: RegistryChange, to database: Database) throws -> RegistryOutcome {
+        guard let number = try number(of: change.id, in: database) else { return .missing }
+        guard try isDownload(number, in: change.onlyFrom, database) else { return .otherState }
         var columns: [String] = []
         var values: [(any DatabaseValueConvertible)?] = []
         func set(_ column: String, _ value: (any DatabaseValueConvertible)?) {
@@ -148,6 +170,16 @@ enum DownloadTable {
         if let held = change.heldBytes { set("held_bytes", max(0, held)) }
         try update(number, columns, values, in: database)
         for entry in change.entries { try add(entry, to: number, in: database) }
+        return .applied
+    }
+
+    /// Returns whether a download has the state. `nil` stands for every state.
+    private static func isDownload(
+        _ number: Int64, in state: RegisteredState?, _ database: Database
+    ) throws -> Bool {
+        guard let state else { return true }
+        let statement = try database.cachedStatement(sql: "SELECT state FROM downloads WHERE number = ?")
+        return try Int.fetchOne(statement, arguments: [number]) == state.rawValue
     }
 
     private static func update(
@@ -167,11 +199,15 @@ enum DownloadTable {
         try statement.execute()
     }
 
-    static func remove(_ id: DownloadID, from database: Database) throws {
-        guard let number = try number(of: id, in: database) else { return }
+    static func remove(
+        _ id: DownloadID, onlyFrom state: RegisteredState?, from database: Database
+    ) throws -> RegistryOutcome {
+        guard let number = try number(of: id, in: database) else { return .missing }
+        guard try isDownload(number, in: state, database) else { return .otherState }
         for sql in ["DELETE FROM entries WHERE download = ?", "DELETE FROM downloads WHERE number = ?"] {
             try database.cachedStatement(sql: sql).execute(arguments: [number])
         }
+        return .applied
     }
 
     static func changeAll(

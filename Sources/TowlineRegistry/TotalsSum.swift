@@ -1,4 +1,5 @@
 internal import GRDB
+internal import TowlineCore
 internal import TowlineEngine
 
 /// What rows that are being added put into the totals, written once for all of them.

@@ -63,6 +63,10 @@ package final class DownloadService: Sendable {
         let downloader = try await Downloader(stateDirectory: configuration.stateDirectory, configuration: limits)
         do throws(TowlineError) {
             // Lock the list first: only the process that holds the lock may remove an old socket.
+            if configuration.downloadsOrigin == .commandLine {
+                try RememberedDirectories(in: configuration.stateDirectory.path)
+                    .store(configuration.downloadsDirectories.map(\.path))
+            }
             let token = try AccessToken(in: configuration.stateDirectory)
             let sessions = try SessionList(in: configuration.stateDirectory, for: token)
             let socket = try SocketPlace(configuration.socket)

@@ -7,6 +7,8 @@ package struct ServiceConfiguration: Sendable {
     package var stateDirectory: URL
     /// Directories in or below which downloads are stored. The first is the default directory.
     package var downloadsDirectories: [URL]
+    /// The origin of these directories.
+    package var downloadsOrigin = DownloadsOrigin.configured
     /// Path of the Unix socket, which `tow` uses.
     package var socket: URL
     /// TCP addresses of the web page and the API.
@@ -43,6 +45,16 @@ package struct ServiceConfiguration: Sendable {
         self.socket = socket
         self.addresses = addresses
     }
+}
+
+/// The origin of the downloads directories of a service.
+package enum DownloadsOrigin: Hashable, Sendable {
+    /// The command line. The directories are stored in the state directory.
+    case commandLine
+    /// The state directory.
+    case remembered
+    /// The configuration file, or the default.
+    case configured
 }
 
 /// The clients that may download from this machine and from private networks, where servers may trust local clients.

@@ -207,8 +207,9 @@ package final class ThreadExecutor: TaskExecutor {
             let leavesMore = state.next < state.jobs.count
             if leavesMore && isAlone { return (.job(job), another(&state)) }
             // This thread may have waited for timers, and the job may take long.
-            if !state.isTimed, !state.timers.isEmpty, let event = state.unpark() { return (.job(job), .wake(event)) }
-            return (.job(job), .nobody)
+            guard !state.isTimed, !state.timers.isEmpty else { return (.job(job), .nobody) }
+            if let event = state.unpark() { return (.job(job), .wake(event)) }
+            return (.job(job), state.threads < Self.usualThreads ? another(&state) : .nobody)
         }
     }
 }

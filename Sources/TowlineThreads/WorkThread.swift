@@ -1,4 +1,5 @@
 import CTowline
+import Dispatch
 import Synchronization
 package import TowlineCore
 
@@ -23,6 +24,17 @@ package enum WorkThread {
             flag.set()
         }
         return try result.get()
+    }
+
+    /// Runs short blocking work on a pooled thread of Dispatch, so that no thread starts for each call.
+    package static func runBriefly<Value: Sendable, Failure: Error>(
+        _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        try await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(returning: Result { () throws(Failure) in try body() })
+            }
+        }.get()
     }
 
     /// Runs `body` on a thread of its own; on the caller's if no other can be had, so that nobody waits for ever.

@@ -30,11 +30,11 @@ enum Assembly {
     /// What is known of a download whose final path this is.
     static func status(path: String) throws(TowlineError) -> PlaceStatus {
         switch try JournalReader.look(at: path) {
-        case .unfinished(let report):
+        case .unfinished(let report, let owner):
             .unfinished(
                 PartStatus(
                     path: path, record: report.record, written: report.written, durable: report.durable,
-                    lockedBy: report.owner))
+                    lockedBy: owner))
         case .unclaimed(let length, let owner): .unclaimed(path: path, partLength: length, lockedBy: owner)
         case .finished(let length): .finished(path: path, length: length)
         case .ordinary(let length): .ordinary(path: path, length: length)

@@ -33,6 +33,10 @@ enum Daemon {
         do {
             var configuration = configuration
             if geteuid() == 0, !configuration.allowsRoot { say(rootWarning) }
+            if configuration.downloadsOrigin == .remembered {
+                let paths = configuration.downloadsDirectories.map(\.path).joined(separator: ", ")
+                say("downloads directory: \(paths) (from the last start with --downloads)")
+            }
             let troubles = TroubleLog { say($0) }
             configuration.onTrouble = { troubles.add($0) }
             // No directory is kept busy by a process that nobody sees.

@@ -36,7 +36,7 @@ struct Towd: ParsableCommand {
         help: ArgumentHelp(
             """
             Allow downloads only in this directory and its subdirectories. May be repeated; the first one is used \
-            for downloads without a directory. (default: ~/Downloads)
+            for downloads without a directory. (default: those of the last start with this option, or ~/Downloads)
             """, valueName: "dir"),
         completion: .directory)
     var downloads: [String] = []
@@ -132,12 +132,19 @@ struct Towd: ParsableCommand {
             let owner = try? FileManager.default.attributesOfItem(atPath: path)[.ownerAccountID] as? NSNumber
             return owner.map { $0.uint32Value != geteuid() } ?? false
         }
-        let roots = given.downloads.isEmpty ? [places.downloadsDirectory] : given.downloads
+        let remembered =
+            given.downloads.isEmpty ? try RememberedDirectories(in: places.stateDirectory).read() : given.downloads
+        let roots = remembered.isEmpty ? [places.downloadsDirectory] : remembered
         var configuration = ServiceConfiguration(
             stateDirectory: URL(fileURLWithPath: places.stateDirectory, isDirectory: true),
             downloadsDirectories: roots.map { URL(fileURLWithPath: Self.absolute($0, home), isDirectory: true) },
             socket: URL(fileURLWithPath: given.socket.map { Self.absolute($0, home) } ?? places.socket),
             addresses: try Self.addresses(given.listen))
+        if !downloads.isEmpty {
+            configuration.downloadsOrigin = .commandLine
+        } else if given.downloads.isEmpty, !remembered.isEmpty {
+            configuration.downloadsOrigin = .remembered
+        }
         configuration.hostNames = given.host
         configuration.allowsRoot = given.allowsRoot
         if let who = given.privateAddresses {

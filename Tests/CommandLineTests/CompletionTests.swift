@@ -39,7 +39,7 @@ struct CompletionTests {
         #expect(Set(["get", "status", "probe", "add", "list", "watch", "limit", "help"]).isSubset(of: commands))
         #expect(try await complete(["wa"]) == ["watch"])
         #expect(try await complete(["get", "--unsafe"]) == ["--unsafe-resume"])
-        #expect(try await complete(["get", "--if-exists", ""]) == ["skip", "fail", "overwrite", "rename"])
+        #expect(try await complete(["get", "--if-exists", ""]) == ["skip", "fail", "overwrite", "rename", "update"])
         #expect(try await complete(["get", "--progress", "p"]) == ["plain"])
         #expect(try await complete(["list", "--order", "q"]) == ["queue"])
         #expect(try await complete(["watch", "--only", "f"]) == ["finished", "failed"])

@@ -145,6 +145,17 @@ struct DownloadTests {
         await server.stop()
     }
 
+    @Test func aFastDownloadOverManyConnectionsIsNotCalledConnectingBetweenSegments() async throws {
+        let server = try await FaultServer.start(["/data.bin": file(200 << 20)])
+        let place = try TestDirectory()
+        let result = try await CommandRun.run(
+            ["get", "--json", "--no-sync", "-x", "32", "-d", place.url.path, server.url("/data.bin")])
+        #expect(result.status == 0, "\(result.stderr)")
+        let states = try result.objects.compactMap { $0["state"] as? String }
+        #expect(!states.drop { $0 == "connecting" }.contains("connecting"), "\(states)")
+        await server.stop()
+    }
+
     @Test func aListWithOptionsAndMistakes() async throws {
         let server = try await FaultServer.start(["/f*": file()])
         let place = try TestDirectory()

@@ -31,7 +31,10 @@ struct FamiliarOptionsTests {
         (["-P", "d", "--directory-prefix=e", url], ["-d", "d", "--directory", "e", url]),
         (["-k", "-u", "n:p", url], ["--insecure", "--user", "n:p", url]),
         (["-x4", "-j", "2", "-d", "-q", url], ["-x", "4", "-j", "2", "-d", "-q", url]),
+        (["--ignore-content-length", "--ignore-length", url], ["--ignore-length", "--ignore-length", url]),
         (["--url", url, "--http1.1", "-nc"], [url, "--http1", "--if-exists", "skip"]),
+        (["-N", url], ["--if-exists", "update", url]),
+        (["--conditional-get=true", url], ["--if-exists", "update", url]),
         (["--checksum", "-L", "--mirror", "-O", url], ["--checksum", "-L", "--mirror", "-O", url]),
         (
             ["-x=4", "--connections=4", "-b", "a=1", "--", "-L"],
@@ -77,6 +80,7 @@ struct FamiliarOptionsTests {
         (["-Ox.iso", url], "use -o FILE"),
         (["-c", "jar", url], "--save-cookies"), (["-s", "4", url], "use -x N"), (["-b", url], "tow add"),
         (["-e", "robots=off", url], "in wget"), (["-i", url], "tow probe"), (["-C", "100", url], "always resumes"),
+        (["-z", "f", url], "--if-exists update"), (["--etag-compare", "t", url], "--if-exists update"),
         (["-x", "http://p:1", url], "--proxy"), (["-A"], "needs a value"),
     ]
 

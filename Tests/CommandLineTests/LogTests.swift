@@ -87,11 +87,12 @@ struct LogTests {
         var summary = RunSummary()
         let file = PublishedFile(path: "a", length: 3)
         for outcome in [
-            CompletedTransfer.Outcome.published(file), .alreadyThere(file), .alreadyThere(file), .skipped(path: "b"),
+            CompletedTransfer.Outcome.published(file), .alreadyThere(file), .alreadyThere(file), .upToDate(file),
+            .skipped(path: "b"),
         ] { summary.count(.success(CompletedTransfer(outcome: outcome, receivedBytes: 0)), nil) }
         #expect(
             summary.lines(wasInterrupted: false, elapsed: .seconds(2)) == [
-                "1 done, 2 already downloaded, 1 skipped; 0 B in 2 s"
+                "1 done, 2 already downloaded, 1 up to date, 1 skipped; 0 B in 2 s"
             ])
     }
 

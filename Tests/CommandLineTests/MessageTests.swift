@@ -276,7 +276,7 @@ struct MessageTests {
         #expect(result.status == 1)
         let lines = result.stderr.split(separator: "\n").map(String.init)
         #expect(lines.contains { $0.hasPrefix("tow: l1, line 4: http://") && $0.contains("404") }, "\(lines)")
-        #expect(lines.contains { $0.hasPrefix("tow: l2, line 1: this URL is skipped because") }, "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("tow: l2, line 1: this URL is not downloaded because") }, "\(lines)")
         #expect(lines.contains { $0.hasPrefix("tow: l2, line 2: ") && $0.contains("b already exists") }, "\(lines)")
         #expect(lines.last?.hasPrefix("tow: l3 contains no URLs") == true, "\(lines)")
         #expect(lines.contains { $0.hasPrefix("1 done, 3 failed; ") }, "\(lines)")

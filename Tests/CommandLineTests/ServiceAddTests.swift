@@ -18,6 +18,27 @@ struct ServiceAddTests {
         service.kill()
     }
 
+    /// `tow add` starts the service with the state directory alone.
+    @Test(.timeLimit(.minutes(2))) func theDownloadsDirectoryIsRemembered() async throws {
+        let server = try await FaultServer.start(["/a.bin": Resource(length: 3 << 20, seed: 7)])
+        let directory = try TestDirectory()
+        let service = try ServiceProcess(directory)
+        #expect(try await service.tow(["list"]).status == 0)
+        service.kill()
+        try service.start(namesDownloads: false)
+        #expect(try await service.tow(["list"]).status == 0)
+        let added = try await service.tow(["add", server.url("/a.bin")])
+        #expect(added.status == 0, "\(added.stderr)")
+        let file = directory.path("downloads/a.bin")
+        let end = ContinuousClock.now + .seconds(60)
+        while !FileManager.default.fileExists(atPath: file), ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        #expect(try FaultContent(seed: 7).firstMismatch(inFile: file, length: 3 << 20) == nil)
+        service.kill()
+        await server.stop()
+    }
+
     /// Whoever has `tow` alone is told how to get the other, by a target that there is and that installs it.
     @Test func whereThereIsNoServiceTheWayToItIsNamed() async throws {
         let directory = try TestDirectory()

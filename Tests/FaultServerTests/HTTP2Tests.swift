@@ -45,7 +45,9 @@ import Testing
         try await withFile(length: 200_000, .always(.resetStream()), options: options) { server in
             let result = await curl(server)
             #expect(result.status == 92)
-            #expect(result.output.contains("2 200 65536"))
+            #expect(result.output.contains("2 200 "))
+            // How much of it curl hands on before it sees the reset is up to curl.
+            #expect(server.log.bodyBytesServed("/file") == 65_536)
         }
         try await withFile(.always(.shortBody()), options: options) { server in
             // The stream ends in order, short of its Content-Length: 18 or 92, by the version of curl.

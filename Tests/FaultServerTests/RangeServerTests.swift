@@ -41,6 +41,9 @@ import Testing
         asked("Range: bytes=10-19", "If-Match: *", gives: part),
         Case(fields: ["Range: bytes=10-19", "If-Match: \"x\""], status: 412),
         Case(fields: ["If-None-Match: W/\"1-1000\""], status: 304),
+        Case(fields: ["If-Modified-Since: \(date)"], status: 304),
+        asked("If-Modified-Since: Tue, 14 Nov 2023 22:13:19 GMT", gives: whole),
+        asked("If-None-Match: \"other\"", "If-Modified-Since: \(date)", gives: whole),
     ]
 
     @Test(arguments: cases) func answers(_ expected: Case) async throws {

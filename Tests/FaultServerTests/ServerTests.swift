@@ -1,5 +1,6 @@
 import FaultServer
 import Foundation
+import Synchronization
 import Testing
 
 @Suite struct ServerTests {
@@ -65,6 +66,27 @@ import Testing
             #expect(await first.isContent(0..<1000))
             await server.log.allEnded()
             #expect(await RawClient.get(server).isContent(0..<1000))
+        }
+    }
+
+    /// A client that sends its next request as soon as it has the whole response has one request at a time, however
+    /// late the server's last write returns.
+    @Test(arguments: [0, 1000, 600_000]) func aReceivedResponseDoesNotCountAsRunning(_ length: Int64) async throws {
+        let most = Atomic(0)
+        let behaviour = Behaviour { context in
+            most.max(context.request.concurrent, ordering: .relaxed)
+            return context.correct
+        }
+        try await withFile(length: length, behaviour) { server in
+            let whole = await RawClient.get(server).bytes.count
+            await withTaskGroup { clients in
+                for _ in 0..<3 {
+                    clients.addTask {
+                        for _ in 0..<200 { _ = await RawClient.get(server, limit: whole) }
+                    }
+                }
+            }
+            #expect(most.load(ordering: .relaxed) <= 3)
         }
     }
 

@@ -106,6 +106,29 @@ struct ConnectionFaultTests {
         }
     }
 
+    /// Row 9: `--ignore-length` reads until the connection closes, whatever Content-Length says.
+    @Test(arguments: ["5", "9%", "6, 7", "-1"]) func row9AWrongLengthIsIgnored(_ length: String) async throws {
+        try await Site.with(try await Site(.always(.contentLength(length)))) { site in
+            let outcome = try await site.download {
+                $0.connection.ignoresLength = true
+                $0.connections = 8
+            }
+            try site.expectFile(outcome)
+            #expect(outcome.notices.contains { $0.kind == .unverified && $0.message.contains("--ignore-length") })
+            #expect(site.requests.count == 1)
+        }
+    }
+
+    /// Row 9: what an earlier run left under a wrong length is not joined to anything.
+    @Test func row9AWrongLengthOfAnEarlierRunIsForgotten() async throws {
+        try await Site.with(try await Site()) { site in
+            try await site.interrupt(after: Scenario.held)
+            site.server.set(.always(.contentLength("9%")), for: Site.path)
+            try site.expectFile(try await site.download { $0.connection.ignoresLength = true })
+            #expect(site.requests.count == 2)
+        }
+    }
+
     /// Row 11: a length was known once, so a body that only the connection's end delimits is not whole before it.
     @Test func row11LengthOnceKnownHoldsForACloseDelimitedAnswer() async throws {
         try await Site.with(try await Site()) { site in
@@ -124,6 +147,20 @@ struct ConnectionFaultTests {
 
     @Test(arguments: [1, 2]) func row43TooManyConnectionsByReset(_ limit: Int) async throws {
         try await tooMany(.connectionLimitByReset(limit), limit)
+    }
+
+    /// Row 43: the server notices late that a connection was closed, and still counts it. It is not taken for one that
+    /// allows fewer connections.
+    @Test func row43ClosedConnectionsAreNoticedLate() async throws {
+        var resource = Resource(length: 12_000_000, rate: 1_000_000, behaviour: .always(.connectionLimit(3)))
+        resource.lateEnd = .seconds(1)
+        try await Site.with(try await Site(resource)) { site in
+            let outcome = try await site.download { $0.connections = 8 }
+            try site.expectFile(outcome)
+            let lowered = outcome.notices.filter { $0.kind == .limited }.map(\.message)
+            #expect(!lowered.contains { $0.contains("with 1 connection ") }, "\(lowered)")
+            #expect(lowered.count <= 2, "\(lowered)")
+        }
     }
 
     private func tooMany(_ fault: Fault, _ limit: Int) async throws {

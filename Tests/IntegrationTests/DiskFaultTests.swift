@@ -307,7 +307,8 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 97: a file appears under the name in the meantime: it is kept, whatever the policy but `overwrite`.
+    /// Row 97: a file appears under the name in the meantime: it is kept, whatever the policy but `overwrite` and
+    /// `update`.
     @Test(arguments: ExistingPolicy.allCases) func row97TargetAppears(_ policy: ExistingPolicy) async throws {
         try await Site.with(try await Site(Resource(length: 3_000_000, rate: 3_000_000))) { site in
             let download = Download(try site.options { $0.existing = policy })
@@ -322,7 +323,7 @@ struct DiskFaultTests {
                 #expect(site.hasPart, "the bytes are kept")
                 #expect(site.scratch.read(Site.name) == "mine")
             case .skip: #expect(site.scratch.read(Site.name) == "mine")
-            case .overwrite: #expect(try site.published([version]) != nil)
+            case .overwrite, .update: #expect(try site.published([version]) != nil)
             case .rename:
                 #expect(site.scratch.read(Site.name) == "mine")
                 let others = site.scratch.names.filter { $0 != Site.name }

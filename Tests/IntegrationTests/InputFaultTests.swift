@@ -211,7 +211,8 @@ struct InputFaultTests {
     /// Row 125: passwords are in no file, on no screen, in no list of processes.
     @Test func row125Canary() async throws {
         let canary = "cAnArY9f3b"
-        try await Site.with(try await Site(.always(.stall(after: 2_000_000)))) { site in
+        // So long that no number of stalled responses completes it before the signal.
+        try await Site.with(try await Site(length: 100_000_000, .always(.stall(after: 2_000_000)))) { site in
             let secret = try Scratch()
             let password = try secret.write("password", "me:\(canary)1\n")
             let target = "/file.bin?X-Amz-Signature=\(canary)2&token=\(canary)3"

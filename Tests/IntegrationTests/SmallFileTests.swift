@@ -254,9 +254,9 @@ struct SmallFileTests {
             let outcome = try await get(site, storage) { $0.existing = policy }
             switch policy {
             case .fail: #expect(outcome.code == .destinationExists)
-            case .skip, .overwrite, .rename: #expect(outcome.succeeded, "\(outcome.message)")
+            case .skip, .overwrite, .rename, .update: #expect(outcome.succeeded, "\(outcome.message)")
             }
-            #expect((site.scratch.read(Site.name) == "mine") == (policy != .overwrite))
+            #expect((site.scratch.read(Site.name) == "mine") == !policy.replaces)
             let names = policy == .rename ? [Site.name, "file (1).bin"].sorted() : [Site.name]
             #expect(site.scratch.names == names)
             #expect(site.requests.count == 1 && storage.made == 0)

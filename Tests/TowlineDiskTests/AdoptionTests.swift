@@ -31,7 +31,7 @@ import TowlineEngine
         directory["file"] = Self.bytes
         var before = stat()
         stat(directory.path + "/file", &before)
-        guard case .occupied(3_000_000) = try storage.survey(directory.place()) else {
+        guard case .occupied(let other?) = try storage.survey(directory.place()), other.length == 3_000_000 else {
             Issue.record("not something else")
             return
         }

@@ -48,6 +48,53 @@ import TowlineEngine
         }
     }
 
+    /// The mark contains the validators as long as nobody changes the file.
+    @Test(arguments: [true, false], ["\"a\"", nil])
+    func theVersionIsKept(_ durable: Bool, _ tag: String?) async throws {
+        let tag = tag.flatMap { EntityTag(fieldValue: $0) }
+        for date in [nil, 1_234_567_890] as [Int64?] {
+            let version = PublishedVersion(entityTag: tag, location: 0x1234_5678)
+            _ = try await whole().sink.publish(
+                PublishTerms(existing: .overwrite, durable: durable, length: 5000, modified: date, version: version))
+            let kept = PublishedVersion(entityTag: tag, location: 0x1234_5678, isDated: date != nil)
+            // The first survey makes a file durable that was not.
+            for _ in 0..<2 {
+                guard case .finished(let found, _) = try storage.survey(directory.place()) else {
+                    Issue.record("not known as finished")
+                    return
+                }
+                #expect(found.version == kept)
+            }
+        }
+        directory.poke("file", at: 0, [0])
+        guard case .occupied(let found?) = try storage.survey(directory.place()) else {
+            Issue.record("changed, and still called finished")
+            return
+        }
+        #expect(found.length == 5000 && found.version == nil)
+    }
+
+    /// A long entity tag takes a block of its own on ext4: small files with a date do without it, and so does any file
+    /// if the tag is absurd.
+    @Test(arguments: [
+        (5000, 19, true, true), (5000, 20, true, false), (5000, 20, false, true), (2 << 20, 256, true, true),
+        (2 << 20, 257, false, false),
+    ])
+    func aLongTagIsKeptWhereItPays(_ length: Int64, _ count: Int, _ isDated: Bool, _ isKept: Bool) async throws {
+        let tag = try #require(EntityTag(fieldValue: "\"" + String(repeating: "a", count: count - 2) + "\""))
+        let part = try storage.make(directory.place(), length: length, journaled: false)
+        try part.fill(0..<Int(length))
+        _ = try await part.sink.publish(
+            PublishTerms(
+                existing: .fail, durable: true, length: length, modified: isDated ? 1_234_567_890 : nil,
+                version: PublishedVersion(entityTag: tag, location: 1)))
+        guard case .finished(let found, _) = try storage.survey(directory.place()) else {
+            Issue.record("not known as finished")
+            return
+        }
+        #expect(found.version == PublishedVersion(entityTag: isKept ? tag : nil, location: 1, isDated: isDated))
+    }
+
     /// Who looks for its own is given no promise of another's, and waits for no disk because of it.
     @Test func anothersIsNotSynced() async throws {
         _ = try await whole(journaled: false).sink.publish(

@@ -91,7 +91,7 @@ import TowlineEngine
         case .skip:
             #expect(try await publish(part, policy).isForeign)
             #expect(directory["file"] == [1, 2, 3] && directory.names == ["file"])
-        case .overwrite:
+        case .overwrite, .update:
             #expect(try await !publish(part, policy).isForeign)
             #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
         case .rename:

@@ -87,12 +87,12 @@ import TowlineEngine
         let start = clock.now
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN EXCLUSIVE") }
         async let added = registry.add([Sample.download(2)])
-        async let changed: Void = registry.apply([RegistryChange(Sample.id(1), state: .init(.paused))])
+        async let changed = registry.apply([RegistryChange(Sample.id(1), state: .init(.paused))])
         for _ in 0..<10 { #expect(try await registry.totals().counts == [.queued: 1]) }
         try await clock.sleep(until: start + .seconds(seconds))
         try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
         #expect(try await added == [.added])
-        try await changed
+        #expect(try await changed == [.applied])
         #expect(clock.now - start >= .seconds(seconds))
         #expect(try await registry.totals().counts == [.queued: 1, .paused: 1])
         try other.close()

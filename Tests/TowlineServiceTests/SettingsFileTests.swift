@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 import Towline
-import TowlineService
+@testable import TowlineService
 
 /// The file of options.
 @Suite struct SettingsFileTests {
@@ -21,6 +21,24 @@ import TowlineService
         // Whoever names a file knows of it.
         let settings = try ServiceSettings(file: file.path)
         #expect(settings.state ?? settings.socket == "/srv/elsewhere")
+    }
+
+    /// `tow add` starts the service with the state directory alone.
+    @Test func theDownloadsDirectoriesAreRemembered() throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("towd-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let remembered = RememberedDirectories(in: directory.path)
+        #expect(try remembered.read() == [])
+        try remembered.store(["/srv/films", "/srv/a\nb"])
+        #expect(try remembered.read() == ["/srv/films", "/srv/a\nb"])
+        for content in ["", "[", "[1]", "[\"relative\"]"] {
+            let file = directory.appendingPathComponent("downloads.json")
+            try Data(content.utf8).write(to: file)
+            #expect(throws: TowlineError.self, "\(content)") { try remembered.read() }
+        }
+        try remembered.store(["/srv"])
+        #expect(try remembered.read() == ["/srv"])
     }
 
     @Test(arguments: [true, false]) func rootIsConfirmedByATruthValue(_ value: Bool) throws {

@@ -125,6 +125,18 @@ struct ThreadExecutorTests {
         }
     }
 
+    /// Helpers end when they have nothing to do. A job that then takes the only thread does not keep timers waiting.
+    @Test func timersComeInTheirTimeBesideAJobOfTheOnlyThread() async throws {
+        let executor = await ThreadExecutor.served()
+        // A helper ends after a second without work.
+        try await Task.sleep(for: .milliseconds(2500))
+        let isReleased = AutoResetEvent()
+        executor.after(.milliseconds(600)) { isReleased.set() }
+        // The thread waits for the timer now.
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(await Task(executorPreference: executor) { isReleased.wait(milliseconds: 3000) }.value)
+    }
+
     /// A timer wakes one thread, not each that waits.
     @Test func aTimerWakesOneThread() async throws {
         let executor = await ThreadExecutor.served()

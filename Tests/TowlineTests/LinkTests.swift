@@ -54,6 +54,47 @@ import Towline
         await site.server.stop()
     }
 
+    /// Never answers, or pauses the download that the link is for.
+    private final class StuckRenewal: LinkRenewal {
+        let asked = Atomic(false)
+        let pauses: Mutex<(@Sendable () async throws -> Void)?> = Mutex(nil)
+
+        func renewedLink(for request: DownloadRequest, reason: LinkRenewalReason) async throws -> RenewedLink? {
+            asked.store(true, ordering: .relaxed)
+            if let pause = pauses.withLock({ $0 }) { try await pause() }
+            // Not even a cancellation is noticed.
+            await Gate().passed()
+            return nil
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: ["pause", "cancel", "remove", "pause in the renewal", "close"])
+    func commandsDoNotWaitForALink(_ command: String) async throws {
+        let site = try await Site(["/old": expiring(403)])
+        let renewal = StuckRenewal()
+        let downloader = try await site.downloader { $0.linkRenewal = renewal }
+        let download = try await downloader.add(
+            try site.request("/old") { request in
+                request.connections = 1
+                request.startsPaused = true
+            })
+        if command == "pause in the renewal" { renewal.pauses.withLock { $0 = { try await download.pause() } } }
+        try await download.resume()
+        while !renewal.asked.load(ordering: .relaxed) { try await Task.sleep(for: .milliseconds(5)) }
+        switch command {
+        case "pause": try await download.pause()
+        case "cancel": try await download.cancel()
+        case "remove": try await download.remove()
+        case "pause in the renewal": try await download.reaches { $0.state == .paused }
+        default: break
+        }
+        if command != "close", command != "remove" {
+            #expect(try await download.snapshot.state == (command == "cancel" ? .cancelled : .paused))
+        }
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func aLinkThatNeverWorkedIsNotRenewed() async throws {
         let site = try await Site(["/old": Resource(Self.version, behaviour: .always(.status(403)))])
         let renewal = Renewal(site.server.url("/new"))

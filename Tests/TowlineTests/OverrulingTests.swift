@@ -51,15 +51,68 @@ import TowlineRegistry
         let id = try await center.add([try site.request("/file")])[0]
         await site.server.log.wait { $0.bodyBytesServed("/file") > 200_000 }
         await registry.holdBack(.paused)
-        try await center.pause(id)
+        async let paused: Void = center.pause(id)
         await registry.somethingWasRead()
         // Nothing overtakes what is being written: the word waits for it.
         async let resumed: Void = center.resume(id)
         try await Task.sleep(for: .milliseconds(50))
         await registry.letGo()
+        try await paused
         try await resumed
         while try await center.snapshot(id).state != .finished { try await Task.sleep(for: .milliseconds(20)) }
         #expect(await registry.written.count { $0 == .paused } == 1)
+        await center.close()
+        await site.server.stop()
+    }
+
+    /// A SIGKILL after the answer must not make it download again.
+    @Test(.timeLimit(.minutes(1))) func aPauseIsInTheListWhenItIsAnswered() async throws {
+        let site = try await Site(["/file": Resource(Version(seed: 7, length: 5_000_000), rate: 1_000_000)])
+        let registry = LateRegistry(
+            try await SQLiteRegistry.open(
+                stateDirectory: site.root.appendingPathComponent("state").path, rebuild: { _ in [] }))
+        let center = Self.center(registry)
+        for all in [false, true] {
+            let id = try await center.add([try site.request("/file")])[0]
+            await site.server.log.wait { $0.bodyBytesServed("/file") > 200_000 }
+            if all { try await center.pauseAll(group: nil) } else { try await center.pause(id) }
+            #expect(try await registry.download(id)?.state == .paused)
+            #expect(try await center.snapshot(id).state == .paused)
+            try await center.remove(id, deletingFiles: true)
+        }
+        await center.close()
+        await site.server.stop()
+    }
+
+    /// The command that is decided first is written last: it decides again.
+    @Test(.timeLimit(.minutes(1)), arguments: [true, false]) func aCommandDuringAnother(_ cancelIsLate: Bool)
+        async throws
+    {
+        let site = try await Site(["/file": Resource(Version(seed: 7, length: 5_000_000), rate: 1_000_000)])
+        let registry = LateRegistry(
+            try await SQLiteRegistry.open(
+                stateDirectory: site.root.appendingPathComponent("state").path, rebuild: { _ in [] }))
+        let center = Self.center(registry)
+        var request = try site.request("/file")
+        request.startsPaused = true
+        let id = try await center.add([request])[0]
+        await registry.holdBack(cancelIsLate ? .cancelled : .queued)
+        async let late: Void = cancelIsLate ? center.cancel(id) : center.resume(id)
+        await registry.somethingWasRead()
+        if cancelIsLate { try await center.resume(id) } else { try await center.cancel(id) }
+        await registry.letGo()
+        if cancelIsLate {
+            try await late
+        } else {
+            do {
+                try await late
+                Issue.record("a cancelled download was resumed")
+            } catch let error as TowlineError {
+                #expect(error.code == .illegalTransition)
+            }
+        }
+        #expect(try await registry.download(id)?.state == .cancelled)
+        #expect(try await center.snapshot(id).state == .cancelled)
         await center.close()
         await site.server.stop()
     }

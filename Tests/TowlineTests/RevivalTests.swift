@@ -46,6 +46,24 @@ import Towline
         await site.server.stop()
     }
 
+    /// A finished download that is added with `update` asks the server again and gets a new version.
+    @Test(arguments: [false, true]) func aFinishedOneToBeUpdated(_ isChanged: Bool) async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let downloader = try await site.downloader()
+        _ = try await downloader.add(try site.request("/file")).file
+        let newest = isChanged ? Self.version.replaced(seed: 52) : Self.version
+        if isChanged { site.server.replace("/file", with: newest) }
+        let before = site.server.log.requests("/file").count
+        let again = try await downloader.add(try site.request("/file") { $0.existing = .update })
+        _ = try await again.file
+        #expect(site.holds("file", newest))
+        let last = try #require(site.server.log.requests("/file").last)
+        #expect(site.server.log.requests("/file").count == before + 1)
+        #expect(last.info.field("If-None-Match") == Self.version.etag.field)
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func withoutTheWrongChecksum() async throws {
         let site = try await Site(["/file": Resource(Self.version)])
         let (downloader, download) = try await again(

@@ -43,6 +43,25 @@ extension Fault {
         context.request.field("If-Range") == nil ? context.correct : Reply(304)
     }
 
+    /// Row 36: the file although the condition of the request is met: If-None-Match and If-Modified-Since are ignored.
+    package static let ignoresConditions = Fault("ignoresConditions") { context in
+        var request = context.request
+        request.fields.removeAll { ["if-none-match", "if-modified-since"].contains($0.0.lowercased()) }
+        return RangeServer.reply(to: request, version: context.version, resource: context.resource)
+    }
+
+    /// Row 36: 304 to every condition, with the ETag of the version that the server has.
+    package static let confirmsEveryCondition = Fault("confirmsEveryCondition") { context in
+        let isConditional = ["If-None-Match", "If-Modified-Since"].contains { context.request.field($0) != nil }
+        let tag = context.version.etag.field.map { ("ETag", $0) }
+        return isConditional ? Reply(304, tag.map { [$0] } ?? []) : context.correct
+    }
+
+    /// Row 36: 412 to every request with If-None-Match.
+    package static let refusesConditions = Fault("refusesConditions") { context in
+        context.request.field("If-None-Match") == nil ? context.correct : Reply(412, text: "no conditions\n")
+    }
+
     /// Row 38: Retry-After as a date so many seconds from now, with a Date field to compare it with.
     package static func retryAfterDate(secondsFromNow seconds: Int64, status: Int = 429) -> Fault {
         Fault("retryAfterDate") { _ in

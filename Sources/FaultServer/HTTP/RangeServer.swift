@@ -5,7 +5,7 @@ enum RangeServer {
             return Reply(405, [("Allow", "GET, HEAD")])
         }
         if let tags = request.field("If-Match"), !matches(tags, version) { return Reply(412) }
-        if let tags = request.field("If-None-Match"), matchesWeakly(tags, version) { return unchanged(version) }
+        if isUnchanged(version, request) { return unchanged(version) }
         let asked =
             applies(ifRange: request.field("If-Range"), to: version) ? request.range(ofLength: version.length) : .none
         switch request.method == "GET" ? asked : .none {
@@ -49,6 +49,14 @@ enum RangeServer {
         if ifRange.hasPrefix("W/") { return false }
         if ifRange.hasPrefix("\"") { return strong(version) == ifRange }
         return version.lastModifiedField == ifRange
+    }
+
+    /// Returns whether the client already has that version. If-Modified-Since does not count beside If-None-Match (RFC
+    /// 9110 §13.1.3). As with nginx, only an equal date means unchanged.
+    private static func isUnchanged(_ version: Version, _ request: RequestInfo) -> Bool {
+        if let tags = request.field("If-None-Match") { return matchesWeakly(tags, version) }
+        guard let date = request.field("If-Modified-Since") else { return false }
+        return version.lastModifiedField == date
     }
 
     private static func matches(_ tags: String, _ version: Version) -> Bool {

@@ -12,6 +12,8 @@ package struct Resource: Sendable {
     package var behaviour: Behaviour
     /// When the version changes by itself.
     package var switches: [ContentSwitch]
+    /// For this time a request counts as running after its client closed the connection.
+    package var lateEnd: Duration?
 
     /// A resource; by default a correct range server.
     package init(

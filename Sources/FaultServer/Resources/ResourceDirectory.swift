@@ -63,7 +63,16 @@ final class ResourceState: Sendable {
         }
     }
 
-    func end() { state.withLock { $0.running -= 1 } }
+    /// A response is over, or was cut by its client. Called once for each request.
+    func end(isCut: Bool) {
+        guard isCut, let delay = state.withLock({ $0.resource.lateEnd }) else { return countDown() }
+        Task {
+            try? await Task.sleep(for: delay)
+            countDown()
+        }
+    }
+
+    private func countDown() { state.withLock { $0.running -= 1 } }
 }
 
 extension ResourceState.State {

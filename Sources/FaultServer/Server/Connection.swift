@@ -1,4 +1,5 @@
 import NIOCore
+import Synchronization
 
 /// One accepted connection: reads its requests one after another and performs a reply to each.
 struct Connection {
@@ -26,7 +27,8 @@ struct Connection {
         }
         let stream = HTTP1Stream(channel: channel, clientGone: inbound.clientGone)
         var performer = ReplyPerformer(
-            stream: stream, carriesBody: true, sentStatus: { _ in }, accepted: { _ in }, sharedPacer: nil)
+            stream: stream, carriesBody: true, sentStatus: { _ in }, accepted: { _ in }, beforeLastWrite: {},
+            sharedPacer: nil)
         return try await performer.perform(Reply(steps)) == .closed
     }
 
@@ -70,9 +72,15 @@ extension FaultServer {
         let resource = directory.find(info.path)
         let context = resource?.begin(info)
         let number = log.came(context?.request ?? info)
+        // A client that has the whole response may send its next request before this one's last write returns here.
+        // It must not count as one request more.
+        let isRunning = Atomic(true)
+        let end = { (isCut: Bool) in
+            if isRunning.exchange(false, ordering: .relaxed) { resource?.end(isCut: isCut) }
+        }
         defer {
             log.ended(request: number)
-            resource?.end()
+            end(true)
         }
         let reply = context.map { $0.resource.behaviour.reply($0) } ?? Reply(404, text: "resource not found\n")
         let rate = context?.resource.rate
@@ -84,8 +92,10 @@ extension FaultServer {
                 log.sent(bodyBytes: Int64(count), request: number)
                 resource?.served(Int64(count))
             },
-            sharedPacer: sharedPacer, pacer: rate.map(Pacer.init))
-        return (reply, try await performer.perform(reply))
+            beforeLastWrite: { end(false) }, sharedPacer: sharedPacer, pacer: rate.map(Pacer.init))
+        let ending = try await performer.perform(reply)
+        end(false)
+        return (reply, ending)
     }
 }
 

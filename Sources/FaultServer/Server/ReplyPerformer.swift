@@ -12,6 +12,8 @@ struct ReplyPerformer {
 
     /// The body bytes handed to the kernel at once when nothing limits them.
     static let windowLength = 524_288
+    /// The most body bytes of the last write of a reply.
+    static let lastWriteLength = 16_384
 
     let stream: any ResponseStream
     let carriesBody: Bool
@@ -19,12 +21,32 @@ struct ReplyPerformer {
     let sentStatus: @Sendable (Int) -> Void
     /// Called with the number of body bytes each time the kernel accepted some.
     let accepted: @Sendable (Int) -> Void
+    /// Called before the write after which the client has the whole response.
+    let beforeLastWrite: () -> Void
     let sharedPacer: SharedPacer?
     var pacer: Pacer?
+    /// `true` during the step whose last write completes the response.
+    private var isLastWritingStep = false
+
+    init(
+        stream: any ResponseStream, carriesBody: Bool, sentStatus: @escaping @Sendable (Int) -> Void,
+        accepted: @escaping @Sendable (Int) -> Void, beforeLastWrite: @escaping () -> Void,
+        sharedPacer: SharedPacer?, pacer: Pacer? = nil
+    ) {
+        self.stream = stream
+        self.carriesBody = carriesBody
+        self.sentStatus = sentStatus
+        self.accepted = accepted
+        self.beforeLastWrite = beforeLastWrite
+        self.sharedPacer = sharedPacer
+        self.pacer = pacer
+    }
 
     mutating func perform(_ reply: Reply) async throws -> Ending {
-        for step in reply.steps {
+        let last = lastWritingStep(of: reply)
+        for (index, step) in reply.steps.enumerated() {
             try Task.checkCancellation()
+            isLastWritingStep = index == last
             if try await perform(step) == .closed { return .closed }
         }
         try await stream.finish()
@@ -60,12 +82,33 @@ struct ReplyPerformer {
         return .open
     }
 
+    /// The step whose last write completes the response; `nil` if a wait or a flood does.
+    private func lastWritingStep(of reply: Reply) -> Int? {
+        guard let index = reply.steps.lastIndex(where: { !writesNothing($0) }) else { return nil }
+        return switch reply.steps[index] {
+        case .head, .raw, .bytes, .content, .lastChunk: index
+        default: nil
+        }
+    }
+
+    private func writesNothing(_ step: Reply.Step) -> Bool {
+        switch step {
+        case .content(_, let range): !carriesBody || range.isEmpty
+        case .bytes(let bytes): !carriesBody || bytes.isEmpty
+        case .chunks(_, let range, _): !carriesBody || range.isEmpty
+        case .lastChunk: !carriesBody || stream.framesBody
+        case .rate, .close, .closeWithoutNotify, .closeOutput, .reset, .resetStream: true
+        default: false
+        }
+    }
+
     private mutating func send(_ bytes: [UInt8]) async throws {
         var rest = bytes[...]
         while !rest.isEmpty {
             let piece = rest.prefix(pacer?.pieceLength ?? rest.count)
             rest = rest.dropFirst(piece.count)
             try await pacer?.wait(for: piece.count)
+            if isLastWritingStep, rest.isEmpty { beforeLastWrite() }
             try await stream.send(ByteBuffer(bytes: piece)).get()
         }
     }
@@ -89,6 +132,7 @@ struct ReplyPerformer {
             let piece = rest.prefix(pacer?.pieceLength ?? rest.count)
             rest = rest.dropFirst(piece.count)
             try await waitTurn(piece.count)
+            if isLastWritingStep, rest.isEmpty { beforeLastWrite() }
             try await stream.sendBody(ByteBuffer(bytes: piece), accepted: accepted).get()
         }
     }
@@ -100,10 +144,15 @@ struct ReplyPerformer {
         while offset < range.upperBound {
             try Task.checkCancellation()
             let limit = Int64(pacer?.pieceLength ?? (sharedPacer == nil ? ReplyPerformer.windowLength : 65_536))
-            let count = Int(min(limit, range.upperBound - offset))
+            var count = Int(min(limit, range.upperBound - offset))
+            if isLastWritingStep, offset + Int64(count) == range.upperBound, count > ReplyPerformer.lastWriteLength {
+                // A slow client takes long for a window; the last write is to be a short one.
+                count -= ReplyPerformer.lastWriteLength
+            }
             let buffer = ReplyPerformer.buffer(content, at: offset, count: count)
             try await waitTurn(count)
             try await previous?.get()
+            if isLastWritingStep, offset + Int64(count) == range.upperBound { beforeLastWrite() }
             previous = try await stream.sendBody(buffer, accepted: accepted)
             offset += Int64(count)
         }

@@ -35,14 +35,15 @@ extension DownloadCenter {
         }
         if let download = live[id] { return download.runner.map { .transfer($0) } }
         switch record.state {
-        case .finished: return .file(try files.content(record))
+        case .finished: return .file(try await files.content(record))
         case .queued, .active, .waiting:
-            guard let file = try? files.content(record), file.available.range(holding: offset) != nil else {
-                return nil
-            }
+            let file = try? await files.content(record)
+            // It may have begun while the file was opened.
+            if let runner = live[id]?.runner { return .transfer(runner) }
+            guard let file, file.available.range(holding: offset) != nil else { return nil }
             return .file(file)
         case .paused, .failed, .cancelled:
-            do throws(TowlineError) { return .file(try files.content(record)) } catch {
+            do throws(TowlineError) { return .file(try await files.content(record)) } catch {
                 throw TowlineError(
                     .illegalTransition,
                     "no content can be read: the download is \(record.state.rawValue), and none of its bytes are on "

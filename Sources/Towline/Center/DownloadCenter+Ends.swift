@@ -10,63 +10,70 @@ extension DownloadCenter {
         if progress.received > 0 { waitCounts[id] = nil }
         var end = DownloadEnd(
             download: download, intent: download.intent, change: download.takeChange(progress: true) ?? .init(id))
-        switch (end.intent, result) {
-        // Whatever was asked meanwhile: the file is there.
-        case (_, .success(let completed)): finish(&end.change, completed, download)
-        case (.serverWait(let time, let reason), .failure(let error)) where error.code == .cancelled:
-            wait(&end, .server, reason, time / .seconds(1))
-        case (.none, .failure(let error)), (.serverWait, .failure(let error)): await fail(&end, error)
-        case (.restart, .failure): end.change.state = .init(.queued)
-        case (.pause, .failure):
+        switch result {
+        // Whatever the command was, the file is complete.
+        case .success(let completed): finish(&end.change, completed, download)
+        case .failure(let error):
+            if case .serverWait(let time, let reason) = end.intent, error.code == .cancelled {
+                wait(&end, .server, reason, time / .seconds(1))
+            } else if !end.intent.isCommand {
+                await fail(&end, error)
+            }
+            if end.intent.isCommand { await obey(&end) }
+        }
+        var journal: JournalSummary?
+        if case .failure = result, end.change.state?.state != .cancelled {
+            // Only bytes in a journal are kept. A small file has no journal.
+            journal = await files.held([download.recordWithName])[0]
+            end.change.heldBytes = journal?.heldBytes ?? 0
+        }
+        download.close(end.change.state?.state)
+        forgetJournal(of: id)
+        if let journal { journals[id] = (journal, .now) }
+        await write(end)
+    }
+
+    /// Ends a download as a command wants it.
+    private func obey(_ end: inout DownloadEnd) async {
+        switch end.intent {
+        case .none, .serverWait: break
+        case .restart: end.change.state = .init(.queued)
+        case .pause:
             end.change.state = .init(.paused)
             end.change.note("paused", "the download was paused")
-        case (.cancel, .failure):
-            files.discardUnfinished(download.recordWithName)
+        case .cancel:
+            await discardUnfinished(end.download.recordWithName)
             end.change.state = .init(.cancelled, endedAt: WallClock.milliseconds)
             end.change.heldBytes = 0
             end.change.note("cancelled", "the download was cancelled")
-        // Whoever wants it removed waits for this end, and then removes it.
-        case (.remove, .failure): end.change.state = .init(.paused)
-        // Under way it stays, for the next launch.
-        case (.close, .failure): break
+        // The command that removes it waits for this end.
+        case .remove: end.change.state = .init(.paused)
+        // It stays active for the next launch.
+        case .close: break
         }
-        download.close()
-        await write(end)
     }
 
     /// Lets go of a download whose end is in the list, and does what was asked while that was written down.
     func settle(_ end: DownloadEnd) async {
         let id = end.download.id
         live[id] = nil
+        runs[id] = nil
         if let wait = end.wait { waits[id] = wait }
         admission.end(end.download.share)
-        await obey(end.download.intent, after: end.intent, id, end.change.state?.state)
-        if case .remove = end.intent { return }
-        await publish(id)
+        if end.intent != .remove { hub.publish(end.snapshot) }
+        if end.download.intent == .restart, end.intent != .restart { await restart(id, end.change.state?.state) }
+        if end.intent == .remove { return }
         beginFollowUps(id)
         if waits[id] != nil { setAlarm() }
     }
 
-    /// Does what was asked while the end was written down.
-    private func obey(
-        _ intent: LiveDownload.Intent, after obeyed: LiveDownload.Intent, _ id: DownloadID,
-        _ state: RegisteredState?
-    ) async {
+    /// Starts a download again whose request was changed, or that was resumed, while its end was written.
+    ///
+    /// Pause, cancel and remove wait for that end themselves, and then decide by the new state.
+    private func restart(_ id: DownloadID, _ state: RegisteredState?) async {
+        guard let state, [.paused, .failed, .waiting].contains(state) else { return }
         do throws(TowlineError) {
-            if case .restart = intent, obeyed.rank != intent.rank {
-                guard let state, [.paused, .failed, .waiting].contains(state) else { return }
-                return try await requeue(id, kind: "resumed", message: "the download was resumed")
-            }
-            guard intent.rank > obeyed.rank else { return }
-            switch intent {
-            case .pause: try await pause(id)
-            case .cancel: try await cancel(id)
-            case .remove(let deletingFiles): try await remove(id, deletingFiles: deletingFiles)
-            case .none, .serverWait, .restart, .close: break
-            }
-        } catch  where error.code == .illegalTransition || error.code == .unknownDownload {
-            // It was over before it was asked, or whoever asked has done it.
-            return
+            try await requeue(id, onlyFrom: state)
         } catch {
             registryFailed(error)
         }
@@ -77,8 +84,12 @@ extension DownloadCenter {
     ) {
         let now = WallClock.milliseconds
         var next: FollowUpState = download.request.followUps.isEmpty ? .none : .running(0)
-        // What was there is somebody else's and nobody verified it: it is not unpacked, moved or run.
-        if case .skipped = completed.outcome { next = .none }
+        // Nobody verified a skipped file, so it is not unpacked, moved or run. For a file that is up to date, the
+        // actions ran when the file was downloaded.
+        switch completed.outcome {
+        case .skipped, .upToDate: next = .none
+        case .published, .alreadyThere, .streamed: break
+        }
         change.state = .init(.finished, reasonCode: next.code, endedAt: now)
         forgetSecrets(of: download, &change)
         switch completed.outcome {
@@ -87,6 +98,11 @@ extension DownloadCenter {
             change.heldBytes = file.length
             change.setPlace(Place(path: file.path))
             change.note("finished", "the download is complete: \(TerminalSafeText.make(file.path))")
+        case .upToDate(let file):
+            change.completeLength = .some(file.length)
+            change.heldBytes = file.length
+            change.setPlace(Place(path: file.path))
+            change.note("upToDate", "the file is up to date: \(TerminalSafeText.make(file.path))")
         case .skipped(let path):
             change.setPlace(Place(path: path))
             // Whatever the server said, it is not of this file.
@@ -117,6 +133,11 @@ extension DownloadCenter {
         if await renew(download, after: error) {
             end.change.state = .init(.queued)
             end.change.note("renewed", "the old link no longer works (\(error.message)); a new link replaced it")
+            return
+        }
+        // It came while a new link was asked for.
+        if download.intent.isCommand {
+            end.intent = download.intent
             return
         }
         switch error.code {
@@ -196,7 +217,7 @@ extension DownloadCenter {
 
     private func isStillFull(_ id: DownloadID) async -> Bool {
         guard let record = try? await registry.download(id), let length = record.completeLength,
-            let free = files.freeSpace(record.directory)
+            let free = await files.freeSpace(record.directory)
         else { return false }
         return free < max(length - record.heldBytes, 1 << 20)
     }

@@ -47,20 +47,45 @@ extension DownloadCenter {
     }
 
     /// Ends a transfer in time to renew its link and go on with what is there.
-    func endBefore(_ time: Duration, _ download: LiveDownload) {
+    func endBefore(_ time: Duration, _ download: LiveDownload) -> Task<Void, Never> {
         let id = download.id
-        Task { [weak self, weak download] in
+        return Task { [weak self, weak download] in
             do { try await Task.sleep(for: time) } catch { return }
             guard let self, let download, await self.live[id] === download else { return }
             download.end(.restart)
         }
     }
 
+    /// Asks the app for a new link.
+    ///
+    /// - Returns: `nil` if the transfer is to end. The app may take long to answer, and may give that command itself.
+    private func answer(
+        of renewal: any LinkRenewal, _ download: LiveDownload, _ reason: LinkRenewalReason
+    ) async -> Result<RenewedLink?, any Error>? {
+        let (answers, continuation) = AsyncStream<Result<RenewedLink?, any Error>>.makeStream()
+        let request = download.request
+        let asking = Task {
+            do {
+                continuation.yield(.success(try await renewal.renewedLink(for: request, reason: reason)))
+            } catch {
+                continuation.yield(.failure(error))
+            }
+        }
+        download.whenEnding {
+            asking.cancel()
+            continuation.finish()
+        }
+        defer { download.whenEnding(nil) }
+        for await answer in answers { return answer }
+        return nil
+    }
+
     private func renew(_ download: LiveDownload, _ reason: LinkRenewalReason) async -> Bool {
         guard let renewal = configuration.linkRenewal else { return false }
         let link: RenewedLink?
         do {
-            link = try await renewal.renewedLink(for: download.request, reason: reason)
+            guard let answer = await self.answer(of: renewal, download, reason) else { return false }
+            link = try answer.get()
         } catch {
             download.noticed(
                 TransferNotice(

@@ -13,7 +13,7 @@ extension DownloadCenter {
         try checkOpen()
         let page = try await registry.page(RegistryQuery(query))
         return DownloadPage(
-            downloads: page.downloads.map { snapshot(of: $0) }, next: page.next.map { DownloadCursor(text: $0.text) })
+            downloads: await snapshots(of: page.downloads), next: page.next.map { DownloadCursor(text: $0.text) })
     }
 
     func totals() async throws(TowlineError) -> DownloadTotals {
@@ -57,7 +57,7 @@ extension DownloadCenter {
     func adopt(_ directory: String) async throws(TowlineError) -> [DownloadID] {
         try checkOpen()
         var requests: [DownloadRequest] = []
-        for file in files.unfinished(in: directory) {
+        for file in await files.unfinished(in: directory) {
             guard var request = DownloadRequest(file) else { continue }
             request.startsPaused = true
             if try await !knows(file) { requests.append(request) }

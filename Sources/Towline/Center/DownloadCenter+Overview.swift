@@ -39,8 +39,8 @@ extension DownloadCenter {
         if record.state == .finished, let length {
             return DownloadSegments(SegmentMap(completeLength: length, written: ByteRangeSet([ByteRange(0, length)])))
         }
-        return DownloadSegments(
-            SegmentMap(completeLength: length, written: files.held(record)?.written ?? ByteRangeSet()))
+        let held = await files.held([record])[0]
+        return DownloadSegments(SegmentMap(completeLength: length, written: held?.written ?? ByteRangeSet()))
     }
 
     func find(_ short: String) async throws(TowlineError) -> DownloadID? {

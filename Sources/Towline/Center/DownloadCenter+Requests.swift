@@ -19,176 +19,202 @@ extension DownloadCenter {
         return record
     }
 
-    /// Where it stands; of one that nobody is at, what its journal tells.
-    func snapshot(_ id: DownloadID) async throws(TowlineError) -> DownloadSnapshot {
-        if let end = unwritten[id] { return end.snapshot }
-        if let download = live[id] { return download.snapshot }
-        return snapshot(of: try await record(id))
-    }
-
-    /// The same of several, without those that are not there.
-    func snapshots(_ ids: [DownloadID]) async throws(TowlineError) -> [DownloadSnapshot] {
-        try checkOpen()
-        return try await registry.downloads(ids).map { snapshot(of: $0) }
-    }
-
-    func snapshot(of record: RegisteredDownload) -> DownloadSnapshot {
-        if let end = unwritten[record.id] { return end.snapshot }
-        if let download = live[record.id] { return download.snapshot }
-        var snapshot = DownloadSnapshot(record)
-        switch record.state {
-        case .finished, .cancelled: break
-        case .queued, .active, .waiting, .paused, .failed:
-            guard let held = files.held(record) else {
-                // No journal: nothing is held, whatever was last heard of, but small files have none while they run.
-                if record.state != .active { snapshot.heldBytes = 0 }
-                break
-            }
-            snapshot.heldBytes = held.heldBytes
-            snapshot.completeLength = held.completeLength ?? snapshot.completeLength
-            snapshot.name = held.name
-        }
-        return snapshot
-    }
-
-    /// Tells readers what it is like now.
-    func publish(_ id: DownloadID) async {
-        guard hub.hasReaders, let record = try? await registry.download(id) else { return }
-        hub.publish(snapshot(of: record))
-    }
-
     func pause(_ id: DownloadID) async throws(TowlineError) {
-        try await writeEnd(of: id)
-        if let download = live[id] { return download.end(.pause) }
-        overrulings.begin(id)
-        defer { overruled(id) }
-        let record = try await record(id)
-        switch record.state {
-        case .paused: return
-        case .queued, .active, .waiting:
-            waits[id] = nil
-            try await set(id, .init(.paused), "paused", "the download was paused")
-        case .failed, .finished, .cancelled: throw illegal("paused", record)
-        }
+        try await carryOut(.pause, id) { $0.end(.pause) }
     }
 
-    /// What was held back may be started now, if it still waits for that.
-    private func overruled(_ id: DownloadID) {
-        overrulings.end(id)
-        pump()
-    }
-
-    /// Lets a paused or failed download go on, and one that waits go on now.
+    /// Continues a paused or failed download, and ends the wait of one that waits.
     func resume(_ id: DownloadID) async throws(TowlineError) {
-        try checkOpen()
-        try await writeEnd(of: id)
-        if let download = live[id] {
-            if download.isWaiting {
-                overruleHost(of: download.record)
-                download.end(.restart)
-            }
-            return download.resume()
-        }
-        let record = try await record(id)
-        overruleHost(of: record)
-        switch record.state {
-        case .queued, .active: break
-        case .paused, .waiting, .failed: try await requeue(id, kind: "resumed", message: "the download was resumed")
-        case .finished, .cancelled: throw illegal("resumed", record)
-        }
+        try await carryOut(.resume, id) { resume($0) }
         pump()
     }
 
-    /// Whoever wants it to go on now means it, whatever the host said to an earlier request.
+    /// Continues a transfer that waits or is about to pause.
+    ///
+    /// - Returns: the intent with which it ends and begins again; `nil` if it continues as it is.
+    private func resume(_ download: LiveDownload) -> LiveDownload.Intent? {
+        if download.isWaiting {
+            overruleHost(of: download.record)
+            return download.end(.restart)
+        }
+        return download.resume() ? .restart : nil
+    }
+
+    /// Sends requests again to a host that asked for a pause: the user wants the download to continue now.
     private func overruleHost(of record: RegisteredDownload) {
         if let origin = try? HTTPURL(parsing: record.source).origin { services.board.overrule(origin) }
     }
 
     /// Begins again what failed or was cancelled, or a follow-up that failed.
     func retry(_ id: DownloadID) async throws(TowlineError) {
-        try await writeEnd(of: id)
-        if live[id] != nil { return }
-        let record = try await record(id)
-        switch record.state {
-        case .cancelled: try await requeue(id, kind: "retried", message: "the cancelled download was started again")
-        case .finished:
-            guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
-                throw illegal("retried", record)
-            }
-            // It may still be told that there is no more to do.
-            await endFollowUps(id)
-            let next = FollowUpState.running(number)
-            // Before the row says so: what is under way when the process ends is found by it at launch.
-            try await registry.setValue("", for: "follow/\(id)")
-            try await set(
-                id, .init(.finished, reasonCode: next.code, endedAt: record.endedAt), "retried",
-                "the failed follow-up action (such as unpacking) was started again")
-            beginFollowUps(id)
-        default: try await resume(id)
-        }
+        try await carryOut(.retry, id) { _ in nil }
         pump()
     }
 
     func cancel(_ id: DownloadID) async throws(TowlineError) {
-        try await writeEnd(of: id)
-        if let download = live[id] {
-            download.end(.cancel)
-            return try await finishedRunning(id)
+        try await carryOut(.cancel, id) { $0.end(.cancel) }
+    }
+
+    /// Carries out a command. When it returns, the result is durable and visible.
+    ///
+    /// The table decides for the current state of a download without a transfer. If the state changes before the
+    /// decision is written, the table decides again.
+    ///
+    /// - Parameter tell: passes the command to a transfer, and returns what the transfer ends for, if it does.
+    private func carryOut(
+        _ command: DownloadCommand, _ id: DownloadID, tell: (LiveDownload) -> LiveDownload.Intent?
+    ) async throws(TowlineError) {
+        try checkOpen()
+        while true {
+            if let download = try await transfer(of: id) {
+                guard let intent = tell(download) else { return }
+                if try await isOver(download, for: intent) { return }
+                continue
+            }
+            let record = try await record(id)
+            // A transfer that started while the record was read has the download now.
+            guard hasNoTransfer(id) else { continue }
+            switch command.effect(in: record.state) {
+            case .none:
+                if command == .resume || command == .retry { overruleHost(of: record) }
+                return
+            case .refused where command == .retry && record.state == .finished:
+                if try await retryFollowUp(of: id) { return }
+            case .refused: throw illegal(command.participle, record)
+            case .change(let state):
+                if state == .queued { overruleHost(of: record) }
+                if try await change(record, to: state, for: command) { return }
+            }
         }
-        overrulings.begin(id)
-        defer { overruled(id) }
-        let record = try await record(id)
-        switch record.state {
-        case .cancelled: return
-        case .finished: throw illegal("cancelled", record)
-        case .queued, .active, .waiting, .paused, .failed:
-            waits[id] = nil
-            files.discardUnfinished(record)
-            var change = RegistryChange(id, state: .init(.cancelled, endedAt: WallClock.milliseconds))
+    }
+
+    /// The transfer of a download, once it has started or its end is in the registry.
+    private func transfer(of id: DownloadID) async throws(TowlineError) -> LiveDownload? {
+        while true {
+            if let claiming = starting[id] {
+                await claiming.value
+            } else if unwritten[id] != nil {
+                try await writeEnd(of: id)
+            } else {
+                return live[id]
+            }
+        }
+    }
+
+    private func hasNoTransfer(_ id: DownloadID) -> Bool {
+        live[id] == nil && starting[id] == nil && unwritten[id] == nil
+    }
+
+    /// Waits until the end of a transfer is in the registry.
+    ///
+    /// - Returns: whether it ended for the intent, or a later pause or resume replaced the intent.
+    private func isOver(_ download: LiveDownload, for intent: LiveDownload.Intent) async throws(TowlineError) -> Bool {
+        while live[download.id] === download, let run = runs[download.id] {
+            await run.value
+            try await writeEnd(of: download.id)
+        }
+        if download.endState == intent.endState { return true }
+        return intent.isReversible && download.intent.isReversible && download.intent != intent
+    }
+
+    /// Changes the state of a download without a transfer.
+    ///
+    /// - Returns: `false` if the download is no longer in the state of `record`.
+    private func change(
+        _ record: RegisteredDownload, to state: RegisteredState, for command: DownloadCommand
+    ) async throws(TowlineError) -> Bool {
+        var change = RegistryChange(record.id, state: .init(state))
+        if state == .cancelled {
+            await discardUnfinished(record)
+            change.state?.endedAt = WallClock.milliseconds
             change.heldBytes = 0
-            change.note("cancelled", "the download was cancelled")
-            try await registry.apply([change])
-            await publish(id)
         }
+        if command == .retry, record.state == .cancelled {
+            change.note("retried", "the cancelled download was started again")
+        } else {
+            let verb = state == .queued ? DownloadCommand.resume.participle : command.participle
+            change.note(verb, "the download was \(verb)")
+        }
+        return try await apply(change, onlyFrom: record.state)
+    }
+
+    /// Changes the state of a download without a transfer, and publishes it.
+    ///
+    /// - Returns: `false` if the download is in another state.
+    @discardableResult
+    private func apply(
+        _ change: RegistryChange, onlyFrom state: RegisteredState
+    ) async throws(TowlineError) -> Bool {
+        var change = change
+        change.onlyFrom = state
+        guard try await registry.apply([change]) == [.applied] else { return false }
+        if change.state?.state == .queued { waitCounts[change.id] = nil }
+        await publish(change.id)
+        return true
+    }
+
+    /// Starts a failed follow-up action again.
+    ///
+    /// - Returns: `false` if the state of the download changed meanwhile.
+    private func retryFollowUp(of id: DownloadID) async throws(TowlineError) -> Bool {
+        await beginChange(of: id)
+        defer { endChange(of: id) }
+        let record = try await record(id)
+        guard record.state == .finished else { return false }
+        guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
+            throw illegal("retried", record)
+        }
+        // The one that failed may still be about to leave.
+        await endFollowUps(id)
+        // Before the row says so: what is under way when the process ends is found by it at launch.
+        try await registry.setValue("", for: "follow/\(id)")
+        var change = RegistryChange(
+            id, state: .init(.finished, reasonCode: FollowUpState.running(number).code, endedAt: record.endedAt))
+        change.note("retried", "the failed follow-up action (such as unpacking) was started again")
+        guard try await apply(change, onlyFrom: .finished) else { return false }
+        beginFollowUps(id)
+        return true
     }
 
     func remove(_ id: DownloadID, deletingFiles: Bool) async throws(TowlineError) {
-        try await writeEnd(of: id)
-        if let download = live[id] {
-            download.end(.remove(deletingFiles: deletingFiles))
-            try await finishedRunning(id)
+        var isRemoved = false
+        while !isRemoved {
+            if let download = try await transfer(of: id) {
+                download.end(.remove)
+                _ = try await isOver(download, for: .remove)
+                continue
+            }
+            await endFollowUps(id)
+            let record = try await record(id)
+            guard hasNoTransfer(id) else { continue }
+            do throws(TowlineError) {
+                if deletingFiles, record.state == .finished { try await files.removeFinished(record) }
+                if deletingFiles, record.state != .finished { await discardUnfinished(record) }
+                isRemoved = try await registry.remove([id], onlyFrom: record.state) != [.otherState]
+            } catch {
+                beginFollowUps(id)
+                throw error
+            }
         }
-        overrulings.begin(id)
-        defer { overruled(id) }
-        waits[id] = nil
-        await endFollowUps(id)
-        try await forget(try await record(id), deletingFiles: deletingFiles)
-    }
-
-    func forget(_ record: RegisteredDownload, deletingFiles: Bool) async throws(TowlineError) {
-        if deletingFiles {
-            if record.state == .finished { try files.removeFinished(record) } else { files.discardUnfinished(record) }
-        }
-        waitCounts[record.id] = nil
-        try await registry.remove([record.id])
-        hub.publish(.removed(record.id))
-        hub.end(record.id)
-    }
-
-    /// Puts a download in the queue again.
-    func requeue(_ id: DownloadID, kind: String, message: String) async throws(TowlineError) {
-        waits[id] = nil
         waitCounts[id] = nil
-        try await set(id, .init(.queued), kind, message)
+        renewalsInRow[id] = nil
+        forgetJournal(of: id)
+        hub.publish(.removed(id))
+        hub.end(id)
+        pump()
     }
 
-    private func set(_ id: DownloadID, _ state: RegistryChange.State, _ kind: String, _ message: String)
-        async throws(TowlineError)
-    {
-        var change = RegistryChange(id, state: state)
-        change.note(kind, message)
-        try await registry.apply([change])
-        await publish(id)
+    /// Removes the unfinished files of a download.
+    func discardUnfinished(_ record: RegisteredDownload) async {
+        await files.discardUnfinished(record)
+        forgetJournal(of: record.id)
+    }
+
+    /// Puts a download that ended in the queue again.
+    func requeue(_ id: DownloadID, onlyFrom state: RegisteredState) async throws(TowlineError) {
+        var change = RegistryChange(id, state: .init(.queued))
+        change.note("resumed", "the download was resumed")
+        try await apply(change, onlyFrom: state)
     }
 
     private func illegal(_ action: String, _ record: RegisteredDownload) -> TowlineError {
@@ -198,41 +224,45 @@ extension DownloadCenter {
             "\(name) cannot be \(action) because the download is \(record.state); nothing was changed")
     }
 
-    /// Waits until no transfer is at it; throws if its end could not be written down.
-    private func finishedRunning(_ id: DownloadID) async throws(TowlineError) {
-        while live[id] != nil, let run = runs[id] {
-            await run.value
-            try await writeEnd(of: id)
-        }
-    }
-
     // MARK: All of them
 
     func pauseAll(group: String?) async throws(TowlineError) {
         try checkOpen()
-        overrulings.beginMany()
-        defer {
-            overrulings.endMany()
-            pump()
+        // The second pass finds downloads that changed their state during the first. Downloads that are added meanwhile
+        // do not keep the command from being answered.
+        for _ in 0..<2 {
+            var running = live.values.filter { group == nil || $0.share.group == group }
+            for download in running { download.end(.pause) }
+            _ = try await registry.changeAll(from: [.queued, .waiting], to: .paused, group: group)
+            for claiming in starting.values { await claiming.value }
+            running += live.values.filter { group == nil || $0.share.group == group }
+            for id in Set(running.map(\.id)) {
+                try await allowingRefusal { () throws(TowlineError) in try await pause(id) }
+            }
         }
-        _ = try await registry.changeAll(from: [.queued, .waiting], to: .paused, group: group)
-        for download in live.values where group == nil || download.share.group == group { download.end(.pause) }
-        if group == nil { waits = [:] } else { try await dropWaits(of: group) }
         await publishList()
+        pump()
     }
 
-    private func dropWaits(of group: String?) async throws(TowlineError) {
-        for id in waits.keys {
-            if let record = try await registry.download(id), record.group == group { waits[id] = nil }
+    /// Carries out a command of many downloads for one of them, which may have ended or been removed.
+    private func allowingRefusal(_ body: () async throws(TowlineError) -> Void) async throws(TowlineError) {
+        do throws(TowlineError) {
+            try await body()
+        } catch  where error.code == .illegalTransition || error.code == .unknownDownload {
+            return
         }
     }
 
     func resumeAll(group: String?) async throws(TowlineError) {
         try checkOpen()
+        var restarting: [LiveDownload] = []
         for download in live.values where group == nil || download.share.group == group {
-            download.resume()
+            if download.resume() { restarting.append(download) }
         }
         _ = try await registry.changeAll(from: [.paused], to: .queued, group: group)
+        for download in restarting where try await !isOver(download, for: .restart) {
+            try await allowingRefusal { () throws(TowlineError) in try await resume(download.id) }
+        }
         await publishList()
         pump()
     }
@@ -240,7 +270,8 @@ extension DownloadCenter {
     /// Tells that many are different: of a long list in one event, and each to those who read it alone.
     private func publishList() async {
         guard hub.hasReaders else { return }
-        for record in (try? await registry.downloads(hub.followed)) ?? [] { hub.publish(snapshot(of: record)) }
+        let records = (try? await registry.downloads(hub.followed)) ?? []
+        for snapshot in await snapshots(of: records) { hub.publish(snapshot) }
         hub.publish(.listChanged)
     }
 
@@ -252,6 +283,7 @@ extension DownloadCenter {
     ) async throws(TowlineError) {
         await beginChange(of: id)
         defer { endChange(of: id) }
+        while let claiming = starting[id] { await claiming.value }
         let record = try await record(id)
         var request = live[id]?.request ?? (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
         body(&request)
@@ -266,6 +298,9 @@ extension DownloadCenter {
             change.host = try request.source.origin.description
         }
         try await registry.apply([change])
+        forgetJournal(of: id)
+        // A transfer that was claimed before the change has the old request.
+        while let claiming = starting[id] { await claiming.value }
         if let download = live[id] {
             let changed = request
             let share = download.share
@@ -284,6 +319,7 @@ extension DownloadCenter {
         await publish(id)
         pump()
     }
+
     /// Waits for its turn: each change begins with what the one before made of the request.
     func beginChange(of id: DownloadID) async {
         guard changing[id] != nil else { return changing[id] = [] }
@@ -295,5 +331,17 @@ extension DownloadCenter {
         guard let next = changing[id]?.first else { return changing[id] = nil }
         changing[id]?.removeFirst()
         next.resume()
+    }
+}
+
+extension DownloadCommand {
+    /// The form in messages and in the timeline.
+    fileprivate var participle: String {
+        switch self {
+        case .pause: "paused"
+        case .resume: "resumed"
+        case .retry: "retried"
+        case .cancel: "cancelled"
+        }
     }
 }

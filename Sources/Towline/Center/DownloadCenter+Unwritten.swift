@@ -50,7 +50,9 @@ extension DownloadCenter {
             if end.change.state?.reasonCode == FollowUpState.running(0).code {
                 try await registry.setValue("", for: "follow/\(end.download.id)")
             }
-            return .success(try await registry.apply([end.change]))
+            // The transfer has the download to itself, in whatever state the list has it.
+            try await registry.apply([end.change])
+            return .success(())
         } catch {
             return .failure(error)
         }
@@ -73,10 +75,7 @@ extension DownloadCenter {
     /// The first that cannot be written ends it: the others could not be either.
     func writeEnds() async {
         do throws(TowlineError) {
-            for id in Array(unwritten.keys) {
-                try await writeEnd(of: id)
-                if live[id] == nil { runs[id] = nil }
-            }
+            for id in Array(unwritten.keys) { try await writeEnd(of: id) }
         } catch {
             return
         }
@@ -87,7 +86,7 @@ extension DownloadCenter {
 struct DownloadEnd {
     let download: LiveDownload
     /// What the transfer ended for.
-    let intent: LiveDownload.Intent
+    var intent: LiveDownload.Intent
     var change: RegistryChange
     /// What it waits for from then on.
     var wait: DownloadCenter.Wait?

@@ -31,8 +31,12 @@ actor DownloadCenter {
     var mustLookAgain = false
     /// What the registry knows of the connections that hosts allow.
     var knownHosts: [HTTPURL.Origin: HostBoard.Knowledge] = [:]
-    /// What the caller's word keeps from being started.
-    var overrulings = Overrulings()
+    /// Summaries of the journals that were read, of downloads without a transfer.
+    var journals: [DownloadID: (summary: JournalSummary?, readAt: ContinuousClock.Instant)] = [:]
+    /// How often a journal changed since the launch.
+    var journalChanges = 0
+    /// Downloads that are being claimed; commands wait until their transfers exist.
+    var starting: [DownloadID: Task<Void, Never>] = [:]
     var isClosed = false
     private var isPumping = false
     private var mustPumpAgain = false
@@ -115,18 +119,28 @@ actor DownloadCenter {
     ) async throws(TowlineError) {
         await beginChange(of: id)
         defer { endChange(of: id) }
-        guard live[id] == nil, let record = try await registry.download(id) else { return }
+        while try await !revive(id, as: request, asked) {}
+    }
+
+    /// - Returns: `false` if the state of the download changed meanwhile.
+    private func revive(
+        _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
+    ) async throws(TowlineError) -> Bool {
+        guard live[id] == nil, let record = try await registry.download(id) else { return true }
         switch record.state {
-        case .finished where files.hasFinished(record): return
         case .finished:
+            if await files.hasFinished(record), request.existing != .update { return true }
             await endFollowUps(id)
-            guard let record = try await registry.download(id), record.state == .finished else { return }
+            guard let record = try await registry.download(id), record.state == .finished else { return true }
             // It was being moved.
-            if files.hasFinished(record) { return beginFollowUps(id) }
+            if await files.hasFinished(record), request.existing != .update {
+                beginFollowUps(id)
+                return true
+            }
         case .failed, .cancelled: break
         // The same request again does not end a wait that the server asked for.
         case .waiting where (try? StoredRequest.decode(record.options)) != request: break
-        default: return
+        default: return true
         }
         var request = request
         // Neither asker gets by the other what may not be had by oneself.
@@ -143,10 +157,11 @@ actor DownloadCenter {
         change.group = .some(asked.group)
         if asked.priority != record.priority { change.priority = asked.priority }
         change.note("added", "the download was added again and restarts")
-        waits[id] = nil
+        change.onlyFrom = record.state
+        guard try await registry.apply([change]) != [.otherState] else { return false }
         waitCounts[id] = nil
-        try await registry.apply([change])
         await publish(id)
+        return true
     }
 
     // MARK: Running
@@ -170,7 +185,6 @@ actor DownloadCenter {
     private func fill() async {
         while admission.room > 0, !isClosed {
             let next: [RegisteredDownload]
-            overrulings.beginLook()
             do throws(TowlineError) {
                 next = try await registry.nextQueued(
                     limit: min(admission.room, 100), blockedHosts: admission.blockedHosts,
@@ -182,7 +196,7 @@ actor DownloadCenter {
             }
             var starting: [RegisteredDownload] = []
             for record in next
-            where live[record.id] == nil && !overrulings.holds(record.id) && admission.admits(Admission.Share(record)) {
+            where live[record.id] == nil && admission.admits(Admission.Share(record)) {
                 admission.start(Admission.Share(record))
                 starting.append(record)
             }
@@ -192,25 +206,37 @@ actor DownloadCenter {
     }
 
     private func start(_ records: [RegisteredDownload]) async {
-        var downloads: [LiveDownload] = []
-        for var record in records {
+        let claiming = Task { await claim(records) }
+        for record in records { starting[record.id] = claiming }
+        await claiming.value
+    }
+
+    /// Claims downloads in the registry before their first requests: after a kill, the next launch continues them.
+    ///
+    /// A download that was paused, cancelled or removed since it was read is not claimed and does not start.
+    private func claim(_ records: [RegisteredDownload]) async {
+        let ids = records.map(\.id)
+        var claimed = try? await registry.claim(ids)
+        // A registry that cannot be written for lack of space does not keep downloads from running.
+        if claimed == nil { claimed = try? await registry.downloads(ids).filter { $0.state == .queued } }
+        for record in records {
+            starting[record.id] = nil
+            admission.end(Admission.Share(record))
+        }
+        guard !isClosed else { return }
+        for var record in claimed ?? [] {
             record.state = .active
             let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
             let download = LiveDownload(record, request, hub: hub)
             live[record.id] = download
-            downloads.append(download)
-        }
-        // Before the first request: what is under way when the process dies is what goes on at launch.
-        let noting = Task { try? await registry.apply(records.map { RegistryChange($0.id, state: .init(.active)) }) }
-        for download in downloads {
-            runs[download.id] = Task {
-                await noting.value
+            forgetJournal(of: record.id)
+            admission.start(download.share)
+            runs[record.id] = Task {
                 hub.publish(download.snapshot)
                 await run(download)
             }
         }
         keepPulse()
-        await noting.value
     }
 
     private func run(_ download: LiveDownload) async {
@@ -219,10 +245,11 @@ actor DownloadCenter {
             try await renewIfExpiring(download)
             // A name that was learned counts while something is there: with nothing to go on with, another may have it.
             let record = download.record
-            let holds = files.holds(record)
+            let holds = await files.holds(record)
             var options = try download.request.options(known: holds ? record.name : nil)
             options.ownsPart = holds
-            if let renewal = try renewalTime(download) { endBefore(renewal, download) }
+            let renewal = try renewalTime(download).map { endBefore($0, download) }
+            defer { renewal?.cancel() }
             options.restartsChanged = true
             let runner = TransferRunner(options: options, services: services, observer: download)
             download.begin(runner)
@@ -232,8 +259,6 @@ actor DownloadCenter {
         }
         await rememberHosts()
         await ended(download, result)
-        // It may have begun again meanwhile.
-        if live[download.id] == nil { runs[download.id] = nil }
         pump()
     }
 
@@ -309,9 +334,10 @@ actor DownloadCenter {
         query.states = [.active, .waiting]
         repeat {
             let page = try await registry.page(query)
+            let held = await files.held(page.downloads)
             try await registry.apply(
-                page.downloads.compactMap { record in
-                    guard let held = files.held(record) else { return nil }
+                zip(page.downloads, held).compactMap { record, held in
+                    guard let held else { return nil }
                     var change = RegistryChange(record.id)
                     if record.name != held.name { change.name = held.name }
                     change.heldBytes = held.heldBytes

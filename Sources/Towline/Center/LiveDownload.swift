@@ -5,7 +5,7 @@ import TowlineEngine
 /// A download that a transfer is at. The transfer tells it things from any thread; the center collects them.
 final class LiveDownload: TransferObserver {
     /// What the transfer is to end for.
-    enum Intent: Sendable {
+    enum Intent: Equatable, Sendable {
         /// By itself.
         case none
         /// Make room for others while the server wants to be left alone, for so long and for that reason.
@@ -14,7 +14,7 @@ final class LiveDownload: TransferObserver {
         case cancel
         /// Begin again with what was changed.
         case restart
-        case remove(deletingFiles: Bool)
+        case remove
         /// The downloader closes: everything stays as it is.
         case close
     }
@@ -29,7 +29,10 @@ final class LiveDownload: TransferObserver {
         var untold: RegistryChange?
         var intent = Intent.none
         var runner: TransferRunner?
+        /// Called once, when a command ends the transfer.
+        var ending: (@Sendable () -> Void)?
         var isOver = false
+        var endState: RegisteredState?
     }
 
     let id: DownloadID
@@ -173,18 +176,36 @@ final class LiveDownload: TransferObserver {
     }
 
     /// Ends the transfer soon. What ends a download for good is not taken back by what does less.
-    func end(_ intent: Intent) {
-        let runner = fields.withLock { fields -> TransferRunner? in
+    ///
+    /// - Returns: the intent given.
+    @discardableResult
+    func end(_ intent: Intent) -> Intent {
+        let (runner, ending) = fields.withLock { fields in
             if intent.rank >= fields.intent.rank { fields.intent = intent }
-            return fields.runner
+            return (fields.runner, fields.ending.take())
         }
         runner?.stop(intent.purpose)
+        ending?()
+        return intent
+    }
+
+    /// Calls `body` when a command ends the transfer, or now if one has; `nil`: no longer.
+    func whenEnding(_ body: (@Sendable () -> Void)?) {
+        let isEnding = fields.withLock { fields in
+            fields.ending = fields.intent.isCommand ? nil : body
+            return fields.intent.isCommand
+        }
+        if isEnding { body?() }
     }
 
     /// Takes a pause back that has not happened yet: the transfer ends and begins again.
-    func resume() {
+    ///
+    /// - Returns: whether there was one.
+    func resume() -> Bool {
         fields.withLock { fields in
-            if case .pause = fields.intent { fields.intent = .restart }
+            guard fields.intent == .pause else { return false }
+            fields.intent = .restart
+            return true
         }
     }
 
@@ -223,7 +244,17 @@ final class LiveDownload: TransferObserver {
     }
 
     /// Nothing that the transfer says from here on is told.
-    func close() { fields.withLock { $0.isOver = true } }
+    ///
+    /// - Parameter state: the state in which the download is left; `nil` leaves it as it is.
+    func close(_ state: RegisteredState?) {
+        fields.withLock { fields in
+            fields.isOver = true
+            fields.endState = state
+        }
+    }
+
+    /// The state in which the transfer left the download.
+    var endState: RegisteredState? { fields.withLock { $0.endState } }
 
     private static func snapshot(_ fields: Fields) -> DownloadSnapshot {
         DownloadSnapshot(fields.record, fields.transfer)
@@ -240,14 +271,36 @@ extension LiveDownload.Intent {
         }
     }
 
+    /// Returns whether a command is the reason.
+    var isCommand: Bool {
+        switch self {
+        case .none, .serverWait: false
+        case .restart, .pause, .close, .cancel, .remove: true
+        }
+    }
+
+    /// Returns whether a later command may replace it by its opposite.
+    var isReversible: Bool { self == .pause || self == .restart }
+
+    /// The state of a download whose transfer ends for it.
+    var endState: RegisteredState? {
+        switch self {
+        case .none, .serverWait, .close: nil
+        case .restart: .queued
+        case .pause, .remove: .paused
+        case .cancel: .cancelled
+        }
+    }
+
     /// How much is given up.
     var rank: Int {
         switch self {
         case .none: 0
         case .serverWait: 1
         case .restart: 2
-        case .pause: 3
-        case .close: 4
+        // A pause that was not answered yet is kept when the downloader closes.
+        case .close: 3
+        case .pause: 4
         case .cancel: 5
         case .remove: 6
         }

@@ -2,12 +2,42 @@ import Foundation
 import TowlineCore
 import TowlineDisk
 import TowlineEngine
+import TowlineThreads
 
-/// The disk of this machine, through `TowlineDisk`.
+/// The disk of this machine, through `TowlineDisk`, asked on threads that may wait.
 struct LocalFiles: DownloadFiles {
     let storage: FileStorage
 
-    func held(_ record: RegisteredDownload) -> HeldBytes? {
+    func held(_ records: [RegisteredDownload]) async -> [JournalSummary?] {
+        await WorkThread.runBriefly { records.map { held($0) } }
+    }
+
+    func content(_ record: RegisteredDownload) async throws(TowlineError) -> ContentFile {
+        try await WorkThread.runBriefly { () throws(TowlineError) in try openContent(record) }
+    }
+
+    func hasFinished(_ record: RegisteredDownload) async -> Bool { await WorkThread.runBriefly { isFinished(record) } }
+
+    func holds(_ record: RegisteredDownload) async -> Bool { await WorkThread.runBriefly { isBegun(record) } }
+
+    func discardUnfinished(_ record: RegisteredDownload) async { await WorkThread.runBriefly { discard(record) } }
+
+    func removeFinished(_ record: RegisteredDownload) async throws(TowlineError) {
+        try await WorkThread.runBriefly { () throws(TowlineError) in try removeFile(record) }
+    }
+
+    func freeSpace(_ directory: String) async -> Int64? {
+        await WorkThread.runBriefly {
+            let attributes = try? FileManager.default.attributesOfFileSystem(forPath: directory)
+            return (attributes?[.systemFreeSize] as? NSNumber)?.int64Value
+        }
+    }
+
+    func unfinished(in directory: String) async -> [UnfinishedFile] {
+        await WorkThread.runBriefly { find(in: directory) }
+    }
+
+    private func held(_ record: RegisteredDownload) -> JournalSummary? {
         let source = try? HTTPURL(parsing: record.source).withoutSecrets
         let place: Place? =
             if let name = record.name {
@@ -18,10 +48,10 @@ struct LocalFiles: DownloadFiles {
                 nil
             }
         guard let place, let report = try? JournalReader.inspect(path: place.path) else { return nil }
-        return HeldBytes(report, place)
+        return JournalSummary(report, place)
     }
 
-    func content(_ record: RegisteredDownload) throws(TowlineError) -> ContentFile {
+    private func openContent(_ record: RegisteredDownload) throws(TowlineError) -> ContentFile {
         guard let name = record.name else {
             throw TowlineError(
                 .unusableDestination, "no bytes of the download are on the disk yet. Start the download first")
@@ -31,7 +61,7 @@ struct LocalFiles: DownloadFiles {
         return try ContentFile.finished(at: path, length: record.completeLength)
     }
 
-    func hasFinished(_ record: RegisteredDownload) -> Bool {
+    private func isFinished(_ record: RegisteredDownload) -> Bool {
         guard let name = record.name else { return false }
         let attributes = try? FileManager.default.attributesOfItem(
             atPath: Place(directory: record.directory, name: name).path)
@@ -40,7 +70,7 @@ struct LocalFiles: DownloadFiles {
         return (attributes[.size] as? NSNumber)?.int64Value == length
     }
 
-    func holds(_ record: RegisteredDownload) -> Bool {
+    private func isBegun(_ record: RegisteredDownload) -> Bool {
         guard let name = record.name,
             let report = try? JournalReader.inspect(path: Place(directory: record.directory, name: name).path)
         else { return false }
@@ -54,7 +84,7 @@ struct LocalFiles: DownloadFiles {
         return [record.source, first.map { String($0) } ?? ""].compactMap { try? HTTPURL(parsing: $0).withoutSecrets }
     }
 
-    func discardUnfinished(_ record: RegisteredDownload) {
+    private func discard(_ record: RegisteredDownload) {
         guard let name = record.name else { return }
         // Its lock keeps other processes' downloads out of this.
         guard case .unfinished(let part) = try? storage.survey(Place(directory: record.directory, name: name)) else {
@@ -65,7 +95,7 @@ struct LocalFiles: DownloadFiles {
         part.sink.discard()
     }
 
-    func removeFinished(_ record: RegisteredDownload) throws(TowlineError) {
+    private func removeFile(_ record: RegisteredDownload) throws(TowlineError) {
         guard let name = record.name else { return }
         let place = Place(directory: record.directory, name: name)
         guard storage.isPublished(place, from: sources(record), length: record.completeLength) else { return }
@@ -78,19 +108,14 @@ struct LocalFiles: DownloadFiles {
         }
     }
 
-    func freeSpace(_ directory: String) -> Int64? {
-        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: directory)
-        return (attributes?[.systemFreeSize] as? NSNumber)?.int64Value
-    }
-
-    func unfinished(in directory: String) -> [UnfinishedFile] {
+    private func find(in directory: String) -> [UnfinishedFile] {
         let suffix = ".tow-journal"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         return names.filter { $0.hasSuffix(suffix) }.sorted().compactMap { journal in
             let place = Place(directory: directory, name: String(journal.dropLast(suffix.count)))
             guard let report = try? JournalReader.inspect(path: place.path) else { return nil }
             return UnfinishedFile(
-                directory: directory, source: report.record.source, held: HeldBytes(report, place),
+                directory: directory, source: report.record.source, held: JournalSummary(report, place),
                 checksum: report.record.checksums.first?.description,
                 publicAddressesOnly: report.record.publicAddressesOnly)
         }
@@ -99,7 +124,7 @@ struct LocalFiles: DownloadFiles {
     /// The same as entries of a list that was lost. They are paused: whoever lost it decides what goes on.
     func orphans(in directory: String) -> [RegisteredDownload] {
         let names = IDSource()
-        return unfinished(in: directory).compactMap { file in
+        return find(in: directory).compactMap { file in
             guard let request = DownloadRequest(file), let source = try? request.source,
                 let options = try? StoredRequest.encode(request), let identity = try? request.identity()
             else { return nil }
@@ -114,7 +139,7 @@ struct LocalFiles: DownloadFiles {
     }
 }
 
-extension HeldBytes {
+extension JournalSummary {
     /// What the next run may go on with, as far as the part file goes.
     init(_ report: JournalReport, _ place: Place) {
         let part = ByteRange(0, max(0, report.partLength ?? 0))

@@ -110,6 +110,7 @@ extension ExistingPolicy {
         case .overwrite: self = .overwrite
         case .rename: self = .rename
         case .skip: self = .skip
+        case .update: self = .update
         }
     }
 }

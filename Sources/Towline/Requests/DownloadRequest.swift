@@ -25,6 +25,10 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
         case rename
         /// Keeps the existing file and finishes without downloading.
         case skip
+        /// Replaces the existing file when the new file is complete, if the server has another version.
+        ///
+        /// Adding a finished download again asks the server again.
+        case update
     }
 
     /// A custom header field.
@@ -71,7 +75,7 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     public var startsPaused = false
     /// The follow-up actions that run, in this order, after the file is verified and published.
     ///
-    /// No action runs if the file already existed and the download was skipped.
+    /// No action runs if the file already existed and the download was skipped, or the file is up to date.
     public var followUps: [FollowUp] = []
     /// The URL of a proxy, with the scheme `http`, `https`, `socks5` or `socks5h`.
     ///

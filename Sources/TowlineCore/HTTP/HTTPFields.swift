@@ -52,6 +52,9 @@ package struct HTTPFields: Hashable, Sendable {
     /// Whether there may be a line whose name is of that kind.
     private func mayHave(_ kind: UInt8) -> Bool { kinds & (1 << UInt64(kind)) != 0 }
 
+    /// Removes all lines with that name.
+    package mutating func removeAll(named name: String) { lines.removeAll { HTTPFields.equalNames($0.name, name) } }
+
     /// Gives the last line, if there is one, another value.
     package mutating func replaceLastValue(by value: String) {
         guard let last = lines.popLast() else { return }

@@ -12,7 +12,9 @@ extension ResponseEvaluator {
         case 401, 403, 404, 410:
             let error = refusal(status, question)
             return question.workedBefore ? .linkExpired(status: status, error) : .permanent(error)
-        // Only range requests have a condition. The response to a plain request shows if the file changed.
+        case 412 where question.condition != nil:
+            return .conditionRefused(reason: "the server refused a conditional request (412)")
+        // Other plain requests have no condition. The response to a plain request shows if the file changed.
         case 412 where question.asked != .whole: return .askWithoutRange(reason: rangeRequestRefused(status))
         default: break
         }

@@ -262,6 +262,10 @@ package enum ResponseEvaluator {
             let reason = "the server confused If-Range with If-Modified-Since (status 304)"
             return .conditionRefused(reason: reason)
         }
+        if facts.status == 304, let condition = question.condition {
+            guard condition.isContradicted(by: facts.representation) else { return .notModified }
+            return .conditionRefused(reason: "the server confirmed a different version of the file (status 304)")
+        }
         guard facts.status != 304, facts.status != 300 || facts.hasLocation else {
             let what =
                 "invalid response: the server sent neither the file nor a redirect to its URL (status \(facts.status))"

@@ -74,6 +74,8 @@ package struct ResponseQuestion: Hashable, Sendable {
     package var retryStatuses: Set<Int> = []
     /// The checksum of the file that the last redirect gave.
     package var linked: LinkedChecksum?
+    /// The condition that was sent along, under which 304 is an answer.
+    package var condition: ExistingFile.Condition?
     /// A whole new file would replace held bytes.
     package var replacesBytes = false
     /// The download's first URL.
@@ -117,7 +119,10 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     case rangeIgnored(ResponseFacts)
     /// A response that does not answer the range; its body is not used.
     case rangeRefused(reason: String)
-    /// 304 in response to `If-Range`, which does not ask for it: ask without `If-Range`.
+    /// 304 in response to the condition of the request: the existing file is up to date.
+    case notModified
+    /// 304 in response to `If-Range`, which does not ask for it, or a 304 or 412 that does not fit the condition of an
+    /// update: ask without it.
     case conditionRefused(reason: String)
     /// A 206 that repeats the validator by weak comparison only, where it was strong. Ask again by the third rung.
     case weakened(reason: String)

@@ -16,13 +16,13 @@ package enum DigestFields {
     package static func wholeFile(_ head: ResponseHead) -> [ServerChecksum] {
         guard head.status == 200 || head.status == 206 else { return [] }
         let fields = head.fields
-        let hasAll = carriesAll(head)
         var found = structured("Repr-Digest", fields) + legacyDigests(fields)
-        if hasAll { found += content(head) }
-        if !isCoded(fields) {
-            found += googleHashes(fields) + md5("x-ms-blob-content-md5", fields)
-            if hasAll { found += amazonChecksums(fields) }
-        }
+        let (ofContent, isStored) = (content(head), !isCoded(fields))
+        let amazon = isStored ? amazonChecksums(fields) : []
+        let hasAll = !(ofContent.isEmpty && amazon.isEmpty) && carriesAll(head)
+        if hasAll { found += ofContent }
+        if isStored { found += googleHashes(fields) + md5("x-ms-blob-content-md5", fields) }
+        if hasAll { found += amazon }
         return sorted(found)
     }
 
@@ -32,7 +32,8 @@ package enum DigestFields {
     package static func content(_ head: ResponseHead) -> [ServerChecksum] {
         guard head.status == 200 || head.status == 206 else { return [] }
         var found = structured(contentDigest, head.fields)
-        if carriesAll(head), !isCoded(head.fields) { found += md5(contentMD5, head.fields) }
+        let ofContent = md5(contentMD5, head.fields)
+        if !ofContent.isEmpty, carriesAll(head), !isCoded(head.fields) { found += ofContent }
         return sorted(found)
     }
 

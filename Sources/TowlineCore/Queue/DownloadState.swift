@@ -2,9 +2,9 @@
 public enum DownloadState: Hashable, Sendable {
     /// Not started, or waiting until other downloads finish.
     case queued
-    /// The first request of a transfer was sent; no response has arrived yet.
+    /// A request was sent; no response to it has arrived, and no byte for a second.
     case connecting
-    /// Bytes are being received.
+    /// Bytes are being received, or were within the last second.
     case downloading
     /// All bytes are downloaded; the checksum is being computed.
     case verifying
@@ -31,21 +31,5 @@ public enum DownloadState: Hashable, Sendable {
         case network
         /// Not enough free disk space.
         case diskSpace
-    }
-
-    /// Returns whether a download may change from this state to `next`.
-    public func canMove(to next: DownloadState) -> Bool {
-        switch (self, next) {
-        case (.finished, _), (.cancelled, _): false
-        case (_, .cancelled), (_, .failed), (_, .paused): true
-        case (.paused, .queued), (.paused, .connecting), (.failed, .queued), (.failed, .connecting): true
-        case (.queued, .connecting): true
-        case (.connecting, .downloading), (.connecting, .waiting), (.connecting, .verifying), (.connecting, .finished):
-            true
-        case (.downloading, .waiting), (.downloading, .verifying), (.downloading, .connecting): true
-        case (.waiting, .connecting), (.waiting, .downloading), (.waiting, .waiting): true
-        case (.verifying, .publishing), (.verifying, .connecting), (.publishing, .finished): true
-        default: false
-        }
     }
 }

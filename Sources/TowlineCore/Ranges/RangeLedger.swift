@@ -91,6 +91,14 @@ package struct RangeLedger: Hashable, Sendable {
         }
     }
 
+    /// Moves the end of a lease towards `end`, as far as the bytes that follow it are missing.
+    package mutating func extend(_ id: AttemptID, to end: Int64) {
+        guard let range = leases[id]?.range, range.upperBound < min(end, whole.upperBound) else { return }
+        let next = missing.first { $0.lowerBound == range.upperBound }
+        guard let next else { return }
+        leases.change(id) { $0.range = ByteRange(range.lowerBound, min(next.upperBound, end)) }
+    }
+
     /// Ends a lease; what it did not write is missing again.
     package mutating func release(_ id: AttemptID) { leases.removeAll { $0.id == id } }
 

@@ -31,6 +31,15 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// The connections before some were taken back under a limit, and before when that is not tried again.
     private var loweredFrom: Int?
     private var lowerAgainAt = Duration.zero
+    /// Connections that the host served at the same time.
+    private var served = 0
+    /// When connections were closed in the middle of a response: the host may still count them.
+    private var closings: [Duration] = []
+    /// Refusals in a row that such connections explain; those of one moment count once.
+    private var lateRefusals = 0
+    /// When the first of these came, and the connections that worked then, which are not exceeded for a while.
+    private var lateSince = Duration.zero
+    private var lateWorking = 0
     private var measuredAt = Duration.zero
     private var steppedAt = Duration.zero
 
@@ -79,6 +88,13 @@ package struct ConnectionBudget: Hashable, Sendable {
     static let farRoundTrip = Duration.milliseconds(100)
     /// How long a search that brought nothing is believed at first; twice as long after each further one.
     static let firstPause = Duration.seconds(15), longestPause = Duration.seconds(3600)
+
+    /// For this time after it was closed, a host may count a connection.
+    static let closingLife = Duration.seconds(10)
+    /// Connections that begin together are refused together.
+    static let moment = Duration.milliseconds(500)
+    /// More refusals in a row are not explained by such connections.
+    static let mostLateRefusals = 3
 
     /// When there is something to measure next; `nil`: not by time.
     package var wakeAt: Duration? {
@@ -258,7 +274,51 @@ package struct ConnectionBudget: Hashable, Sendable {
             && (reading.isEven || reading.length >= Self.longestCheckWindow)
     }
 
-    /// The host asked for less, or refused a connection while `working` others brought bytes.
+    /// The host serves so many connections at the same time.
+    package mutating func serves(_ count: Int) {
+        guard count >= served else { return }
+        served = count
+        lateRefusals = 0
+    }
+
+    /// A connection was closed in the middle of a response.
+    package mutating func closed(now: Duration) {
+        closings.removeAll { now - $0 >= Self.closingLife }
+        closings.append(now)
+    }
+
+    /// The host refused a connection while `working` others received bytes.
+    ///
+    /// A host that notices late that a connection was closed refuses one more although it served as many before. Then
+    /// the ceiling is that number, and not one less with each closed connection.
+    ///
+    /// - Parameter sentAt: when the refused request was sent. What was closed later cannot be the reason.
+    /// - Returns: the number of connections that the host allows, as far as is known.
+    package mutating func refused(
+        beside working: Int, now: Duration, sentAt: Duration? = nil, recovery: Duration = .seconds(20)
+    ) -> Int {
+        closings.removeAll { now - $0 >= Self.closingLife }
+        let closed = closings.count { $0 <= sentAt ?? now }
+        let allowed = min(served, ceiling)
+        let isSame = lateRefusals > 0 && now - lateSince < Self.moment
+        if working < allowed, working + closed >= allowed, isSame || lateRefusals < Self.mostLateRefusals {
+            if !isSame { (lateRefusals, lateSince) = (lateRefusals + 1, now) }
+            lateWorking = max(1, working)
+            lower(to: allowed, now: now, recovery: recovery)
+            return allowed
+        }
+        (served, lateRefusals) = (working, 0)
+        lower(to: working, now: now, recovery: recovery)
+        return working
+    }
+
+    /// Connections to use now, without those that the host would refuse because it counts closed ones.
+    package func room(now: Duration) -> Int {
+        guard lateRefusals > 0, now - lateSince < .seconds(1 << (lateRefusals - 1)) else { return target }
+        return min(target, lateWorking)
+    }
+
+    /// The host asked for less, or refused a connection while `working` others received bytes.
     ///
     /// - Parameter recovery: after this time one more is tried; a refusal may have been a passing one. `nil`: never.
     package mutating func lower(to working: Int, now: Duration, recovery: Duration? = .seconds(20)) {

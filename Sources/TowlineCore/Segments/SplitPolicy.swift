@@ -42,6 +42,10 @@ package struct SplitPolicy: Hashable, Sendable {
         return Int64(min(max(rate / 4, 262_144), 1_048_576))
     }
 
+    /// Least time in seconds to the end of a response that is cut: half of it is saved, and bytes already sent are
+    /// lost.
+    static let worthwhile = 0.1
+
     /// From a request to its first byte, measured; a new segment must be worth more than that.
     package var roundTrip: Double
 
@@ -73,9 +77,8 @@ package struct SplitPolicy: Hashable, Sendable {
         guard let victim = runners.max(by: { $0.secondsLeft(fallback: fallback) < $1.secondsLeft(fallback: fallback) })
         else { return nil }
         let left = victim.secondsLeft(fallback: fallback)
-        guard victim.remaining.count >= 2 * minimumSegment, known.isEmpty || left > 2 * max(roundTrip, 0.02) else {
-            return nil
-        }
+        let isLong = known.isEmpty || left > max(2 * roundTrip, Self.worthwhile)
+        guard isLong, !known.isEmpty || victim.remaining.count >= 2 * minimumSegment else { return nil }
         // The newcomer starts late, at the average speed: after t seconds both are done when
         // mine·t + theirs·(t − late) = remaining.
         let mine = max(victim.rate ?? fallback, 1)
@@ -84,7 +87,8 @@ package struct SplitPolicy: Hashable, Sendable {
         let seconds = (Double(victim.remaining.count) + theirs * late) / (mine + theirs)
         let share = Int64(min(theirs * max(0, seconds - late), Double(victim.remaining.count)))
         guard known.isEmpty || share >= minimumSegment else { return nil }
-        let bounded = min(max(share, minimumSegment), victim.remaining.count - minimumSegment)
+        // A slow victim keeps as little as it brings meanwhile.
+        let bounded = known.isEmpty ? min(max(share, minimumSegment), victim.remaining.count - minimumSegment) : share
         return Cut(
             victim: victim.id,
             segment: ByteRange(victim.remaining.upperBound - bounded, victim.remaining.upperBound))

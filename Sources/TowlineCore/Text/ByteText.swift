@@ -16,9 +16,8 @@ package enum ByteText {
     }
 
     /// Returns the text of `bytes`.
-    package static func decode(_ bytes: some Collection<UInt8>) -> String {
-        let bytes = Array(bytes)
-        if let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(mark) { return text }
+    package static func decode(_ bytes: [UInt8]) -> String {
+        if !bytes.contains(mark), let text = String(validating: bytes, as: UTF8.self) { return text }
         var text = String.UnicodeScalarView()
         var index = 0
         while index < bytes.count {
@@ -50,7 +49,8 @@ package enum ByteText {
 
     /// Calls `body` with the bytes of `text` as a C string, for system calls and libraries.
     package static func withCString<Result>(_ text: String, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
-        guard text.utf8.contains(mark) else { return text.withCString(body) }
+        let isMarked = text.utf8.withContiguousStorageIfAvailable { $0.contains(mark) } ?? text.utf8.contains(mark)
+        guard isMarked else { return text.withCString(body) }
         let bytes = encode(text) + [0]
         return bytes.withUnsafeBufferPointer { bytes in
             bytes.withMemoryRebound(to: CChar.self) { characters in

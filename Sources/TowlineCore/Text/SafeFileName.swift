@@ -143,9 +143,12 @@ package enum SafeFileName {
     }
 
     /// The length of the name on disk.
-    package static func byteCount(_ text: some StringProtocol) -> Int {
-        text.unicodeScalars.reduce(0) { $0 + width($1) }
+    package static func byteCount(_ text: Substring) -> Int {
+        text.utf8.allSatisfy { $0 < 0x80 } ? text.utf8.count : text.unicodeScalars.reduce(0) { $0 + width($1) }
     }
+
+    /// The same for a string.
+    package static func byteCount(_ text: String) -> Int { byteCount(text[...]) }
 
     private static func width(_ scalar: Unicode.Scalar) -> Int { ByteText.byte(scalar) == nil ? UTF8.width(scalar) : 1 }
 

@@ -5,12 +5,13 @@ package enum RequestTerms {
     /// - Parameters:
     ///   - confirms: no cache may answer.
     ///   - proof: the strong validator that the bytes must be of.
+    ///   - condition: the version that is not needed.
     ///   - wantsDigest: the server is asked for a checksum.
     static func fields(
         _ asked: ResponseQuestion.Asked, own: HTTPFields, confirms: Bool = false, proof: String? = nil,
-        wantsDigest: Bool = true
+        condition: ExistingFile.Condition? = nil, wantsDigest: Bool = true
     ) -> HTTPFields {
-        if own.lines.isEmpty, !confirms, proof == nil {
+        if own.lines.isEmpty, !confirms, proof == nil, condition == nil {
             if asked == .from(0) { return wantsDigest ? fromStart : fromStartAlone }
             if asked == .range(smallFile) { return wantsDigest ? ofSmallFile : ofSmallFileAlone }
         }
@@ -23,6 +24,8 @@ package enum RequestTerms {
             fields.append(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
         }
         if let proof { fields.append(name: "If-Range", value: proof) }
+        if let tag = condition?.entityTag { fields.append(name: "If-None-Match", value: tag.fieldValue) }
+        if let date = condition?.lastModified { fields.append(name: "If-Modified-Since", value: date.fieldValue) }
         for line in own.lines where !isReserved(line.name) { fields.append(name: line.name, value: line.value) }
         return fields
     }

@@ -6,6 +6,9 @@ package enum TransferAction: Hashable, Sendable {
     case cancel(AttemptID)
     /// The attempt stops at `end` instead of its lease's end.
     case shrink(AttemptID, end: Int64)
+    /// The attempt waits at an offset for at most that time: another connection may bring what follows. `.max`:
+    /// nowhere.
+    case hold(AttemptID, at: Int64, for: Duration)
     /// The paused answer is wanted: write its body.
     case proceed(AttemptID)
     /// Create part file and journal, or the next generation of them; `prepared` or `storageFailed` follows.
@@ -54,6 +57,8 @@ package enum HostReport: Hashable, Sendable {
 package enum TransferEnding: Hashable, Sendable {
     /// The file is there.
     case finished
+    /// The server has the version of the existing file.
+    case upToDate
     /// It failed; what is worth keeping is kept.
     case failed(TowlineError)
     /// The user stopped it; everything is kept.
@@ -104,6 +109,8 @@ package struct AttemptPlan: Hashable, Sendable {
     package var isConfirmation: Bool
     /// Whether it races another for the same bytes.
     package var isRace: Bool
+    /// True if other attempts run. Its first written bytes are reported, because others may stop then.
+    package var isFurther = false
     /// Who is asked.
     package var source = SourceID.primary
     /// Whether it has a connection to itself. Of what has not, nothing but a small file may come.

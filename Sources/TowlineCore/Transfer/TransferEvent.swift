@@ -53,6 +53,17 @@ package enum AttemptResult: Sendable {
     /// It shared a connection, and what it was about to bring is not small: given up before a byte of it was taken.
     case needsOwnConnection
 
+    /// Returns whether the connection was closed before the response ended, so that the server may count it for a
+    /// while: also that of a refusal whose body was not read. One that failed before a response was accepted may not
+    /// exist.
+    func closesConnection(isAccepted: Bool) -> Bool {
+        switch self {
+        case .complete: false
+        case .stopped, .cancelled: true
+        default: isAccepted
+        }
+    }
+
     /// Makes the result of an attempt from the end of its response.
     package init(_ end: AttemptEnd) {
         self =

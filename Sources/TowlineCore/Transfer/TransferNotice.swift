@@ -66,7 +66,11 @@ package struct TransferNotice: Hashable, Sendable {
     }
 
     /// The length is what came, and nobody vouches for that; `nil` where the framing does.
-    package static func withoutLength(_ count: Int64, _ framing: AttemptEnd.Framing) -> TransferNotice? {
+    ///
+    /// - Parameter isIgnored: the user does not want the server's length (`--ignore-length`).
+    package static func withoutLength(
+        _ count: Int64, _ framing: AttemptEnd.Framing, isIgnored: Bool
+    ) -> TransferNotice? {
         let end: String
         switch framing {
         case .delimited: return nil
@@ -78,9 +82,11 @@ package struct TransferNotice: Hashable, Sendable {
                 + " end of the file"
         case .closed: end = "the server closed the connection after \(count) bytes, apparently at the end of the file"
         }
+        let reason =
+            isIgnored
+            ? "Its Content-Length was ignored (--ignore-length)" : "The server did not send the length of the file"
         return TransferNotice(
             .warning, .unverified,
-            "\(end). The server did not send the length of the file, so the downloaded file may be incomplete."
-                + " Use --checksum to verify the file")
+            "\(end). \(reason), so the downloaded file may be incomplete. Use --checksum to verify the file")
     }
 }

@@ -13,6 +13,9 @@ extension TransferStateMachine {
         }
         // Of one that is asked no more nothing counts but what fits.
         if primary.leftOut != nil, case .partial = verdict {} else if primary.leftOut != nil { return dismiss(id) }
+        if isExperiment(attempts[index], context), let refusal = Refusal(verdict) {
+            return giveBack(attempts[index], refusal, context)
+        }
         if let actions = refusedForRange(id, verdict, context) { return actions }
         switch verdict {
         case .partial(let range, let facts): return acceptPartial(id, range, facts, context)
@@ -29,9 +32,11 @@ extension TransferStateMachine {
         case .changed(let reason, let facts): return claimedChange(id, reason, facts, context)
         case .rangeIgnored(let facts): return rangesIgnored(id, facts, context)
         case .rangeRefused(let reason): return rangeRefused(id, reason, context)
+        case .notModified: return drain(.end(.upToDate))
         case .conditionRefused:
-            // Rung 2: the same question without If-Range.
-            dislikesIfRange = true
+            // The same question without its condition; of `If-Range` that is rung 2.
+            if existing == nil { dislikesIfRange = true }
+            existing = nil
             return dismiss(id)
         case .weakened(let reason): return weakened(id, reason, context)
         case .redirect(let location, let linked, let retryAfter):
@@ -50,8 +55,11 @@ extension TransferStateMachine {
 
     /// An answer is used: notes its checksum fields, which a message has to name.
     mutating func accept(_ id: AttemptID, _ facts: ResponseFacts) {
+        budget.serves(attempts.count { $0.id == id || $0.isAccepted && !$0.isDismissed })
         attempts.change(id) {
-            $0.isAccepted = true
+            $0.acceptedAt = now
+            // The wait for the response says nothing of its rate.
+            $0.recent.reset()
             $0.digestField = facts.contentDigests.first?.field
         }
         carriesDigests = carriesDigests || !facts.contentDigests.isEmpty
@@ -74,7 +82,7 @@ extension TransferStateMachine {
             if tally.flips >= 3 { isSingle = true }
         }
         if plan.question.rung > .repeatedValidator { joinedWeakly = true }
-        if range.upperBound < plan.lease.upperBound { ledger.shrink(id, to: range.upperBound) }
+        setBound(of: id, to: range.upperBound)
         if ledger.completeLength == nil, let length = facts.representation.completeLength {
             ledger.learn(completeLength: length)
         }
@@ -124,8 +132,9 @@ extension TransferStateMachine {
             ranges = facts.acceptsRanges == true ? .claimed : rangeDoubt.isCertain ? .broken : .unknown
         }
         rangeDoubt = RangeDoubt()
-        // The response is not cut for another connection, whose request may be refused again.
-        isSingle = true
+        // A server that ignores `bytes=0-` and says that it has ranges may give them (RFC 9110 §14.2). A plain
+        // response is not cut for another connection, whose request may be refused again.
+        if ranges != .claimed || isPlain { isSingle = true }
         let actions = preparing(id, facts)
         guard !hasBody else { return actions }
         attempts.change(id) { $0.isDismissed = true }
@@ -138,7 +147,7 @@ extension TransferStateMachine {
     /// framed (RFC 9112 §8). Of a weak validator's representations the bytes, and with them the length, may differ
     /// (RFC 9110 §8.8.1).
     private func lengthGivenUp(_ facts: ResponseFacts, weakly: Bool) -> Int64? {
-        guard let givenUp, facts.contentCoding == nil,
+        guard let givenUp, facts.contentCoding == nil, !terms.ignoresLength,
             givenUp.repeatsValidator(of: facts.representation, weakly: weakly)
         else { return nil }
         return givenUp.completeLength
@@ -152,6 +161,7 @@ extension TransferStateMachine {
         {
             contentGeneration += 1
         }
+        existing = nil
         lastAdopted = facts.representation
         representation = facts.representation
         primary.failures = 0
@@ -233,8 +243,8 @@ extension TransferStateMachine {
         if plan.chain.isEmpty, plan.url != resolved { return actions }
         let others = workingAtPrimary(context)
         if others > 0 {
-            limitConnections(to: others, context)
-            return actions + [.report(.connections(others), of: plan.url.origin)]
+            let allowed = limitConnections(to: others, context)
+            return actions + [.report(.connections(allowed), of: plan.url.origin)]
         }
         tally.expirations += 1
         guard wasElsewhere, tally.expirations <= 3 else { return actions + primaryFailed(error) }
@@ -259,8 +269,9 @@ extension TransferStateMachine {
         let others = workingAtPrimary(context)
         if others > 0 {
             if overloaded {
-                limitConnections(to: others, context)
-                actions.append(.report(.connections(others), of: origin))
+                let allowed = limitConnections(to: others, context)
+                actions.append(.report(.connections(allowed), of: origin))
+                guard allowed == others else { return actions }
                 let text = "\(reason). Continuing with \(others) connection\(others == 1 ? "" : "s") to this server"
                 actions.append(.notice(TransferNotice(.info, .limited, text)))
             } else {

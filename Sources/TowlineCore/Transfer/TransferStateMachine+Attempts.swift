@@ -5,7 +5,17 @@ extension TransferStateMachine {
         var plan: AttemptPlan
         var id: AttemptID { plan.id }
         let startedAt: Duration
-        var isAccepted = false
+        var isAccepted: Bool { acceptedAt != nil }
+        var acceptedAt: Duration?
+        /// The offset at which its response ends or is stopped. Its lease may end earlier, if other connections are to
+        /// take over the rest.
+        var bound: Int64
+        /// The offset at which it waits; `.max`: none.
+        var heldAt = Int64.max
+        /// Until when it may wait there, and whether it may wait longer.
+        var holdUntil = Duration.zero, isHeldLonger = false
+        /// Bytes of it are written: from here on it is no experiment.
+        var hasDelivered = false
         /// The field that has the checksum of its content.
         var digestField: String?
         /// Cancelled by us, or its answer refused: what it still brings does not count as failure.
@@ -26,6 +36,14 @@ extension TransferStateMachine {
         var bestRate = 0.0
         /// Since when it is far below what may be expected.
         var slowSince: Duration?
+
+        init(plan: AttemptPlan, startedAt: Duration, lastProgressAt: Duration) {
+            self.plan = plan
+            self.startedAt = startedAt
+            self.lastProgressAt = lastProgressAt
+            position = plan.lease.lowerBound
+            bound = plan.lease.upperBound
+        }
 
         /// What a look at an attempt's progress finds.
         struct Step {
@@ -82,7 +100,7 @@ extension TransferStateMachine {
 
     private func isWorking(_ attempt: Attempt, _ context: TransferContext) -> Bool { isWorking(attempt, context.now) }
 
-    private func isWorking(_ attempt: Attempt, _ now: Duration) -> Bool {
+    func isWorking(_ attempt: Attempt, _ now: Duration) -> Bool {
         !attempt.isDismissed && attempt.isAccepted && now - attempt.lastProgressAt < .seconds(3)
     }
 

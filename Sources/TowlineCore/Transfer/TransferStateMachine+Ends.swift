@@ -5,9 +5,11 @@ extension TransferStateMachine {
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
         guard let attempt = attempts.remove(id) else { return [] }
         ledger.release(id)
+        if attempt.isAccepted, case .complete = result { hasCompleted = true }
         if !attempt.plan.isComparison, let rate = attempt.estimator.rate {
             typicalRate = max(rate, (typicalRate ?? 0) * 0.75)
         }
+        if result.closesConnection(isAccepted: attempt.isAccepted) { budget.closed(now: context.now) }
         return noteSource(of: attempt) + follow(attempt, result, context)
     }
 
@@ -26,7 +28,12 @@ extension TransferStateMachine {
             tally.failures = 0
             return drained()
         case .failed(let failure): return failed(attempt, failure, context) + drained()
-        case .overlapDiffers: return seamDiffers(attempt) + drained()
+        case .overlapDiffers:
+            if isOfAnotherVersion(attempt, context) {
+                return giveBack(attempt, Refusal("the file on the server differs from the downloaded bytes"), context)
+                    + drained()
+            }
+            return seamDiffers(attempt) + drained()
         case .needsOwnConnection:
             leaveShared(attempt, context)
             return drained()
@@ -59,7 +66,13 @@ extension TransferStateMachine {
         ledger.learn(completeLength: attempt.position)
         representation?.completeLength = attempt.position
         return [learnAction()]
-            + (TransferNotice.withoutLength(attempt.position, framing).map { [.notice($0)] } ?? [])
+            + noticeWithoutLength(attempt.position, framing)
+    }
+
+    /// Tells the user that nothing proves the length of the file.
+    func noticeWithoutLength(_ length: Int64, _ framing: AttemptEnd.Framing) -> [TransferAction] {
+        let notice = TransferNotice.withoutLength(length, framing, isIgnored: terms.ignoresLength)
+        return notice.map { [.notice($0)] } ?? []
     }
 
     private mutating func failed(
@@ -76,13 +89,16 @@ extension TransferStateMachine {
             primary.tries = 0
             notBefore = nil
             guard liveCount == 0 || changesProtocol else { return [] }
-            if let actions = lostBreak(reason, context) { return actions }
+            if let actions = lostBreak(reason, at: attempt.position, context) { return actions }
             return [.notice(TransferNotice(.info, .retrying, "\(reason). Reconnecting now to continue the download"))]
         }
         if changesProtocol { return [.notice(TransferNotice(.info, .retrying, reason))] }
         if attempt.plan.sharesConnection, saysNothing(failure.kind, of: attempt.plan.sharing) {
             leaveShared(attempt, context)
             return []
+        }
+        if !attempt.isAccepted, isExperiment(attempt, context) {
+            return giveBack(attempt, Refusal(failure, reason), context)
         }
         let working = workingAtPrimary(context)
         if working > 0 {
@@ -156,7 +172,7 @@ extension TransferStateMachine {
         let tried = isInTurn ? primary.tries : tally.failures
         if terms.retry.isExhausted(failures: tried, limit: limit) {
             let count = tried == 1 ? "1 attempt" : "\(tried) attempts"
-            return primaryFailed(TowlineError(code, "\(primary.url): \(reason). Giving up after \(count)"))
+            return primaryFailed(TowlineError(code, "\(primary.url): \(reason). \(count) failed"))
         }
         // What mirrors bring makes up for a failure, but is no reason to ask the primary ever again at once.
         let counted = isInTurn || mirrors.isEmpty ? tried : max(tried, primary.failures)

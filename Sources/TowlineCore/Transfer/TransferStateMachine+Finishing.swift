@@ -2,6 +2,8 @@
 extension TransferStateMachine {
     mutating func finish() -> [TransferAction] {
         let length = ledger.completeLength ?? 0
+        // After a wrong checksum, the next state is connecting.
+        lastReceivedAt = nil
         guard !checksums.isEmpty else { return publish() }
         phase = .verifying
         return [.verify(checksums, length: length)]

@@ -116,11 +116,21 @@ extension TransferStateMachine {
         return times.min()
     }
 
-    /// A server showed how many connections it allows.
-    mutating func limitConnections(of source: SourceID = .primary, to count: Int, _ context: TransferContext) {
+    /// A server refused a connection while `count` others received bytes.
+    ///
+    /// - Parameter recovery: after this time one more is tried.
+    /// - Returns: the number of connections that it allows, as far as is known.
+    @discardableResult
+    mutating func limitConnections(
+        of source: SourceID = .primary, to count: Int, sentAt: Duration? = nil,
+        recovery: Duration = .seconds(20), _ context: TransferContext
+    ) -> Int {
         // Where there are others to ask, fewer here are no fewer in all.
-        guard !mirrors.isEmpty else { return budget.lower(to: count, now: context.now) }
-        self[source].limit(to: count, now: context.now)
+        guard mirrors.isEmpty else {
+            self[source].limit(to: count, now: context.now)
+            return count
+        }
+        return budget.refused(beside: count, now: context.now, sentAt: sentAt, recovery: recovery)
     }
 
     /// A race for the last bytes, at another source where there is one.
@@ -206,10 +216,10 @@ extension TransferStateMachine {
         switch verdict {
         case .partial(let range, let facts):
             attempts.change(id) {
-                $0.isAccepted = true
+                $0.acceptedAt = now
                 $0.digestField = facts.contentDigests.first?.field
             }
-            if range.upperBound < plan.lease.upperBound { ledger.shrink(id, to: range.upperBound) }
+            setBound(of: id, to: range.upperBound)
             mirrors[index].resolved = plan.url
             mirrors[index].hasWorked = true
             isConfirmed = true
@@ -245,7 +255,7 @@ extension TransferStateMachine {
         case .askWithoutRange(let reason), .rangeRefused(let reason), .weakened(let reason), .webPage(let reason),
             .conditionRefused(let reason):
             return dismiss(id) + leaveOut(index, reason)
-        case .whole, .empty, .complete, .rangeIgnored:
+        case .whole, .empty, .complete, .rangeIgnored, .notModified:
             let reason =
                 "this mirror does not support range requests and cannot send parts of the file, so it is not used"
             return dismiss(id) + leaveOut(index, reason)

@@ -5,6 +5,9 @@ extension TransferStateMachine {
     /// The same where nothing stronger than the bytes themselves proves that they belong together.
     static let weakOverlap: Int64 = 64 << 10
 
+    /// So many connections more than pay off may race for the last bytes.
+    private static let lastRivals = 4
+
     /// So much is on its way to us, at least, wherever a connection brings bytes.
     static let underWay: Int64 = 256 << 10
 
@@ -24,6 +27,19 @@ extension TransferStateMachine {
         if let ceiling = context.hostCeiling, ceiling < budget.ceiling, mirrors.isEmpty {
             budget.lower(to: ceiling, now: context.now, recovery: nil)
         }
+        var actions = relieve(context)
+        actions += planNext(context)
+        return actions + hold(context)
+    }
+
+    /// Lets further connections take over what they have begun to bring, and responses take back what nobody brings.
+    private mutating func relieve(_ context: TransferContext) -> [TransferAction] {
+        let actions = stopRelieved(context) + dismissBeaten(context)
+        reclaim()
+        return actions
+    }
+
+    private mutating func planNext(_ context: TransferContext) -> [TransferAction] {
         let running = liveCount
         let asksPrimary = mayAskPrimary(context)
         if running == 0, beginsAnew, !asksPrimary {
@@ -58,22 +74,36 @@ extension TransferStateMachine {
             guard asksPrimary, let gap = ledger.missing.first else { return [] }
             return start(gap, context)
         }
-        let served = dismissBeaten() + compareMirrors(context) + serveReaders(context) + shed() + tellFinding(context)
+        let served = compareMirrors(context) + serveReaders(context) + shed() + tellFinding(context)
         // All downloads of a host share what one may have; each has one connection at least.
         let room = budget.hostShare - otherConnections(context) - liveCount
-        return served + grow(by: min(budget.target - liveCount, room), context)
+        // A server that has not shown that it gives ranges, or refused the last part, is asked for one part.
+        let isRefused = tally.rejections > 0 || rangeDoubt.refusals > 0
+        let isTrial = ranges == .claimed || isRefused && mirrors.isEmpty
+        let most = budget.room(now: context.now)
+        let target = isTrial ? min(most, live.count(where: \.isAccepted) + 1) : most
+        let grown = grow(by: min(target - liveCount, room), context)
+        guard grown.isEmpty, room > 0 else { return served + grown }
+        return served + raceLast(context)
     }
 
     /// Ends those whose bytes others have brought: they would be raced again. What such a one might have found, other bytes
     /// than those held, the next answers find as well.
-    private mutating func dismissBeaten() -> [TransferAction] {
+    private mutating func dismissBeaten(_ context: TransferContext) -> [TransferAction] {
         guard !needsWholeAnswers else { return [] }
         let beaten = attempts.filter { attempt in
             guard let range = ledger.lease(of: attempt.id), !range.isEmpty else { return false }
             return !attempt.isDismissed && ledger.written.contains(range)
         }
-        return beaten.flatMap { dismiss($0.id) }
+        return beaten.flatMap { attempt in
+            // A server that answers when another response has ended has no room for two.
+            guard isExperiment(attempt, context), !attempt.plan.isRace else { return dismiss(attempt.id) }
+            return giveBack(attempt, Refusal(Refusal.noData, isLimit: false), context)
+        }
     }
+
+    /// One that is done within so many seconds is not ended early, which would waste bytes.
+    private static let soonDone = 10.0
 
     /// Ends the connections that came last, if they did not pay off, each after what is on its way: those bytes come
     /// anyway.
@@ -86,10 +116,10 @@ extension TransferStateMachine {
             guard attempt.isAccepted, let range = ledger.lease(of: attempt.plan.id) else {
                 return dismiss(attempt.plan.id)
             }
-            let end = range.lowerBound + max(Self.underWay, Int64((attempt.estimator.rate ?? 0) / 4))
-            guard end < range.upperBound else { return [] }
-            ledger.shrink(attempt.plan.id, to: end)
-            return [.shrink(attempt.plan.id, end: end)]
+            let rate = attempt.recent.rate ?? 0
+            guard Double(range.count) > rate * Self.soonDone else { return [] }
+            let end = range.lowerBound + max(Self.underWay, Int64(rate / 4))
+            return end < range.upperBound ? stop(attempt.plan.id, at: end) : []
         }
     }
 
@@ -126,7 +156,7 @@ extension TransferStateMachine {
                 plan.question = question(
                     lease, overlap: plan.overlap, isFirst: false, from: plan.source, isOurs: plan.sendsCredentials)
                 plan.fields = fields(plan.question, isOurs: plan.sendsCredentials)
-                attempts.change(plan.id) { $0.plan = plan }
+                attempts.change(plan.id) { ($0.plan, $0.bound) = (plan, lease.upperBound) }
                 return .start(plan)
             default: return action
             }
@@ -136,34 +166,58 @@ extension TransferStateMachine {
     /// A gap nobody has; else half of what would end last; else a race for the slowest remainder.
     private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
         guard let source = nextSource(context) else { return [] }
+        let policy = splitPolicy
         if let gap = nextGap() { return start(atFront(gap), from: source, context) }
-        var policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
-        if !budget.isFixed { policy.minimumSegment = SplitPolicy.thriftySegment(at: typicalRate) }
         let runners = splittable(context)
         if let cut = frontCut(runners) ?? policy.cut(runners) {
-            ledger.shrink(cut.victim, to: cut.segment.lowerBound)
-            return [.shrink(cut.victim, end: cut.segment.lowerBound)] + start(cut.segment, from: source, context)
+            return yield(cut.victim, from: cut.segment.lowerBound, to: source)
+                + start(cut.segment, from: source, context)
         }
-        guard !live.contains(where: { $0.plan.isRace }), live.count > 1 || budget.target > 1 else { return [] }
-        let allowed = (ledger.completeLength ?? 0) / 100 - wastedInRaces
-        guard let slowest = policy.race(runners, budget: max(0, allowed), typicalRate: typicalRate) else { return [] }
-        wastedInRaces += slowest.remaining.count
-        return race(slowest, source, context)
+        return raceSlowest(runners, policy, source, context)
     }
+
+    private var splitPolicy: SplitPolicy {
+        var policy = SplitPolicy(roundTrip: roundTrip ?? 0.05)
+        if !budget.isFixed { policy.minimumSegment = SplitPolicy.thriftySegment(at: typicalRate) }
+        return policy
+    }
+
+    /// Starts a few more connections than pay off to race slow ones for the last bytes.
+    private mutating func raceLast(_ context: TransferContext) -> [TransferAction] {
+        guard typicalRate != nil, ranges == .works, ledger.missing.isEmpty,
+            liveCount < min(budget.ceiling, budget.target + Self.lastRivals), let source = nextSource(context)
+        else { return [] }
+        return raceSlowest(splittable(context), splitPolicy, source, context)
+    }
+
+    /// While the user's rate limit holds bytes back, another connection brings none, and what the server has sent of a
+    /// response that is cut comes for nothing.
+    private func isHeldBack(_ context: TransferContext) -> Bool {
+        lastHeldBackAt.map { context.now - $0 < Self.holdMemory } ?? false
+    }
+
+    /// A response that takes longer than this to begin leaves its segment to free connections.
+    private static let longHead = Duration.seconds(2)
+
+    /// So long after it held bytes back a limit still counts: it lets them through in bursts.
+    private static let holdMemory = Duration.seconds(1)
 
     /// None while a digest of each response is all that tells flipped bits: what is cut can no longer be checked.
     private func splittable(_ context: TransferContext) -> [SplitPolicy.Runner] {
-        if needsWholeAnswers { return [] }
+        if needsWholeAnswers || isHeldBack(context) { return [] }
+        if isTooYoung(context) { return [] }
         // Before the first has ended, their rates tell how long each has been there: shares are equal then.
         let isFirstRound = typicalRate == nil
         return live.compactMap { attempt in
             guard let lease = ledger.leases[attempt.plan.id], !lease.isRace, !lease.range.isEmpty,
-                lease.range.upperBound < .max
+                lease.range.upperBound < .max, !(isFirstRound && endsSoon(attempt))
             else { return nil }
+            // One that still waits for its response after that long may never get one.
+            let isSilent = !attempt.isAccepted && context.now - attempt.startedAt >= Self.longHead
+            let rate = attempt.isAccepted ? attempt.recent.rate : isSilent ? 1 : nil
             return SplitPolicy.Runner(
-                id: attempt.plan.id, remaining: attempt.notArrived(of: lease.range),
-                rate: attempt.isAccepted && !isFirstRound ? attempt.recent.rate : nil,
-                silence: attempt.isAccepted ? (context.now - attempt.lastProgressAt).seconds : 0)
+                id: attempt.plan.id, remaining: attempt.notArrived(of: lease.range), rate: isFirstRound ? nil : rate,
+                silence: attempt.isAccepted || isSilent ? (context.now - attempt.lastProgressAt).seconds : 0)
         }
     }
 
@@ -171,7 +225,9 @@ extension TransferStateMachine {
 
     /// Whether two connections may write at once: only with proof that needs no byte already held.
     var mayBeSegmented: Bool {
-        guard ranges == .works, contentCoding == nil, ledger.completeLength != nil else { return false }
+        guard ranges == .works || ranges == .claimed, contentCoding == nil, ledger.completeLength != nil else {
+            return false
+        }
         switch joinRung {
         case .ifRange, .repeatedValidator, .checksum: return true
         default: return false
@@ -227,7 +283,7 @@ extension TransferStateMachine {
         }
         guard joinRung != nil else {
             if mirrorsGoOn { return [] }
-            return startOver(because: lacksRanges ? Self.noRanges : Self.noProof, isChange: false)
+            return startOver(because: lackOfProof, isChange: false)
         }
         guard let gap = ledger.missing.first else { return [] }
         return start(gap, context)
@@ -254,13 +310,15 @@ extension TransferStateMachine {
             lease, overlap: overlap, isFirst: isFirst, from: source, isOurs: isOurs, isPlain: isPlain,
             atMost: sharing != .none ? SharingPolicy.smallLimit : nil)
         asked.nameOfURL = SafeFileName.ofURL(target, redirectedFrom: self[source].url, named: asked.nameOfURL)
+        // A request that is repeated because the last one was refused has nothing that a server could dislike.
+        if isFirst, !isPlain, source == .primary { asked.condition = existing?.condition(at: target) }
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs,
             sendsNetrc: isOurs || isLedByUser && !isDowngraded, sendsStoredCookies: isLedByUser, question: asked,
             lease: lease, overlap: overlap, joinsDirectly: !isFirst && hasStorage && !replacesPart && !isPlain,
-            chain: chain, isConfirmation: tally.isConfirming, isRace: isRace, source: source, sharing: sharing)
-        attempts.append(
-            Attempt(plan: plan, startedAt: context.now, position: lease.lowerBound, lastProgressAt: context.now))
+            chain: chain, isConfirmation: tally.isConfirming, isRace: isRace, isFurther: liveCount > 0,
+            source: source, sharing: sharing)
+        attempts.append(Attempt(plan: plan, startedAt: context.now, lastProgressAt: context.now))
         ledger.lease(lease, to: id, isRace: isRace)
         return [.start(plan)]
     }
@@ -326,6 +384,7 @@ extension TransferStateMachine {
         let proof: String? =
             if question.rung == .ifRange, case .strong(let value) = representation?.validator { value } else { nil }
         return RequestTerms.fields(
-            question.asked, own: isOurs ? terms.userFields : HTTPFields(), confirms: tally.isConfirming, proof: proof)
+            question.asked, own: isOurs ? terms.userFields : HTTPFields(), confirms: tally.isConfirming, proof: proof,
+            condition: question.condition)
     }
 }

@@ -158,13 +158,17 @@ extension TransferStateMachine {
     /// wait and the user's limit.
     ///
     /// - Returns: `nil` if the next request resumes.
-    mutating func lostBreak(_ reason: String, _ context: TransferContext) -> [TransferAction]? {
+    mutating func lostBreak(_ reason: String, at position: Int64, _ context: TransferContext) -> [TransferAction]? {
         guard !terms.isStream, !mirrorsGoOn, !ledger.isWhole, joinRung == nil || tally.discards > 1 else { return nil }
+        let isSamePlace = lastBreakAt == position
+        lastBreakAt = position
+        let hint = "it ended at the same byte as before, so the server's Content-Length may be wrong (--ignore-length)"
+        let reason = isSamePlace ? "\(reason): \(hint)" : reason
         let tries = tally.discards + 1
         let allowed = terms.retry.allowedTries(limit: nil)
         if joinRung == nil, let allowed, tries >= allowed {
             let count = tries == 1 ? "1 attempt" : "\(tries) attempts"
-            let wayOut = "The server cannot resume this download. Giving up after \(count)"
+            let wayOut = "The server cannot resume this download. \(count) failed"
             return primaryFailed(TowlineError(.transient, "\(primary.url): \(reason). \(wayOut)"))
         }
         let delay = terms.retry.backoff.delay(failures: tries, jitter: context.jitter)

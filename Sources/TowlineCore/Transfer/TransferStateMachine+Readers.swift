@@ -68,14 +68,13 @@ extension TransferStateMachine {
         from offset: Int64, _ context: TransferContext
     ) -> (actions: [TransferAction], id: AttemptID?) {
         var actions: [TransferAction] = []
+        guard let source = nextSource(context) else { return (actions, nil) }
         for lease in ledger.leases where lease.range.contains(offset) {
-            ledger.shrink(lease.id, to: offset)
-            actions.append(.shrink(lease.id, end: offset))
+            actions += yield(lease.id, from: offset, to: source)
         }
         let gap = ledger.missing.first { $0.contains(offset) }
         guard let gap else { return (actions, nil) }
         let id = AttemptID(nextID)
-        guard let source = nextSource(context) else { return (actions, nil) }
         return (actions + start(ByteRange(offset, gap.upperBound), from: source, context), id)
     }
 }

@@ -31,6 +31,9 @@ extension TransferStateMachine {
         do throws(TowlineError) {
             target = try self.target(of: location, after: plan)
         } catch {
+            if let attempt = attempts[id], isExperiment(attempt, context) {
+                return giveBack(attempt, Refusal(error.message), context)
+            }
             return dismiss(id) + refused(plan, error)
         }
         let isFirst = isLedAtFirst(plan)

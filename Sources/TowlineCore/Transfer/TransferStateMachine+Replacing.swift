@@ -16,6 +16,10 @@ extension TransferStateMachine {
             guard let limit = patience(for: attempt, context), context.now - attempt.lastProgressAt >= limit else {
                 continue
             }
+            if attempt.plan.source == .primary, isExperiment(attempt, context) {
+                actions += giveBack(attempt, Refusal(Refusal.noData), context)
+                continue
+            }
             // The others that share its connection wait for the same.
             actions += dismiss(id) + stopSharing(attempt.plan)
             let reason = "no data received from the server for \(DurationText.inSentence(limit))"
@@ -64,13 +68,23 @@ extension TransferStateMachine {
         guard let slowest = overdue(policy, context) else { return [] }
         tally.futileReplacements += 1
         lastReplacement = Replacement(rate: slowest.estimator.rate ?? 0, time: context.now)
-        let actions = dismiss(slowest.plan.id)
+        let actions = replace(slowest, context)
         let rate = ByteCountText.format(Int64(slowest.estimator.rate ?? 0))
         guard isFruitless(slowest, context), slowest.plan.source == .primary else {
             let text = "a connection to the server is slow (\(rate)/s). Opening a new connection"
             return actions + [.notice(TransferNotice(.info, .retrying, text))]
         }
         return actions + failedAttempt("the connection to the server is too slow (\(rate)/s)", nil, .transient, context)
+    }
+
+    /// Starts a connection for the rest of a slow one, which continues until the new one delivers bytes.
+    private mutating func replace(_ slow: Attempt, _ context: TransferContext) -> [TransferAction] {
+        // Two never write to a stream at once; nor do two sources where only a checksum tells whose bytes are right.
+        guard !terms.isStream, mirrors.isEmpty, slow.position > slow.plan.lease.lowerBound, !needsWholeAnswers,
+            let rest = ledger.lease(of: slow.id), !rest.isEmpty
+        else { return dismiss(slow.id) }
+        ledger.shrink(slow.id, to: rest.lowerBound)
+        return start(rest, context)
     }
 
     /// Notes who is slow since when.

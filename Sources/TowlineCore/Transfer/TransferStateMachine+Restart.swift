@@ -39,8 +39,8 @@ extension TransferStateMachine {
             return fail(
                 TowlineError(
                     .transient,
-                    "\(terms.source): giving up after \(count) from the beginning."
-                        + " Try again later. Reason for the last restart: \(reason)"))
+                    "\(terms.source): the download failed after \(count) from the beginning."
+                        + " Reason for the last restart: \(reason)"))
         }
         // The first restart is immediate. A server that makes every answer useless is not asked in a loop.
         if tally.discards > 1, keeper == nil, waits {
@@ -67,7 +67,7 @@ extension TransferStateMachine {
         for index in mirrors.indices { mirrors[index].brought = ByteRangeSet() }
         isConfirmed = false
         isDoubtful = false
-        resumedBytes = 0
+        (resumedBytes, announcesResuming) = (0, false)
         replacesPart = hasStorage
         phase = .running
         guard let keeper, let facts = keptAnswer else {
@@ -79,6 +79,7 @@ extension TransferStateMachine {
             attempt.plan.lease = ByteRange(0, .max)
             attempt.plan.overlap = 0
             attempt.position = 0
+            attempt.bound = .max
         }
         ledger.lease(ByteRange(0, .max), to: keeper)
         return adoptWhole(keeper, facts)
@@ -104,7 +105,8 @@ extension TransferStateMachine {
     ///
     /// - Returns: `nil` if the answer may be used.
     mutating func confirm(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction]? {
-        guard held != .nothing, attempts[id]?.plan.isConfirmation == false else { return nil }
+        let replaces = held != .nothing || existing != nil
+        guard replaces, attempts[id]?.plan.isConfirmation == false else { return nil }
         guard facts.representation.completeLength == 0 || facts.contentCoding != nil && held == .identity else {
             return nil
         }

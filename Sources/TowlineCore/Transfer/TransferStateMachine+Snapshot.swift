@@ -11,7 +11,7 @@ extension TransferStateMachine {
         snapshot.connections = liveCount
         snapshot.sharing = sharing
         snapshot.startsOverBecause = startsOverBecause
-        snapshot.state = state
+        snapshot.state = state(now)
         if case .downloading = snapshot.state {
             snapshot.rate = estimator.rate
             if let length = ledger.completeLength {
@@ -27,11 +27,14 @@ extension TransferStateMachine {
 
     /// How long until the next attempt, if nothing is under way.
     package func wait(now: Duration) -> Duration? {
-        guard case .waiting = state else { return nil }
+        guard case .waiting = state(now) else { return nil }
         return max(.zero, (nextTry ?? now) - now)
     }
 
-    private var state: DownloadState {
+    /// Between two segments, a moment without a response is part of downloading.
+    private static let moment = Duration.seconds(1)
+
+    private func state(_ now: Duration) -> DownloadState {
         switch phase {
         case .idle: return .queued
         case .draining where attempts.contains(where: \.isAccepted): return .downloading
@@ -39,14 +42,14 @@ extension TransferStateMachine {
             if attempts.contains(where: { $0.isAccepted && !$0.isDismissed }) { return .downloading }
             if waitsForTurn { return .queued }
             if liveCount == 0, case .running = phase { return .waiting(waitsForServer ? .server : .retry) }
-            return .connecting
+            return lastReceivedAt.map { now - $0 < Self.moment } ?? false ? .downloading : .connecting
         case .verifying: return .verifying
         case .publishing: return .publishing
         case .ended:
             switch ending {
             case .failed: return .failed
             case .stopped: return .paused
-            case .finished, nil: return .finished
+            case .finished, .upToDate, nil: return .finished
             }
         }
     }
@@ -79,7 +82,8 @@ extension TransferStateMachine {
     /// When the machine wants to be woken by a `tick`, if before the next regular one.
     package var wakeAt: Duration? {
         guard phase == .running else { return nil }
-        return liveCount == 0 ? nextTry : budget.wakeAt
+        guard liveCount > 0 else { return nextTry }
+        return [budget.wakeAt, firstLookAt.flatMap { $0 > now ? $0 : nil }].compactMap(\.self).min()
     }
 }
 

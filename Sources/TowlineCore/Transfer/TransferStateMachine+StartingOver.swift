@@ -4,6 +4,8 @@ extension TransferStateMachine {
     private static let worthSaying: Int64 = 1 << 20
     /// Why nothing goes on where a server gives only the whole.
     static let noRanges = "the server does not support range requests for this file and can send only the whole file"
+    private static let ignoredLength =
+        "the server's Content-Length is ignored (--ignore-length), so only the whole file can be requested"
     /// Why bytes cannot be joined to those held.
     static let noProof =
         "the server sends no strong ETag or date to prove that the file is unchanged"
@@ -19,8 +21,12 @@ extension TransferStateMachine {
         }
     }
 
+    /// Why nothing can be joined to the held bytes.
+    var lackOfProof: String { terms.ignoresLength ? Self.ignoredLength : lacksRanges ? Self.noRanges : Self.noProof }
+
     /// Why another transfer could not go on with what is held, in words.
     var startsOverBecause: String? {
+        if terms.ignoresLength { return Self.ignoredLength }
         if terms.isStream { return "a download to standard output, a pipe or a device cannot be resumed" }
         if let contentCoding {
             let name = TerminalSafeText.make(contentCoding, width: 20)

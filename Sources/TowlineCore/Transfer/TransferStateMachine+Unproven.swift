@@ -76,7 +76,6 @@ extension TransferStateMachine {
         representation = answer.representation
         representation?.completeLength = answer.length
         replacesPart = false
-        return [learnAction()]
-            + (TransferNotice.withoutLength(answer.length, answer.framing).map { [.notice($0)] } ?? [])
+        return [learnAction()] + noticeWithoutLength(answer.length, answer.framing)
     }
 }

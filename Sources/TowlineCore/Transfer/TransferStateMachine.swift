@@ -91,6 +91,8 @@ package struct TransferStateMachine: Sendable {
     var hasStorage = false
     /// The next answer's bytes go into a new part file.
     var replacesPart = false
+    /// The file that an update may replace, until an answer shows another version of it.
+    package var existing: ExistingFile?
     /// The bytes in the part file that the next answer replaces.
     var replaced = Held.nothing
     /// Their media type.
@@ -122,19 +124,28 @@ package struct TransferStateMachine: Sendable {
     var tally = Tally()
     /// When an attempt last wrote a byte, was held back by a limit of ours, or began after a time without any.
     var lastWrittenAt = Duration.zero
+    /// When bytes last arrived.
+    var lastReceivedAt: Duration?
     /// The time of the event that is handled.
     var now = Duration.zero
     /// Its random number in 0 ..< 1.
     var jitter = 0.5
+    /// When the user's rate limit last held bytes back.
+    var lastHeldBackAt: Duration?
     /// When a failure was last counted.
     var lastFailureAt: Duration?
     var lastReplacement: Replacement?
+    /// The last time that a further connection received nothing, and the place where a response without ranges last
+    /// broke.
+    var lastRejectionAt: Duration?, lastBreakAt: Int64?
     package internal(set) var receivedBytes: Int64 = 0
     var resumedBytes: Int64 = 0
+    /// The user is not yet told that these bytes are used.
+    var announcesResuming = false
     var wastedInRaces: Int64 = 0
     var roundTrip: Double?
-    /// What a connection of this download typically brings, in bytes per second: what a fresh one may be expected to.
-    var typicalRate: Double?
+    /// The bytes per second that a connection of this download typically brings, and whether one has ended.
+    var typicalRate: Double?, hasCompleted = false
     var estimator = ThroughputEstimator()
     var remainingTime = RemainingTimeEstimator()
     var isSingle: Bool
@@ -160,6 +171,10 @@ package struct TransferStateMachine: Sendable {
         var announcements = 0
         /// Refused ranges since the last one accepted.
         var refusals = 0
+        /// Times in a row that a further connection received nothing.
+        var rejections = 0
+        /// Times that the number of connections was lowered for that.
+        var lowerings = 0
         var restarts = 0
         /// Restarts since bytes were last joined to held ones.
         var discards = 0
@@ -190,14 +205,15 @@ package struct TransferStateMachine: Sendable {
             requested: isSingle ? 1 : terms.connections, hostCeiling: terms.mirrors.isEmpty ? hostCeiling : nil,
             usual: hostUsual)
         if let checksum = terms.checksum { checksums = [checksum] }
+        if terms.ignoresLength { ranges = .broken }
     }
 
     /// Handles one event and says what to do.
     package mutating func handle(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
         guard phase != .ended else { return [] }
         lead?.isNew = false
-        follow(context)
-        var actions = act(on: event, context)
+        var actions = follow(context)
+        actions += act(on: event, context)
         if [.running, .publishing].contains(phase) || phase.isPreparing, let error = tooLarge() { return fail(error) }
         // Planning may find that nothing can be joined and start over, after which it plans once more.
         for _ in 0..<2 where phase == .running { actions += plan(context) }
@@ -231,10 +247,10 @@ package struct TransferStateMachine: Sendable {
     }
 
     /// Takes over how far each attempt is.
-    private mutating func follow(_ context: TransferContext) {
+    private mutating func follow(_ context: TransferContext) -> [TransferAction] {
         (now, jitter) = (context.now, context.jitter)
         var fresh: Int64 = 0
-        var isHeldBack = false
+        var (isHeldBack, isJoined) = (false, false)
         for (id, progress) in context.progress {
             let news = attempts.change(id) { $0.follow(progress, now: context.now) }
             guard let step = news.flatMap(\.self) else { continue }
@@ -250,17 +266,31 @@ package struct TransferStateMachine: Sendable {
                 // Others have brought something.
                 refutation = nil
                 if mirrors.isEmpty || attempts[id]?.plan.source == .primary { tally.expirations = 0 }
+                isJoined = isJoined || step.claims != nil
             }
             if let position = step.claims { ledger.advance(id, to: position) }
         }
         receivedBytes += fresh
+        if isHeldBack { lastHeldBackAt = context.now }
+        if fresh > 0 { lastReceivedAt = context.now }
         estimator.add(fresh, now: context.now)
-        guard isConfirmed, !isSingle else { return }
+        let actions = isJoined ? announceResuming() : []
+        guard isConfirmed, !isSingle else { return actions }
         let sample = ConnectionBudget.Sample(
             bytes: fresh, active: workingCount(context),
             remaining: ledger.completeLength.map { $0 - ledger.written.count },
             roundTrip: .seconds(roundTrip ?? 0), isLimited: context.isLimited, isHeldBack: isHeldBack)
         hasSurplus = budget.measure(sample, now: context.now)
+        return actions
+    }
+
+    /// Tells the user once that bytes are joined to those of an earlier transfer: before the first one, the server may
+    /// turn out to have another file.
+    private mutating func announceResuming() -> [TransferAction] {
+        guard announcesResuming else { return [] }
+        announcesResuming = false
+        let size = ByteCountText.format(resumedBytes)
+        return [.notice(TransferNotice(.info, .resumed, "resuming: \(size) already downloaded"))]
     }
 
     /// The beginning, or the discovery, after the first answer gave the name, that an earlier transfer left something.
@@ -286,11 +316,9 @@ package struct TransferStateMachine: Sendable {
         heldLacksRanges = held.lacksRanges
         hasStorage = true
         resumedBytes = ledger.written.count
-        if resumedBytes > 0 {
-            let size = ByteCountText.format(resumedBytes)
-            actions.append(.notice(TransferNotice(.info, .resumed, "resuming: \(size) already downloaded")))
-        }
-        return actions
+        announcesResuming = resumedBytes > 0
+        // No request follows.
+        return actions + (ledger.isWhole ? announceResuming() : [])
     }
 
     /// The first request was sent before there was this machine (`SmallFilePolicy`): it goes on as its own.
@@ -300,8 +328,7 @@ package struct TransferStateMachine: Sendable {
         let actions = begin(nil, context)
         linked = plan.question.linked
         hasLeftTLS = plan.chain.contains { $0.scheme == .https }
-        attempts.append(
-            Attempt(plan: plan, startedAt: startedAt, position: plan.lease.lowerBound, lastProgressAt: context.now))
+        attempts.append(Attempt(plan: plan, startedAt: startedAt, lastProgressAt: context.now))
         ledger.lease(plan.lease, to: plan.id, isRace: false)
         return actions
     }

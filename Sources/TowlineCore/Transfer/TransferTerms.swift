@@ -8,6 +8,8 @@ package struct TransferTerms: Hashable, Sendable {
     package var connections: Int?
     /// One connection, first byte to last.
     package var sequential = false
+    /// The server's Content-Length is not read, so neither are ranges used.
+    package var ignoresLength = false
     /// Bytes go to a stream: what is out cannot be taken back.
     package var isStream = false
     /// When to try again.

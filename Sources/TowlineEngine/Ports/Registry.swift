@@ -24,19 +24,31 @@ package protocol Registry: AnyObject, Sendable {
     /// One page of the list.
     func page(_ query: RegistryQuery) async throws(TowlineError) -> RegistryPage
 
-    /// Makes changes, with what they write into the timelines. A download that is not there is left out.
-    func apply(_ changes: [RegistryChange]) async throws(TowlineError)
+    /// Makes changes, with what they write into the timelines.
+    ///
+    /// - Returns: the outcome of each change, in the same order.
+    @discardableResult
+    func apply(_ changes: [RegistryChange]) async throws(TowlineError) -> [RegistryOutcome]
 
     /// Puts a download before another of the same priority, or at the end. One of another priority is `unusableOption`; if
     /// either is not there, nothing happens.
     func move(_ id: DownloadID, before: DownloadID?) async throws(TowlineError)
 
-    /// Forgets downloads and their timelines, so that nothing of them is left in any file.
-    func remove(_ ids: [DownloadID]) async throws(TowlineError)
+    /// Removes downloads and their timelines, so that nothing of them is left in any file.
+    ///
+    /// - Parameter state: a download in another state stays; `nil` removes in every state.
+    /// - Returns: the outcome of each removal, in the same order.
+    @discardableResult
+    func remove(_ ids: [DownloadID], onlyFrom state: RegisteredState?) async throws(TowlineError) -> [RegistryOutcome]
 
     /// The first queued downloads in the order of priority and place, without those of blocked hosts and groups.
     func nextQueued(limit: Int, blockedHosts: Set<String>, blockedGroups: Set<String>) async throws(TowlineError)
         -> [RegisteredDownload]
+
+    /// Makes queued downloads active, so that their transfers may start. No two callers get the same download.
+    ///
+    /// - Returns: those that were queued, as they are now.
+    func claim(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload]
 
     /// Every download in that state becomes one in the other, or only those of the group; tells how many did.
     func changeAll(from states: Set<RegisteredState>, to state: RegisteredState, group: String?)
@@ -69,6 +81,9 @@ extension Registry {
     package func download(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload? {
         try await downloads([id]).first
     }
+
+    /// Removes downloads in every state.
+    package func remove(_ ids: [DownloadID]) async throws(TowlineError) { try await remove(ids, onlyFrom: nil) }
 }
 
 /// A download as the registry keeps it.
@@ -134,31 +149,22 @@ package struct RegisteredDownload: Hashable, Sendable {
     }
 }
 
-/// The states that are kept. What a transfer does at the moment (`connecting` … `publishing`) is not: after a kill it
-/// would be a lie.
-package enum RegisteredState: Int, Hashable, Sendable, CaseIterable {
-    /// Waits for its turn.
-    case queued
-    /// A transfer is at it, or was when the process ended.
-    case active
-    /// Waits for the network, the server or disk space; goes on by itself.
-    case waiting
-    /// Stopped by the user.
-    case paused
-    /// The file is there.
-    case finished
-    /// Ended with an error.
-    case failed
-    /// Given up by the user.
-    case cancelled
-}
-
 /// What became of an addition.
 package enum RegistryAddition: Hashable, Sendable {
     /// It is new.
     case added
     /// The same was there already, under this name.
     case existing(DownloadID)
+}
+
+/// The outcome of a change.
+package enum RegistryOutcome: Hashable, Sendable {
+    /// The change is durable.
+    case applied
+    /// The download is not in the state that the change requires (`RegistryChange.onlyFrom`). Nothing changed.
+    case otherState
+    /// The download is not in the list.
+    case missing
 }
 
 /// Fields of one download that change together. A `nil` leaves a field alone; a value within clears or sets it.
@@ -191,7 +197,7 @@ package struct RegistryChange: Hashable, Sendable {
     package var heldBytes: Int64?
     /// What the timeline shall say.
     package var entries: [TimelineEntry]
-    /// Nothing is changed unless it is in this state: what was decided by an older look at it is decided no more.
+    /// The state on which the change was decided: a download in another state is not changed.
     package var onlyFrom: RegisteredState?
 
     /// A state and what belongs to it.

@@ -99,13 +99,18 @@ package struct PublishTerms: Sendable {
     package var length: Int64
     /// The server's modification time for the file, seconds since 1970.
     package var modified: Int64?
+    /// The validators that the server sent.
+    package var version: PublishedVersion?
 
     /// Makes terms.
-    package init(existing: ExistingPolicy, durable: Bool, length: Int64, modified: Int64?) {
+    package init(
+        existing: ExistingPolicy, durable: Bool, length: Int64, modified: Int64?, version: PublishedVersion? = nil
+    ) {
         self.existing = existing
         self.durable = durable
         self.length = length
         self.modified = modified
+        self.version = version
     }
 }
 
@@ -119,6 +124,11 @@ package enum ExistingPolicy: String, Sendable, CaseIterable {
     case overwrite
     /// Take `NAME (1)` and so on.
     case rename
+    /// Replace it, once the new file is whole, if the server has another version.
+    case update
+
+    /// Returns true if the new file may take the place of the existing file.
+    package var replaces: Bool { self == .overwrite || self == .update }
 }
 
 /// The file that publishing made, or left.
@@ -129,14 +139,19 @@ package struct PublishedFile: Hashable, Sendable {
     package let length: Int64
     /// Its modification time, seconds since 1970, where a survey found it.
     package let modified: Int64?
+    /// The validators that the server sent, where a survey found them.
+    package let version: PublishedVersion?
     /// It was there before, is somebody else's, and was left (`ExistingPolicy.skip`).
     package let isForeign: Bool
 
     /// Makes one.
-    package init(path: String, length: Int64, modified: Int64? = nil, isForeign: Bool = false) {
+    package init(
+        path: String, length: Int64, modified: Int64? = nil, version: PublishedVersion? = nil, isForeign: Bool = false
+    ) {
         self.path = path
         self.length = length
         self.modified = modified
+        self.version = version
         self.isForeign = isForeign
     }
 }

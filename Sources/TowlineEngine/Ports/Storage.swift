@@ -13,6 +13,7 @@ package protocol Storage: AnyObject, Sendable {
     func survey(_ place: Place, for source: String?, allowsCopies: Bool) throws(TowlineError) -> Survey
 
     /// What is under the final name, whatever unfinished is beside it: `.nothing`, `.finished` or `.occupied`. Locks nothing.
+    /// Makes a finished file durable as `survey(_:for:allowsCopies:)` does.
     func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey
 
     /// An unfinished download in `directory` whose journal names `source`, when its name is not known beforehand.
@@ -113,14 +114,19 @@ package struct SmallFile: Sendable {
     package let source: String
     /// The server's modification time for it, seconds since 1970.
     package let modified: Int64?
+    /// The validators that the server sent.
+    package let version: PublishedVersion?
     /// Wait until it is on stable storage.
     package let durable: Bool
 
     /// Makes one.
-    package init(body: any HeldBytes, source: String, modified: Int64?, durable: Bool) {
+    package init(
+        body: any HeldBytes, source: String, modified: Int64?, version: PublishedVersion? = nil, durable: Bool
+    ) {
         self.body = body
         self.source = source
         self.modified = modified
+        self.version = version
         self.durable = durable
     }
 }
@@ -150,8 +156,8 @@ package enum Survey: Sendable {
     case unfinished(OpenPart)
     /// The file is there, and it is known to be a finished download; of what, `source` tells.
     case finished(PublishedFile, source: PublishedSource)
-    /// Something else is under the name; a file of that length, if it is one.
-    case occupied(length: Int64?)
+    /// Something else is under the name; that file, if it is one.
+    case occupied(PublishedFile?)
 }
 
 /// What the bytes of a file say.

@@ -50,6 +50,9 @@ package struct AttemptRequest: Sendable {
     package let mayBeBrief: Bool
     /// A response that was cut cannot be corrected later: HTTP/1.1 is preferred where HTTP/2 does not prove the end.
     package let needsProvenEnd: Bool
+    /// Size in bytes of the kernel's receive buffer of a new connection; `nil` for the system's choice. A server sends
+    /// at most that many bytes before they are read.
+    package var receiveBuffer: Int?
 
     /// Makes the request of a plan.
     package init(
@@ -184,6 +187,9 @@ package struct ConnectionOptions: Hashable, Sendable {
     package var headTimeout = Duration.seconds(300)
     /// Which version of HTTP to speak.
     package var httpProtocol = HTTPProtocol.automatic
+    /// Content-Length is not read: a body without a transfer coding ends with its connection. The transport uses
+    /// HTTP/1.1, because libcurl's HTTP/2 refuses a body of another length (RFC 9113 §8.1.1).
+    package var ignoresLength = false
 
     /// Defaults.
     package init() {}

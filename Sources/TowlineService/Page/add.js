@@ -140,8 +140,8 @@ class AddDialog {
     };
     const check = (name, ticked) => element(
       "label", { class: "check" }, element("input", { type: "checkbox", name, checked: ticked }), element("span", {}, t(`add.${name}`)));
-    const existing = element("select", { name: "existing" }, ...["fail", "rename", "overwrite", "skip"].map((value) =>
-      element("option", { value }, t(`existing.${value}`))));
+    const existing = element("select", { name: "existing" }, ...["fail", "rename", "overwrite", "update", "skip"].map(
+      (value) => element("option", { value }, t(`existing.${value}`))));
     const headers = element("textarea", { name: "headers", rows: 2, spellcheck: "false", placeholder: "Referer: https://example.com/" });
     return element(
       "details", { class: "options" },

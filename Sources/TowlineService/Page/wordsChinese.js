@@ -113,7 +113,7 @@ export const chinese = {
   "add.startsPaused": "添加后暂停", "add.unpack": "下载后解压",
   downloadsFolder: "默认下载文件夹", fromServer: "服务器给出的名称", userHint: "用户名:密码",
   "existing.fail": "报告错误；名称由服务器给出时添加编号", "existing.rename": "保存为带编号的名称",
-  "existing.overwrite": "覆盖文件", "existing.skip": "保留文件并跳过下载",
+  "existing.overwrite": "覆盖文件", "existing.update": "服务器上的文件有变化时覆盖", "existing.skip": "保留文件并跳过下载",
 
   // 设置
   noLimit: "不限速", limitedTo: "限速 {rate}", limitNow: "全局限速：{limit}", limitTitle: "全局限速",

@@ -123,7 +123,8 @@ export const english = {
   downloadsFolder: "default downloads folder", fromServer: "name given by the server", userHint: "user:password",
   "existing.fail": "Report an error; if the server gives the name, add a number",
   "existing.rename": "Save under a numbered name",
-  "existing.overwrite": "Overwrite the file", "existing.skip": "Keep the file and skip the download",
+  "existing.overwrite": "Overwrite the file", "existing.update": "Overwrite the file if it changed on the server",
+  "existing.skip": "Keep the file and skip the download",
 
   // Settings
   noLimit: "No limit", limitedTo: "Limit: {rate}", limitNow: "Total rate limit: {limit}", limitTitle: "Total rate limit",

@@ -33,7 +33,8 @@ extension DownloadRequest {
         metadata = try wire.metadata.map { metadata throws(TowlineError) in try Self.metadata(metadata) } ?? [:]
         if let existing = wire.existing {
             guard let policy = Existing(rawValue: existing) else {
-                throw TowlineError(.unusableOption, "existing: invalid value, expected fail, overwrite, rename or skip")
+                throw TowlineError(
+                    .unusableOption, "existing: invalid value, expected fail, overwrite, rename, skip or update")
             }
             self.existing = policy
         }

@@ -94,13 +94,7 @@ final class DownloadQueue: Sendable {
             places.note(state.number, list: state.list, line: entry.number)
             return state.last
         }
-        try refuse(entry, of: list)
-        guard !entry.url.utf8.contains(0x09) else {
-            throw problem(
-                list, entry.number,
-                "this line contains a tab. If it has several URLs of one file, write the first URL alone and the others as"
-                    + " mirror=URL in indented lines below it")
-        }
+        try entry.check(in: list)
         do throws(TowlineError) {
             let url = try HTTPURL(typed: entry.url, after: last)
             state.withLock { $0.last = url }
@@ -110,18 +104,22 @@ final class DownloadQueue: Sendable {
             guard case .file(let directory, _) = options.target else {
                 throw TowlineError(
                     .unusableOption,
-                    "this URL is skipped because a list cannot download to standard output. Replace output=- with output=NAME"
-                )
+                    "this URL is not downloaded because a list cannot download to standard output."
+                        + " Replace output=- with output=NAME")
             }
             // Without an option, the directory is the one of the command line.
             if !trustsLists, !entry.options.isEmpty {
-                try ListPath.check(directory, isBelow: self.settings.directory)
+                do throws(TowlineError) {
+                    try ListPath.check(directory, isBelow: self.settings.directory)
+                } catch {
+                    throw Self.untrusted(error)
+                }
             }
             return options
         } catch {
             // A problem of an option has the number of its own line already.
             throw error.message.hasPrefix("\(list), line ")
-                ? error : problem(list, entry.number, error.message, error.code)
+                ? error : ListPlaces.Place(list: list, line: entry.number).problem(error.message, error.code)
         }
     }
 
@@ -134,63 +132,15 @@ final class DownloadQueue: Sendable {
         return try admitted.get() ? settings : settingsWithoutSecrets
     }
 
-    /// What is wrong with the entry as text, if anything.
-    private func refuse(_ entry: BatchEntry, of list: String) throws(TowlineError) {
-        switch entry.problem {
-        case .optionWithoutURL:
-            throw problem(
-                list, entry.number,
-                "this option has no URL above it. Write the URL first, then its options in indented lines below it")
-        case .optionNotIndented(let line):
-            let name = TerminalSafeText.make(line.name, width: 40)
-            throw problem(
-                list, line.number,
-                "the option '\(name)' belongs to the URL above, so its line must begin with a space. That URL is skipped."
-                    + " Add the space and run the command again")
-        case .indentedURL:
-            throw problem(
-                list, entry.number,
-                "this URL is skipped because its line begins with white space, as options of the URL above do."
-                    + " Remove the white space and run the command again")
-        case .lineTooLong(let number):
-            throw problem(
-                list, number,
-                "this download is skipped because the line is longer than \(BatchLineSplitter.maximumLength) bytes."
-                    + " Shorten the line and run the command again")
-        case .unreadable(let number):
-            let place = entry.number > 0 ? " after line \(entry.number)" : ""
-            throw TowlineError(
-                .unusableOption,
-                "cannot read URLs from \(list)\(place): \(String(cString: strerror(number)))."
-                    + " The rest of the list is not downloaded. Check the list and run the command again")
-        case nil: break
-        }
-    }
-
     private func apply(
         _ line: BatchEntry.Line, of list: String, to settings: inout DownloadSettings
     ) throws(TowlineError) {
-        guard let setting = Setting(rawValue: line.name) else {
-            let name = TerminalSafeText.make(line.name, width: 40)
-            let here = Habit.setting(line.name).map { "Use '\($0.rawValue)' instead" } ?? "Remove this line"
-            throw problem(
-                list, line.number,
-                "the URL above is skipped because the option '\(name)' is not supported in a list of URLs. \(here)")
-        }
-        guard setting.isFlag == line.value.isEmpty else {
-            throw problem(
-                list, line.number,
-                setting.isFlag
-                    ? "the URL above is skipped because the option '\(setting.rawValue)' takes no value."
-                        + " Remove the value from this line"
-                    : "the URL above is skipped because the option '\(setting.rawValue)' needs a value."
-                        + " Write \(setting.rawValue)=VALUE"
-            )
-        }
+        let setting = try line.setting(in: list)
         do throws(TowlineError) {
             try settings.apply(setting, try checked(setting, line.value))
         } catch {
-            throw problem(list, line.number, "\(setting.rawValue): \(error.message)", error.code)
+            throw ListPlaces.Place(list: list, line: line.number)
+                .problem("\(setting.rawValue): \(error.message)", error.code)
         }
     }
 
@@ -205,18 +155,20 @@ final class DownloadQueue: Sendable {
                 "not allowed in a list. Use --list-options all if you trust the list, or give the option on the command line"
             )
         }
-        switch setting {
-        case .output: return value == "-" ? value : try ListPath.file(value)
-        case .directory:
-            let path = try ListPath.directory(value)
-            return self.settings.directory == "." ? path : self.settings.directory + "/" + path
-        default: return value
+        do throws(TowlineError) {
+            switch setting {
+            case .output: return value == "-" ? value : try ListPath.file(value)
+            case .directory:
+                let path = try ListPath.directory(value)
+                return self.settings.directory == "." ? path : self.settings.directory + "/" + path
+            default: return value
+            }
+        } catch {
+            throw Self.untrusted(error)
         }
     }
 
-    private func problem(
-        _ list: String, _ line: Int, _ message: String, _ code: TowlineError.Code = .unusableOption
-    ) -> TowlineError {
-        TowlineError(code, ListPlaces.Place(list: list, line: line).text + message)
+    private static func untrusted(_ error: TowlineError) -> TowlineError {
+        TowlineError(error.code, error.message + ". Use --list-options all if you trust the list")
     }
 }

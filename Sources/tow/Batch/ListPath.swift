@@ -41,13 +41,13 @@ enum ListPath {
     private static func resolved(_ path: String) -> String? {
         guard let bytes = ByteText.withCString(path, { realpath($0, nil) }) else { return nil }
         defer { free(bytes) }
-        return ByteText.decode(UnsafeRawBufferPointer(start: bytes, count: strlen(bytes)))
+        return ByteText.decode(Array(UnsafeRawBufferPointer(start: bytes, count: strlen(bytes))))
     }
 
     private static func refused(_ path: String, _ reason: String) -> TowlineError {
         TowlineError(
             .unusableOption,
             "'\(TerminalSafeText.make(path, width: 60))' is not used: a path in a list must stay below the directory of -d, "
-                + "and \(reason). Use --list-options all if you trust the list")
+                + "and \(reason)")
     }
 }

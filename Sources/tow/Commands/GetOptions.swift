@@ -18,10 +18,11 @@ struct DestinationOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
             """
-            Action if the file exists: skip, fail, overwrite (when the new file is complete) or rename. Except with \
-            overwrite, a complete file of this same download is recognized and not downloaded again. (default: fail)
+            Action if the file exists: skip, fail, overwrite (when the new file is complete), rename or update \
+            (overwrite if the server has another version). Except with overwrite and update, a complete file of this \
+            same download is recognized and not downloaded again. (default: fail)
             """,
-            valueName: "policy"), completion: .list(["skip", "fail", "overwrite", "rename"]))
+            valueName: "policy"), completion: .list(["skip", "fail", "overwrite", "rename", "update"]))
     var ifExists: String?
 
     @Flag(help: "Do not wait until the data is saved to disk (fsync). A power failure may then damage the file.")
@@ -140,6 +141,13 @@ struct ProofOptions: SettingOptions {
     var ignoreServerChecksums = false
 
     @Flag(
+        help: """
+            Ignore the Content-Length of the server, which is wrong: read until the connection closes. Uses one \
+            connection, and an interrupted download restarts.
+            """)
+    var ignoreLength = false
+
+    @Flag(
         name: .customLong("accept-html"),
         help: "Accept a web page even if the URL or the file name is that of another kind of file.")
     var acceptHTML = false
@@ -163,7 +171,8 @@ struct ProofOptions: SettingOptions {
     var given: [(Setting, String)] {
         checksums.map { (.checksum, $0) } + givenValues([.ifChanged: ifChanged])
             + givenFlags([
-                .unsafeResume: unsafeResume, .ignoreServerChecksums: ignoreServerChecksums, .acceptHTML: acceptHTML,
+                .unsafeResume: unsafeResume, .ignoreServerChecksums: ignoreServerChecksums,
+                .ignoreLength: ignoreLength, .acceptHTML: acceptHTML,
             ])
     }
 }

@@ -10,9 +10,9 @@ enum GetShortcut {
     private static func isPlain(_ setting: Setting) -> Bool {
         switch setting {
         case .output, .directory, .ifExists, .ifChanged, .noSync, .noPreallocate, .unsafeResume, .checksum,
-            .ignoreServerChecksums, .acceptHTML, .connections, .limitRate, .sequential, .proxy, .cacert, .insecure,
-            .http1, .connectTimeout, .stallTimeout, .maxTries, .maxSize, .retryWait, .retryOn, .maxRedirects,
-            .allowDowngrade, .headTimeout, .maxWait, .cert, .key:
+            .ignoreServerChecksums, .ignoreLength, .acceptHTML, .connections, .limitRate, .sequential, .proxy, .cacert,
+            .insecure, .http1, .connectTimeout, .stallTimeout, .maxTries, .maxSize, .retryWait, .retryOn,
+            .maxRedirects, .allowDowngrade, .headTimeout, .maxWait, .cert, .key:
             true
         default: false
         }

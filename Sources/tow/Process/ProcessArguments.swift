@@ -12,7 +12,7 @@ enum ProcessArguments {
         var words: [String] = []
         for index in 0..<Int(count) {
             guard let word = start[index] else { break }
-            words.append(ByteText.decode(UnsafeRawBufferPointer(start: word, count: strlen(word))))
+            words.append(ByteText.decode(Array(UnsafeRawBufferPointer(start: word, count: strlen(word)))))
         }
         return words
     }()

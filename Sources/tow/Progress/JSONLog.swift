@@ -138,6 +138,10 @@ struct JSONLog: Sendable {
             object.add("outcome", "alreadyThere")
             object.add("path", file.path)
             object.add("length", file.length)
+        case .upToDate(let file):
+            object.add("outcome", "upToDate")
+            object.add("path", file.path)
+            object.add("length", file.length)
         case .skipped(let path):
             object.add("outcome", "skipped")
             object.add("path", path)

@@ -61,11 +61,15 @@ enum Phrases {
             return "\(place)  downloaded \(fetched)" + (resumed > 0 ? " (\(size) in total)" : "")
         case .alreadyThere(let file):
             let (place, size) = (path(file.path), ByteCountText.format(file.length))
-            guard completed.receivedBytes > 0 else {
-                return "\(place)  already downloaded (\(size)); not downloaded again"
-            }
             let received = ByteCountText.format(completed.receivedBytes)
-            return "\(place)  already downloaded (\(size)), so this download stopped after \(received)"
+            let isStopped = completed.receivedBytes > 0
+            let end = isStopped ? ", so this download stopped after \(received)" : "; not downloaded again"
+            // Without a date, this run downloaded the file or completed it after a crash.
+            guard let modified = file.modified else { return "\(place)  already downloaded (\(size))\(end)" }
+            return "\(place)  already downloaded (\(size), dated \(date(modified)))\(end)."
+                + " To download a newer version, use --if-exists update"
+        case .upToDate(let file):
+            return "\(path(file.path))  is up to date (\(ByteCountText.format(file.length)))"
         case .skipped(let occupied):
             return "\(path(occupied))  skipped because a file with this name already exists (--if-exists skip)"
         case .streamed(let length, let output):
@@ -73,6 +77,12 @@ enum Phrases {
             let place = output == "-" ? "standard output" : path(output)
             return "\(TerminalSafeText.make(name))  downloaded \(fetched), to \(place)"
         }
+    }
+
+    /// `2023-11-14 22:13 UTC`, for seconds since 1970.
+    static func date(_ seconds: Int64) -> String {
+        let timestamp = HTTPDate(secondsSince1970: seconds).timestamp
+        return "\(timestamp.prefix(10)) \(timestamp.dropFirst(11).prefix(5)) UTC"
     }
 
     /// `629 MiB in 56 s, 11.2 MiB/s`. The rate is of what came over the wire.

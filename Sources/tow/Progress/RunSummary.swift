@@ -6,6 +6,7 @@ struct RunSummary {
     private(set) var finished = 0
     /// Of those, what was there.
     private var found = 0
+    private var upToDate = 0
     private var skipped = 0
     private(set) var failed = 0
     private var interrupted = 0
@@ -28,6 +29,7 @@ struct RunSummary {
             received += completed.receivedBytes
             switch completed.outcome {
             case .alreadyThere: found += 1
+            case .upToDate: upToDate += 1
             case .skipped: skipped += 1
             case .published, .streamed: break
             }
@@ -58,8 +60,9 @@ struct RunSummary {
             }
         }
         if count > 1 {
-            var counts = ["\(finished - found - skipped) done"]
+            var counts = ["\(finished - found - upToDate - skipped) done"]
             if found > 0 { counts.append("\(found) already downloaded") }
+            if upToDate > 0 { counts.append("\(upToDate) up to date") }
             if skipped > 0 { counts.append("\(skipped) skipped") }
             if failed > 0 { counts.append("\(failed) failed") }
             if interrupted > 0 { counts.append("\(interrupted) interrupted") }

@@ -31,7 +31,8 @@ struct AddCommand: AsyncParsableCommand {
         name: [.customShort("i"), .customLong("input-file")],
         help: ArgumentHelp(
             """
-            Add the URLs in this file, one per line; - reads standard input. Lines that start with # are ignored.
+            Add the URLs in this file, one per line; - reads standard input. Lines that start with # are ignored. \
+            Indented lines below a URL are options for that URL: output, directory, checksum, mirror and limit-rate.
             """, valueName: "file"),
         completion: .file())
     var inputFiles: [String] = []
@@ -114,11 +115,11 @@ struct AddCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Action if the file exists: skip, fail, overwrite (when the new file is complete) or rename. (default: \
-            fail)
+            Action if the file exists: skip, fail, overwrite (when the new file is complete), rename or update \
+            (overwrite if the server has another version). (default: fail)
             """,
             valueName: "policy"),
-        completion: .list(["skip", "fail", "overwrite", "rename"]))
+        completion: .list(["skip", "fail", "overwrite", "rename", "update"]))
     var ifExists: String?
 
     @Flag(help: "Unpack the file after the download: zip, tar, tar.gz, tar.xz or tar.zst.")
@@ -149,7 +150,7 @@ struct AddCommand: AsyncParsableCommand {
     var service: ServiceOptions
 
     func run() async throws {
-        let requests = try newDownloads()
+        let requests = try await newDownloads()
         var added: [Wire.Download] = []
         var rest = requests[...]
         while !rest.isEmpty {
@@ -172,18 +173,33 @@ struct AddCommand: AsyncParsableCommand {
         return requests.prefix(count)
     }
 
-    private func newDownloads() throws -> [Wire.NewDownload] {
-        var listed: [String] = []
-        for file in inputFiles { listed += try Self.lines(file) }
-        let urls = (urls + listed).map(HTTPURL.withScheme)
-        guard !urls.isEmpty else {
+    private func newDownloads() async throws -> [Wire.NewDownload] {
+        let model = try model()
+        let named = urls.map { url in
+            var request = model
+            request.url = HTTPURL.withScheme(url)
+            return request
+        }
+        var listed: [Wire.NewDownload] = []
+        do throws(TowlineError) {
+            for file in inputFiles { listed += try await AddList(model: model).requests(in: file) }
+        } catch {
+            throw UsageProblem("\(error.message). No download was added.", in: Self.self)
+        }
+        let requests = named + listed
+        guard !requests.isEmpty else {
             throw UsageProblem("No URL to add. Give a URL, or a file with URLs (-i FILE).", in: Self.self)
         }
-        if urls.count != 1, output != nil || checksum != nil || !mirrors.isEmpty {
+        if requests.count != 1, output != nil || checksum != nil || !mirrors.isEmpty {
             throw UsageProblem(
-                "The options -o, --checksum and --mirror require exactly one URL, but there are \(urls.count).",
+                "The options -o, --checksum and --mirror require exactly one URL, but there are \(requests.count).",
                 in: Self.self)
         }
+        return listed.isEmpty && credentialsFor == nil ? requests : try withoutForeignSecrets(requests)
+    }
+
+    /// The options of the command line, without a URL.
+    private func model() throws -> Wire.NewDownload {
         var model = Wire.NewDownload(url: "")
         model.directory = directory
         model.name = output
@@ -208,12 +224,7 @@ struct AddCommand: AsyncParsableCommand {
         if unsafeResume { model.unsafeResume = true }
         if ignoreServerChecksums { model.ignoreServerChecksums = true }
         if acceptHTML { model.acceptHTML = true }
-        let requests = urls.map { url in
-            var request = model
-            request.url = url
-            return request
-        }
-        return listed.isEmpty && credentialsFor == nil ? requests : try withoutForeignSecrets(requests)
+        return model
     }
 
     /// Removes the secrets of the command line from the requests for servers that must not see them.
@@ -245,27 +256,6 @@ struct AddCommand: AsyncParsableCommand {
     private static func header(_ text: String) throws(TowlineError) -> Wire.Header {
         let field = try OptionValue.field(text)
         return Wire.Header(name: field.name, value: field.value)
-    }
-
-    /// URLs, without empty lines and what begins with `#`.
-    private static func lines(_ path: String) throws -> [String] {
-        guard let text = TextFile.read(path == "-" ? "/dev/stdin" : path, limit: 64 << 20) else {
-            throw UsageProblem(
-                "Cannot read the list of URLs '\(TerminalSafeText.make(path))' (-i): "
-                    + "\(String(cString: strerror(errno))). No download was added.",
-                in: Self.self)
-        }
-        return text.split(whereSeparator: \.isNewline).map { $0.trimmed }.filter { !$0.isEmpty && !$0.hasPrefix("#") }
-    }
-}
-
-extension Substring {
-    /// Without white space at its ends.
-    fileprivate var trimmed: String {
-        var rest = self
-        while rest.first?.isWhitespace == true { rest.removeFirst() }
-        while rest.last?.isWhitespace == true { rest.removeLast() }
-        return String(rest)
     }
 }
 

@@ -51,6 +51,7 @@ extension DownloadSettings {
         case .noPreallocate: reservesSpace = false
         case .unsafeResume: unsafeResume = true
         case .ignoreServerChecksums: ignoresServerChecksums = true
+        case .ignoreLength: connection.ignoresLength = true
         case .acceptHTML: acceptsWebPages = true
         case .sequential: sequential = true
         case .netrc: connection.netrc = .userFile

@@ -45,6 +45,10 @@ struct DownloadSettings {
         if connection.clientCertificate?.file.isEmpty == true {
             throw TowlineError(.unusableOption, "--key and --key-password-file need the certificate: add --cert FILE")
         }
+        if connection.ignoresLength, !mirrors.isEmpty {
+            throw TowlineError(
+                .unusableOption, "--ignore-length cannot be used with mirrors, which are compared by length. Omit one")
+        }
         var options = DownloadOptions(url: url, target: try target())
         options.connections = connections
         options.rateLimit = rateLimit
@@ -104,11 +108,11 @@ struct DownloadSettings {
         return .file(directory: place, name: name)
     }
 
-    /// Returns the file that `-o LINK` stands for. `rename` saves beside the link instead. Only `overwrite` writes to
-    /// the file, so only there a link of another user is an error.
+    /// Returns the file that `-o LINK` stands for. `rename` saves beside the link instead. Only `overwrite` and
+    /// `update` write to the file, so only there a link of another user is an error.
     private func linkTarget(_ path: String) throws(TowlineError) -> String? {
         switch existing {
-        case .overwrite: try LinkTarget.resolve(path)
+        case .overwrite, .update: try LinkTarget.resolve(path)
         case .fail, .skip: try? LinkTarget.resolve(path)
         case .rename: nil
         }

@@ -41,7 +41,10 @@ extension FamiliarOptions {
         case "--silent": .words(["-q"])
         case "--no-check-certificate": .words(["--insecure"])
         case "--http1.1": .words(["--http1"])
+        case "--ignore-content-length": .words(["--ignore-length"])
         case "--no-clobber": .words(["--if-exists", "skip"])
+        case "--timestamping", "--conditional-get": .words(["--if-exists", "update"])
+        case "--time-cond", "--etag-compare", "--etag-save": .refused(update)
         case "--header": .header
         case "--user-agent": .userAgent
         case "--referer": .referer
@@ -70,7 +73,8 @@ extension FamiliarOptions {
         "c": .continueOrCookieJar, "O": .remoteName, "s": .silentOrSplit, "k": .words(["--insecure"]),
         "n": .words(["--netrc"]), "A": .userAgent, "e": .referer, "b": .cookie, "X": .method, "C": .continueAt,
         "P": .value("-d"), "u": .value("--user"), "I": .refused(probe), "F": .refused(body), "T": .refused(body),
-        "G": .refused(body), "U": .refused("use --user-agent AGENT, or --proxy http://NAME:PASSWORD@HOST:PORT"),
+        "N": .words(["--if-exists", "update"]), "z": .refused(update), "G": .refused(body),
+        "U": .refused("use --user-agent AGENT, or --proxy http://NAME:PASSWORD@HOST:PORT"),
     ]
 
     /// Words of wget that are no short options in one word.
@@ -86,6 +90,7 @@ extension FamiliarOptions {
     ]
 
     private static let probe = "tow get downloads files. To see what a server offers, use 'tow probe URL'"
+    private static let update = "tow keeps the ETag and the date with the file; use --if-exists update"
     private static let body =
         "tow get sends GET requests without a body, so this request was not sent. Use curl for it"
 }

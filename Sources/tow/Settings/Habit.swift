@@ -24,7 +24,10 @@ enum Habit {
         (["--max-overall-download-limit"], "use --limit-rate-total RATE"),
         (["--max-filesize", "-Q", "--quota"], "use --max-size SIZE"),
         (["-m", "--max-time", "--timeout", "--read-timeout", "-y", "--speed-time"], "use --stall-timeout SECONDS"),
-        (["-r", "--range", "--start-pos"], "tow always downloads the whole file; omit this option"),
+        (
+            ["-r", "--range", "--start-pos", "--recursive"],
+            "tow downloads whole files from the URLs that you name: no parts (curl -r) and no directories (wget -r)"
+        ),
         (["--location-trusted"], "tow sends credentials only to the server that they are for; omit this option"),
         (["-v", "--verbose"], "use --json for details of a download"),
         (["--proxy-user", "--all-proxy", "--http-proxy"], "use --proxy http://NAME:PASSWORD@HOST:PORT"),

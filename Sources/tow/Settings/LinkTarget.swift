@@ -1,9 +1,9 @@
 import Glibc
 import TowlineCore
 
-/// The file that a symbolic link leads to, for `-o LINK`: with `--if-exists overwrite` that file is replaced and the
-/// link stays, as with curl and wget; otherwise that file is the one that exists. A name that a list or a server chose
-/// is never resolved, because it could lead out of the directory.
+/// The file that a symbolic link leads to, for `-o LINK`: with `--if-exists overwrite` or `update` that file is
+/// replaced and the link stays, as with curl and wget; otherwise that file is the one that exists. A name that a list
+/// or a server chose is never resolved, because it could lead out of the directory.
 enum LinkTarget {
     /// As many links the kernel follows (path_resolution(7)).
     private static let mostLinks = 40

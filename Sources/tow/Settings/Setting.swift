@@ -10,6 +10,7 @@ enum Setting: String, CaseIterable {
     case unsafeResume = "unsafe-resume"
     case checksum
     case ignoreServerChecksums = "ignore-server-checksums"
+    case ignoreLength = "ignore-length"
     case acceptHTML = "accept-html"
     case mirror
     case connections
@@ -56,8 +57,8 @@ enum Setting: String, CaseIterable {
     /// Whether it stands alone, without a value.
     var isFlag: Bool {
         switch self {
-        case .noSync, .noPreallocate, .unsafeResume, .ignoreServerChecksums, .acceptHTML, .sequential, .netrc,
-            .insecure, .http1, .allowDowngrade, .noProxy, .ipv4, .ipv6:
+        case .noSync, .noPreallocate, .unsafeResume, .ignoreServerChecksums, .ignoreLength, .acceptHTML, .sequential,
+            .netrc, .insecure, .http1, .allowDowngrade, .noProxy, .ipv4, .ipv6:
             true
         default: false
         }

@@ -23,10 +23,13 @@ final class ServiceProcess {
     var options: [String] { ["--state", directory.path("state")] }
 
     /// Starts it. It listens when somebody asks for long enough.
-    func start() throws {
+    ///
+    /// - Parameter namesDownloads: whether it gets `--downloads`.
+    func start(namesDownloads: Bool = true) throws {
         let process = Process()
         let program = CommandRun.products.appendingPathComponent("towd").path
-        let words = prefix + [program] + options + ["--downloads", directory.path("downloads"), "--listen", "none"]
+        let downloads = namesDownloads ? ["--downloads", directory.path("downloads")] : []
+        let words = prefix + [program] + options + downloads + ["--listen", "none"]
         process.executableURL = URL(fileURLWithPath: words[0])
         process.arguments = Array(words.dropFirst())
         process.environment = ["PATH": "/usr/bin:/bin", "HOME": directory.url.path]

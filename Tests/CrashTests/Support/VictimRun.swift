@@ -72,7 +72,7 @@ struct VictimRun: Sendable {
     /// Whether a run left all of it, so that nobody asks the server what it has now.
     func holdsAll(_ version: Version) throws -> Bool {
         switch try JournalReader.look(at: place.file(name)) {
-        case .unfinished(let report): report.written.contains(ByteRange(0, version.length))
+        case .unfinished(let report, _): report.written.contains(ByteRange(0, version.length))
         case .finished: true
         case .unclaimed, .ordinary: false
         }

@@ -81,6 +81,7 @@ struct ResponseFuzzTests {
             if ![200, 203].contains(facts.status) { return "a whole file of status \(facts.status)" }
         case .conditionRefused(let reason):
             return question.rung == .ifRange ? unsafe(reason) : "a condition that was not sent"
+        case .notModified: return "a condition that was not sent"
         }
         return nil
     }

@@ -29,6 +29,7 @@ struct ResponseEvaluatorTests {
         case .rangeIgnored: "ignored"
         case .rangeRefused: "refused"
         case .conditionRefused: "without If-Range"
+        case .notModified: "not modified"
         case .weakened: "weakened"
         case .redirect: "redirect"
         case .linkExpired: "expired"

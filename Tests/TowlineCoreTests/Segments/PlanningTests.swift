@@ -312,6 +312,41 @@ struct ConnectionBudgetTests {
         #expect(ConnectionBudget(requested: 7, hostCeiling: 3).target == 3)
     }
 
+    @Test("connections that the host still counts after they were closed do not lower it one by one")
+    func closedLate() {
+        var budget = ConnectionBudget(requested: 8, hostCeiling: nil)
+        for count in 1...3 { budget.serves(count) }
+        #expect(budget.refused(beside: 3, now: .zero) == 3 && budget.ceiling == 3)
+        budget.closed(now: .seconds(1))
+        #expect(budget.refused(beside: 2, now: .seconds(1)) == 3 && budget.ceiling == 3)
+        budget.closed(now: .seconds(2))
+        #expect(budget.refused(beside: 1, now: .seconds(2)) == 3 && budget.ceiling == 3)
+        // As many as before: later refusals are explained again.
+        budget.serves(3)
+        for second in 3..<6 { #expect(budget.refused(beside: 2, now: .seconds(second)) == 3) }
+    }
+
+    @Test("a host that allows fewer connections than before lowers it", arguments: [0, 1])
+    func allowsFewer(_ closings: Int) {
+        var budget = ConnectionBudget(requested: 8, hostCeiling: nil)
+        budget.serves(3)
+        for _ in 0..<closings { budget.closed(now: .zero) }
+        // Fewer were closed than would explain it; or it refuses for longer than it may count them.
+        #expect(budget.refused(beside: 1, now: .seconds(1)) == 1 && budget.ceiling == 1)
+        budget = ConnectionBudget(requested: 8, hostCeiling: nil)
+        budget.serves(3)
+        budget.closed(now: .zero)
+        #expect(budget.refused(beside: 2, now: .seconds(11)) == 2)
+        budget = ConnectionBudget(requested: 8, hostCeiling: nil)
+        budget.serves(3)
+        var ceilings: [Int] = []
+        for second in 0..<4 {
+            budget.closed(now: .seconds(second))
+            ceilings.append(budget.refused(beside: 2, now: .seconds(second)))
+        }
+        #expect(ceilings == [3, 3, 3, 2], "\(ceilings)")
+    }
+
     @Test("a refusal lowers it; after a while one more is tried, never more than were wanted")
     func lowers() {
         var budget = ConnectionBudget(requested: 4, hostCeiling: nil)

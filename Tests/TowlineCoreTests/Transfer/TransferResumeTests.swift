@@ -45,6 +45,36 @@ struct TransferResumeTests {
         #expect(script.last.field("Range") == "bytes=\(500_000 - 16_384)-599999")
     }
 
+    @Test("says that it resumes when a new byte is joined, and not before", arguments: [true, false])
+    func announcement(_ isSame: Bool) throws {
+        var script = try TransferScript()
+        let held = HeldDownload(
+            representation: Representation(completeLength: 1_000_000, entityTag: EntityTag(fieldValue: "\"a\"")),
+            written: ByteRangeSet([ByteRange(0, 500_000)]))
+        script.feed(.begin(held))
+        #expect(script.notices(.resumed).isEmpty)
+        guard isSame else {
+            // The change is confirmed by a second response.
+            for _ in 0..<2 {
+                script.answer(200, [("ETag", "\"b\""), ("Content-Length", "1000000")])
+                script.endCancelled()
+            }
+            script.feed(.prepared)
+            script.write(to: 1_000)
+            script.feed(.tick)
+            #expect(script.notices(.restarted).count == 1 && script.notices(.resumed).isEmpty)
+            return
+        }
+        script.give(script.last, length: 1_000_000)
+        script.feed(.tick)
+        #expect(script.notices(.resumed).isEmpty)
+        script.write(to: 600_000)
+        script.feed(.tick)
+        script.write(to: 700_000)
+        script.feed(.tick)
+        #expect(script.notices(.resumed).map(\.message) == ["resuming: 488.3 KiB already downloaded"])
+    }
+
     @Test("sends no request when everything is there")
     func nothingMissing() throws {
         var script = try TransferScript()
@@ -68,6 +98,21 @@ struct TransferResumeTests {
         #expect(script.notices(.restarted).count == 1)
         script.answer(206, [("Content-Range", "bytes 0-999999/1000000")])
         #expect(script.prepares.last?.isReplacement == true)
+    }
+
+    @Test("names --ignore-length if responses without ranges end at the same byte", arguments: [400_000, 500_000])
+    func wrongLength(_ second: Int64) throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000, tag: nil)
+        script.end(cut())
+        #expect(!script.notices(.retrying).contains { $0.message.contains("--ignore-length") })
+        script.now = .seconds(1)
+        script.feed(.tick)
+        script.answer(200, [("Content-Length", "1000000")])
+        script.feed(.prepared)
+        script.write(to: second)
+        script.end(cut())
+        #expect(script.notices(.retrying).contains { $0.message.contains("--ignore-length") } == (second == 400_000))
     }
 
     @Test("goes on without a validator when the user takes the risk, or a checksum will tell")

@@ -19,6 +19,8 @@ struct TransferScript {
     var hostCeiling: Int?
     /// Whether it may have a connection of its own.
     var mayConnect = true
+    /// True if the user set a rate limit.
+    var isLimited = false
     /// Whether others get bytes from the host.
     var othersWork = false
     /// Whether it has its place in a batch.
@@ -69,7 +71,7 @@ struct TransferScript {
             sharing: sharing, mayConnect: mayConnect)
         context.mirrors = mirrorHosts
         context.elsewhere = elsewhere
-        (context.othersWork, context.hasSlot) = (othersWork, hasSlot)
+        (context.othersWork, context.hasSlot, context.isLimited) = (othersWork, hasSlot, isLimited)
         fresh = machine.handle(event, context)
         actions += fresh
         for case .start(let plan) in fresh {

@@ -1,6 +1,62 @@
 import Testing
 import TowlineCore
 
+/// `--ignore-length`.
+@Suite("A length that the user ignores")
+struct IgnoredLengthTests {
+    private func begun() throws -> TransferScript {
+        var script = try TransferScript {
+            $0.ignoresLength = true
+            $0.sequential = true
+            $0.connections = nil
+        }
+        script.feed(.begin(nil))
+        #expect(script.last.field("Range") == nil)
+        return script
+    }
+
+    /// The first 1000 bytes of a response of unknown length are written.
+    private func written() throws -> TransferScript {
+        var script = try begun()
+        script.answer(200, [("ETag", "\"a\""), ("Accept-Ranges", "bytes")])
+        script.feed(.prepared)
+        script.write(to: 1_000)
+        return script
+    }
+
+    @Test("the file ends where the response ends")
+    func end() throws {
+        var script = try written()
+        script.end(.complete(.closed))
+        #expect(script.machine.ledger.completeLength == 1_000 && script.machine.phase == .publishing)
+        #expect(script.notices(.unverified).map(\.message).allSatisfy { $0.contains("--ignore-length") })
+        #expect(script.notices(.unverified).count == 1)
+    }
+
+    @Test("a break starts over without a range, although the server offers ranges")
+    func cutShort() throws {
+        var script = try written()
+        script.end(cut())
+        script.now = .seconds(10)
+        script.feed(.tick)
+        #expect(script.plans.count == 2 && script.last.field("Range") == nil)
+    }
+
+    @Test("held bytes of a known length give the new response none")
+    func held() throws {
+        var script = try TransferScript {
+            $0.ignoresLength = true
+            $0.sequential = true
+        }
+        var representation = Representation(entityTag: EntityTag(fieldValue: "\"a\""))
+        representation.completeLength = 5_000
+        script.feed(.begin(HeldDownload(representation: representation, written: ByteRangeSet([ByteRange(0, 3_000)]))))
+        #expect(script.last.field("Range") == nil)
+        script.answer(200, [("ETag", "\"a\"")])
+        #expect(script.prepares.last?.representation.completeLength == nil)
+    }
+}
+
 /// `--max-size`.
 @Suite("The longest file that is accepted")
 struct TransferSizeTests {

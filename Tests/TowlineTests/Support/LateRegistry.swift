@@ -82,7 +82,7 @@ actor LateRegistry: Registry {
 
     func page(_ query: RegistryQuery) async throws(TowlineError) -> RegistryPage { try await base.page(query) }
 
-    func apply(_ changes: [RegistryChange]) async throws(TowlineError) {
+    func apply(_ changes: [RegistryChange]) async throws(TowlineError) -> [RegistryOutcome] {
         if let heldState, changes.contains(where: { $0.state?.state == heldState }) {
             self.heldState = nil
             await withCheckedContinuation { continuation in
@@ -93,7 +93,7 @@ actor LateRegistry: Registry {
         }
         try checkSpace()
         written += changes.compactMap { $0.state?.state }
-        try await base.apply(changes)
+        return try await base.apply(changes)
     }
 
     /// The next change to that state is written only when it is let go.
@@ -103,9 +103,18 @@ actor LateRegistry: Registry {
         try await base.move(id, before: before)
     }
 
-    func remove(_ ids: [DownloadID]) async throws(TowlineError) {
+    func remove(
+        _ ids: [DownloadID], onlyFrom state: RegisteredState?
+    ) async throws(TowlineError) -> [RegistryOutcome] {
         try checkSpace()
-        try await base.remove(ids)
+        return try await base.remove(ids, onlyFrom: state)
+    }
+
+    func claim(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload] {
+        try checkSpace()
+        let claimed = try await base.claim(ids)
+        written += claimed.map { _ in .active }
+        return claimed
     }
 
     func changeAll(from states: Set<RegisteredState>, to state: RegisteredState, group: String?)

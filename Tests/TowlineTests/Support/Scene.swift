@@ -13,6 +13,7 @@ struct Scene {
     let registry: LateRegistry
     let center: DownloadCenter
     let hub = SnapshotHub()
+    let files: WatchedFiles
 
     init(
         _ resources: [String: Resource], rate: Int64? = nil, performer: any FollowUpPerformer = LocalFollowUps(),
@@ -26,11 +27,12 @@ struct Scene {
         configuration.networkRetryInterval = 0.1
         change(&configuration)
         let storage = FileStorage()
+        files = WatchedFiles(LocalFiles(storage: storage))
         center = DownloadCenter(
             registry: registry,
             services: TransferServices(
                 transport: CurlTransport(), storage: storage, board: HostBoard(), limiter: RateLimiter(rate: 0)),
-            files: LocalFiles(storage: storage), performer: performer, configuration: configuration, hub: hub)
+            files: files, performer: performer, configuration: configuration, hub: hub)
     }
 
     func add(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) async throws -> DownloadID {

@@ -1,0 +1,282 @@
+/// Further connections. Each is an experiment: a running response is stopped only after another connection has
+/// delivered proven bytes (DESIGN.md §5).
+///
+/// A lease is what an attempt is to bring by the plan. `Attempt.bound` is where its response ends if nobody stops it. A
+/// further connection gets the end of a lease at once. The response waits there for a moment, so that no byte comes
+/// twice, and is stopped if others bring all of its rest. Otherwise it continues, and takes back what nobody brings.
+extension TransferStateMachine {
+    /// The reason why a further connection delivered no bytes.
+    struct Refusal: Sendable {
+        var reason: String
+        /// The server allows no more connections, or answers differently over another one. Anything else may be a
+        /// failure of that one request, and counts when it happens again.
+        var isLimit = true
+        /// The server wants fewer connections, which concerns all downloads from this host.
+        var concernsHost = false
+        /// The response does not answer the range.
+        var isAboutRanges = false
+        /// The same request without `If-Range` may be answered.
+        var mayBeIfRange = false
+        var retryAfter: Duration?
+
+        init(_ reason: String, isLimit: Bool = true) { (self.reason, self.isLimit) = (reason, isLimit) }
+
+        static let noData = "a further connection received no data"
+
+        init(_ failure: TransportFailure, _ reason: String) {
+            self.reason = reason
+            isLimit = RetryPolicy.mayBeTooMany(failure.kind)
+        }
+
+        /// Returns `nil` for a verdict that is no refusal.
+        init?(_ verdict: ResponseVerdict) {
+            reason = "the server refused a further connection"
+            switch verdict {
+            case .partial, .redirect, .complete, .conditionRefused, .weakened, .changed, .notModified: return nil
+            case .whole, .empty: isAboutRanges = true
+            case .rangeIgnored: (isAboutRanges, mayBeIfRange) = (true, true)
+            case .askWithoutRange(let why), .rangeRefused(let why): (reason, isAboutRanges) = (why, true)
+            case .linkExpired(let status, _): (reason, concernsHost) = ("\(reason) (status \(status))", true)
+            case .transient(let why, let wait, let overloaded, _):
+                (reason, isLimit, concernsHost, retryAfter) = (why, overloaded, overloaded, wait)
+            case .webPage(let why): reason = why
+            case .permanent(let error): if let status = error.status { reason += " (status \(status))" }
+            }
+        }
+    }
+
+    /// How long a lower number of connections lasts, at first and at most.
+    private static let recovery = Duration.seconds(20), longestRecovery = Duration.seconds(3600)
+
+    /// Returns whether an attempt has delivered no byte yet and other responses run.
+    func isExperiment(_ attempt: Attempt, _ context: TransferContext) -> Bool {
+        let hasBrought = attempt.isAccepted && attempt.position > attempt.plan.lease.lowerBound
+        guard attempt.plan.source == .primary, !hasBrought, !isBarren(context) else { return false }
+        return live.contains { $0.id != attempt.id && $0.isAccepted && $0.plan.source == .primary }
+    }
+
+    /// Returns whether the first bytes of an experiment differ only because it is of another version: the response that
+    /// brought the held ones runs, and is of one version.
+    func isOfAnotherVersion(_ attempt: Attempt, _ context: TransferContext) -> Bool {
+        isExperiment(attempt, context)
+            && live.contains { other in
+                other.isAccepted && other.plan.source == .primary
+                    && other.plan.lease.lowerBound <= attempt.plan.seam.lowerBound
+                    && attempt.plan.seam.upperBound <= other.position
+            }
+    }
+
+    /// Ends an experiment that failed. Its range returns to the running response, and fewer connections are used from
+    /// here on. Running responses are not disturbed.
+    mutating func giveBack(
+        _ attempt: Attempt, _ refusal: Refusal, _ context: TransferContext
+    ) -> [TransferAction] {
+        var actions = dismiss(attempt.id)
+        if refusal.mayBeIfRange, attempt.plan.question.rung == .ifRange, !dislikesIfRange {
+            dislikesIfRange = true
+            return actions
+        }
+        // Of several that were sent together all may fail.
+        let isNew = lastRejectionAt.map { attempt.startedAt >= $0 } ?? true
+        if isNew {
+            lastRejectionAt = context.now
+            tally.rejections += 1
+        }
+        if refusal.isAboutRanges {
+            tally.refusals += 1
+            if mirrors.isEmpty, tally.refusals >= (ranges == .works ? 4 : 2) { isSingle = true }
+        }
+        let wait = refusal.retryAfter
+        guard refusal.isLimit || tally.rejections > 1 else {
+            let delay = terms.retry.backoff.delay(failures: tally.rejections, jitter: context.jitter)
+            notBefore = max(notBefore ?? .zero, context.now + max(delay, wait ?? .zero))
+            waitsForServer = wait != nil
+            return actions
+        }
+        // Others that were sent together with it may be accepted: the last answer shows how many the server allows.
+        let waiting = live.count { $0.plan.source == .primary && !$0.isAccepted }
+        let working = max(1, workingAtPrimary(context)) + waiting
+        let recovery = min(Self.recovery * (1 << min(tally.lowerings, 10)), Self.longestRecovery)
+        // A server that still counts closed connections allows more.
+        let allowed = limitConnections(
+            to: working, sentAt: attempt.startedAt, recovery: max(recovery, wait ?? .zero), context)
+        guard allowed == working else { return actions }
+        if isNew { tally.lowerings += 1 }
+        if refusal.concernsHost { actions.append(.report(.connections(working), of: attempt.plan.url.origin)) }
+        guard waiting == 0 else { return actions }
+        let text = "\(refusal.reason). Continuing with \(working) connection\(working == 1 ? "" : "s") to this server"
+        return actions + [.notice(TransferNotice(.info, .limited, text))]
+    }
+
+    // MARK: Ranges
+
+    /// Gives the end of a lease to another connection.
+    mutating func yield(_ id: AttemptID, from offset: Int64, to source: SourceID) -> [TransferAction] {
+        // If only a checksum proves the bytes, two sources never write the same range.
+        if mirrorRung == .checksum, attempts[id]?.plan.source != source { return stop(id, at: offset) }
+        ledger.shrink(id, to: offset)
+        let wait = min(max(Self.shortestHold, .seconds(4 * (roundTrip ?? 0))), Self.longestHold)
+        attempts.change(id) { $0.holdUntil = now + wait }
+        return []
+    }
+
+    /// How long a response may wait for another connection: that has to connect, to ask and to deliver.
+    private static let shortestHold = Duration.milliseconds(250), longestHold = Duration.seconds(1)
+    /// So much longer it waits while the next bytes come from another connection, and only what follows them is
+    /// missing.
+    private static let patientHold = Duration.seconds(2)
+
+    /// Tells responses where to wait. One that takes its rest back waits no longer.
+    mutating func hold(_ context: TransferContext) -> [TransferAction] {
+        live.compactMap { attempt in
+            guard let end = ledger.lease(of: attempt.id)?.upperBound else { return nil }
+            let isShared = end < min(attempt.bound, ledger.whole.upperBound) && attempt.position <= end
+            let isNextBrought = isShared && isRelieved(attempt, of: ByteRange(end, end + 1), context)
+            let until = attempt.holdUntil + (isNextBrought ? Self.patientHold : .zero)
+            let waits = isShared && until > context.now
+            // It takes no bytes while it waits, which is no stall.
+            if waits, attempt.position + Self.largestPiece >= end {
+                attempts.change(attempt.id) { $0.lastProgressAt = now }
+            }
+            let place = waits ? end : .max
+            guard place != attempt.heldAt || isNextBrought != attempt.isHeldLonger else { return nil }
+            attempts.change(attempt.id) { ($0.heldAt, $0.isHeldLonger) = (place, isNextBrought) }
+            return .hold(attempt.id, at: place, for: max(.zero, until - context.now))
+        }
+    }
+
+    /// Ends a response at an offset.
+    mutating func stop(_ id: AttemptID, at end: Int64) -> [TransferAction] {
+        setBound(of: id, to: end)
+        return [.shrink(id, end: end)]
+    }
+
+    /// The range that an attempt writes unless it is stopped: from the start of its lease to the end of its response.
+    package func response(of id: AttemptID) -> ByteRange? {
+        guard let lease = ledger.lease(of: id), let attempt = attempts[id] else { return nil }
+        return ByteRange(lease.lowerBound, max(lease.upperBound, min(attempt.bound, ledger.whole.upperBound)))
+    }
+
+    /// Notes where the response of an attempt ends.
+    mutating func setBound(of id: AttemptID, to end: Int64) {
+        attempts.change(id) { $0.bound = min($0.bound, end) }
+        if end < ledger.lease(of: id)?.upperBound ?? 0 { ledger.shrink(id, to: end) }
+    }
+
+    /// Gives each running response what it has still to send and nobody else brings.
+    mutating func reclaim() {
+        for attempt in live where attempt.isAccepted && !attempt.plan.isRace && !attempt.isDisbelieved {
+            ledger.extend(attempt.id, to: attempt.bound)
+        }
+    }
+
+    /// So near to its end, a response that waits is stopped: what it cannot take at once comes in pieces.
+    private static let largestPiece: Int64 = 2 << 20
+    /// A connection relieves another one whose rate is at most so many times its own.
+    private static let tooSlow = 8.0
+
+    /// Stops responses where others bring all that they would still bring, not before they are nearly there: until then
+    /// they can take the rest back.
+    mutating func stopRelieved(_ context: TransferContext) -> [TransferAction] {
+        var actions = noteDeliveries()
+        for attempt in live where attempt.isAccepted && !attempt.plan.isRace {
+            let bound = min(attempt.bound, ledger.whole.upperBound)
+            guard let end = ledger.lease(of: attempt.id)?.upperBound, end < bound else { continue }
+            let piece = attempt.heldAt == end ? Self.largestPiece : Self.underWay
+            let soon = max(piece, Int64((attempt.recent.rate ?? 0) / 4))
+            guard attempt.position + soon >= end, isRelieved(attempt, of: ByteRange(end, bound), context) else {
+                continue
+            }
+            actions += stop(attempt.id, at: end)
+        }
+        return actions
+    }
+
+    /// Notes which further connections have written their first bytes.
+    private mutating func noteDeliveries() -> [TransferAction] {
+        var actions: [TransferAction] = []
+        for newcomer in live where newcomer.isAccepted && !newcomer.hasDelivered {
+            let start = newcomer.plan.lease.lowerBound
+            guard newcomer.position > start else { continue }
+            attempts.change(newcomer.id) { $0.hasDelivered = true }
+            if newcomer.plan.isFurther { tally.rejections = 0 }
+            guard !newcomer.plan.isRace else { continue }
+            // Another was there long before, and all of that would come once more.
+            let isLate = live.contains { other in
+                other.id != newcomer.id && !other.plan.isRace && other.plan.lease.lowerBound < start
+                    && other.position > start + Self.underWay && other.position < other.bound
+            }
+            if isLate { actions += dismiss(newcomer.id) }
+        }
+        return actions
+    }
+
+    /// Returns whether each byte of a range is written, or is to come from an attempt that has delivered some and is
+    /// not far slower. A response is not cut for a range that was refused to others, or that they bring too late.
+    private func isRelieved(_ attempt: Attempt, of range: ByteRange, _ context: TransferContext) -> Bool {
+        var provided = ledger.written
+        for other in live where other.id != attempt.id && other.hasDelivered && !other.plan.isRace {
+            guard let lease = ledger.lease(of: other.id), isWorking(other, context.now) else { continue }
+            let brought = other.position - other.plan.lease.lowerBound
+            let mine = attempt.recent.rate ?? 0
+            let isFast = other.recent.rate.map { $0 * Self.tooSlow >= mine }
+            guard isFast ?? (brought >= min(Self.underWay, Int64(mine / 4))) else { continue }
+            provided.insert(lease)
+        }
+        return provided.contains(range)
+    }
+
+    // MARK: When responses are shared
+
+    /// A server that answered within this time is near: what it can send shows at once.
+    private static let near = 0.02
+    /// So long a response of a near server is watched before it is shared.
+    private static let firstLook = Duration.milliseconds(20)
+
+    /// Returns whether it is too early to share responses: what a server has sent of one that is cut comes for nothing.
+    /// A near server may be about to end the first, others may be about to end once one has, and a rate limit may be
+    /// about to hold bytes back.
+    func isTooYoung(_ context: TransferContext) -> Bool {
+        let accepted = live.filter(\.isAccepted)
+        if accepted.isEmpty || accepted.contains(where: { $0.recent.rate != nil }) { return false }
+        return hasCompleted || context.isLimited || firstLookAt.map { context.now < $0 } ?? false
+    }
+
+    /// When the first response of a near server has been watched for long enough.
+    var firstLookAt: Duration? {
+        // A clock that stood still has measured nothing.
+        guard let roundTrip, roundTrip > 0, roundTrip < Self.near, !hasCompleted else { return nil }
+        return live.compactMap(\.acceptedAt).min().map { $0 + Self.firstLook }
+    }
+
+    /// Returns whether a response is about to end, as far as its first bytes tell.
+    func endsSoon(_ attempt: Attempt) -> Bool {
+        guard let start = attempt.acceptedAt, now > start, attempt.received > 0 else { return false }
+        let seconds = (now - start).seconds
+        let lease = ledger.lease(of: attempt.id) ?? ByteRange(0, 0)
+        return Double(attempt.notArrived(of: lease).count) / Double(attempt.received) * seconds < SplitPolicy.worthwhile
+    }
+
+    // MARK: Races
+
+    /// Starts a race for the slowest remainder that nobody races yet.
+    mutating func raceSlowest(
+        _ runners: [SplitPolicy.Runner], _ policy: SplitPolicy, _ source: SourceID, _ context: TransferContext
+    ) -> [TransferAction] {
+        guard live.count > 1 || budget.target > 1 else { return [] }
+        let allowed = max(0, (ledger.completeLength ?? 0) / 100 - wastedInRaces)
+        let free = runners.filter { !isRaced($0, policy, context) }
+        guard let slowest = policy.race(free, budget: allowed, typicalRate: typicalRate) else { return [] }
+        wastedInRaces += slowest.remaining.count
+        return race(slowest, source, context)
+    }
+
+    /// Returns whether a connection races for a remainder and is not slow itself.
+    private func isRaced(_ runner: SplitPolicy.Runner, _ policy: SplitPolicy, _ context: TransferContext) -> Bool {
+        live.contains { rival in
+            guard rival.plan.isRace, rival.plan.lease.intersection(runner.remaining) != nil else { return false }
+            let isYoung = (context.now - rival.startedAt).seconds < 0.2 + 4 * policy.roundTrip
+            return isYoung || rival.recent.rate ?? 0 >= (typicalRate ?? 0) / 4
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import TowlineCore
+import TowlineWire
+
+/// Reads lists of URLs for the service, with the options that `tow get` accepts in every list.
+struct AddList {
+    /// The options of the command line.
+    let model: Wire.NewDownload
+
+    /// Reads a list to its end; `-` is standard input. One error refuses the list.
+    ///
+    /// - Throws: `unusableOption` or `unusableURL` with the list and the line.
+    nonisolated(nonsending) func requests(in path: String) async throws(TowlineError) -> [Wire.NewDownload] {
+        let name = path == "-" ? "standard input" : TerminalSafeText.make(path)
+        let reader = try BatchListReader(path: path)
+        var requests: [Wire.NewDownload] = []
+        while let entry = await reader.next() { requests.append(try request(for: entry, of: name)) }
+        return requests
+    }
+
+    /// Returns the download of an entry.
+    func request(for entry: BatchEntry, of list: String) throws(TowlineError) -> Wire.NewDownload {
+        try entry.check(in: list)
+        var request = model
+        request.url = HTTPURL.withScheme(entry.url)
+        var settings = DownloadSettings()
+        var (directory, output): (String?, String?)
+        do throws(TowlineError) {
+            _ = try HTTPURL(parsing: request.url)
+        } catch {
+            throw ListPlaces.Place(list: list, line: entry.number).problem(error.message, error.code)
+        }
+        for line in entry.options {
+            let setting = try line.setting(in: list)
+            do throws(TowlineError) {
+                switch setting {
+                case .output: output = try ListPath.file(line.value)
+                case .directory: directory = try ListPath.directory(line.value)
+                case .checksum, .mirror, .limitRate: try settings.apply(setting, line.value)
+                default: throw TowlineError(.unusableOption, Self.notHere)
+                }
+                if setting == .checksum { request.checksum = line.value }
+                if setting == .mirror { request.mirrors = (request.mirrors ?? []) + [line.value] }
+            } catch {
+                throw ListPlaces.Place(list: list, line: line.number)
+                    .problem("\(setting.rawValue): \(error.message)", error.code)
+            }
+        }
+        request.rateLimit = settings.rateLimit ?? request.rateLimit
+        place(&request, directory, output)
+        return request
+    }
+
+    private static let notHere =
+        "tow add does not accept this option in a list, only output, directory, checksum, mirror and limit-rate."
+        + " Remove the line, or give the option on the command line"
+
+    /// Puts the paths of a list below the directory of the command line.
+    private func place(_ request: inout Wire.NewDownload, _ directory: String?, _ output: String?) {
+        var parts = [model.directory, directory].compactMap(\.self)
+        if let output {
+            let slash = output.utf8.lastIndex(of: 0x2F)
+            if let slash { parts.append(String(output[..<slash])) }
+            request.name = slash.map { String(output[output.utf8.index(after: $0)...]) } ?? output
+        }
+        if !parts.isEmpty { request.directory = parts.joined(separator: "/") }
+    }
+}

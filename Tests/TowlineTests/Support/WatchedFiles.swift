@@ -1,0 +1,79 @@
+import FaultServer
+import Synchronization
+import TowlineCore
+import TowlineDisk
+import TowlineEngine
+
+@testable import Towline
+
+/// A disk whose answers wait for a gate, and that counts the journals it reads.
+final class WatchedFiles: DownloadFiles {
+    private let base: any DownloadFiles
+    private let gate = Mutex<Gate?>(nil)
+    private let reads = Mutex<[DownloadID]>([])
+    private let waiting = Atomic(0)
+
+    init(_ base: any DownloadFiles) { self.base = base }
+
+    /// From now on, nothing is answered before the gate opens.
+    func wait(for gate: Gate) { self.gate.withLock { $0 = gate } }
+
+    /// How many answers wait.
+    var waitingAnswers: Int { waiting.load(ordering: .relaxed) }
+
+    /// The downloads whose journals were read since this was last called.
+    func takeReads() -> [DownloadID] {
+        reads.withLock { reads in
+            defer { reads = [] }
+            return reads
+        }
+    }
+
+    private func pass() async {
+        guard let gate = gate.withLock({ $0 }) else { return }
+        waiting.add(1, ordering: .relaxed)
+        await gate.passed()
+        waiting.subtract(1, ordering: .relaxed)
+    }
+
+    func held(_ records: [RegisteredDownload]) async -> [JournalSummary?] {
+        reads.withLock { $0 += records.map(\.id) }
+        await pass()
+        return await base.held(records)
+    }
+
+    func content(_ record: RegisteredDownload) async throws(TowlineError) -> ContentFile {
+        await pass()
+        return try await base.content(record)
+    }
+
+    func hasFinished(_ record: RegisteredDownload) async -> Bool {
+        await pass()
+        return await base.hasFinished(record)
+    }
+
+    func holds(_ record: RegisteredDownload) async -> Bool {
+        await pass()
+        return await base.holds(record)
+    }
+
+    func discardUnfinished(_ record: RegisteredDownload) async {
+        await pass()
+        await base.discardUnfinished(record)
+    }
+
+    func removeFinished(_ record: RegisteredDownload) async throws(TowlineError) {
+        await pass()
+        try await base.removeFinished(record)
+    }
+
+    func freeSpace(_ directory: String) async -> Int64? {
+        await pass()
+        return await base.freeSpace(directory)
+    }
+
+    func unfinished(in directory: String) async -> [UnfinishedFile] {
+        await pass()
+        return await base.unfinished(in: directory)
+    }
+}
