@@ -162,6 +162,11 @@ let package = Package(
             name: "TestServers", dependencies: ["FaultServer", "TowlineThreads"], path: "Tests/TestServers",
             swiftSettings: strict),
 
+        // A network, a disk and a clock in memory, for transfers that take hours or depend on timing.
+        .target(
+            name: "TransferSimulation", dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "FaultServer"],
+            path: "Tests/Simulation", swiftSettings: unmeasured),
+
         // Random inputs for parsers, the same for each run of a seed.
         .target(name: "Fuzzing", path: "Tests/Fuzzing", swiftSettings: strict),
 
@@ -172,16 +177,18 @@ let package = Package(
 
         .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore", "Fuzzing"], swiftSettings: strict),
         .testTarget(
-            name: "TowlineEngineTests", dependencies: ["TowlineCore", "TowlineEngine"], swiftSettings: unmeasured),
+            name: "TowlineEngineTests",
+            dependencies: ["TowlineCore", "TowlineEngine", "FaultServer", "TransferSimulation"],
+            swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineDiskTests",
-            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineThreads"],
+            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineThreads", "TransferSimulation"],
             swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineCurlTests",
             dependencies: [
                 "TowlineCore", "TowlineEngine", "TowlineCurl", "TowlineThreads", "FaultServer", "TestServers",
-                "Fuzzing",
+                "Fuzzing", "TransferSimulation",
             ],
             swiftSettings: unmeasured),
         .testTarget(
@@ -200,7 +207,9 @@ let package = Package(
             swiftSettings: unmeasured),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "tow"],
+            dependencies: [
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "TransferSimulation", "tow",
+            ],
             swiftSettings: unmeasured),
         .testTarget(
             name: "CrashTests",

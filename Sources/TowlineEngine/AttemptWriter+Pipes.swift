@@ -7,17 +7,20 @@ final class HoldPoint: Sendable {
     private let end = Atomic<Int64>(0)
     /// After this time an attempt that waits looks again.
     private static let pause = Duration.milliseconds(2)
+    private let clock: @Sendable () -> Duration
+
+    init(clock: @escaping @Sendable () -> Duration) { self.clock = clock }
 
     /// Sets the place, from any thread.
     func wait(at offset: Int64, for time: Duration) {
-        end.store(Int64((MonotonicClock.now + time) / .nanoseconds(1)), ordering: .relaxed)
+        end.store(Int64((clock() + time) / .nanoseconds(1)), ordering: .relaxed)
         self.offset.store(offset, ordering: .releasing)
     }
 
     /// Returns how long to wait before bytes up to `end` are taken; `nil`: not at all.
     func delay(before end: Int64) -> Duration? {
         guard end > offset.load(ordering: .acquiring) else { return nil }
-        return MonotonicClock.now < .nanoseconds(self.end.load(ordering: .relaxed)) ? Self.pause : nil
+        return clock() < .nanoseconds(self.end.load(ordering: .relaxed)) ? Self.pause : nil
     }
 }
 

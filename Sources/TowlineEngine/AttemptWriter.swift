@@ -48,7 +48,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// The attempt stops here; other threads lower it when a part of the segment is given away, perhaps while its head
     /// comes: each takes the minimum in one step, so that neither undoes the other.
     let limit: Atomic<Int64>
-    let hold = HoldPoint()
+    let hold: HoldPoint
 
     /// Where a paused answer's bytes go.
     private struct Attachment: Sendable {
@@ -120,11 +120,11 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         self.stages = stages
         self.mayGather = mayGather && plan.mayBringWhole
         self.clock = clock
+        hold = HoldPoint(clock: clock)
         self.report = report
         position = Atomic(Self.nowhere)
         limit = Atomic(plan.lease.upperBound)
-        start = plan.lease.lowerBound
-        marked = plan.lease.lowerBound
+        (start, marked) = (plan.lease.lowerBound, plan.lease.lowerBound)
         cursor = plan.lease.lowerBound - plan.overlap
     }
 

@@ -15,16 +15,18 @@ package final class BatchRunner: Sendable {
     /// Prepares a batch; nothing happens before `run`.
     package init(
         options: BatchOptions, transport: any Transport, storage: any Storage, observer: any BatchObserver,
-        executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil
+        executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil,
+        clock: @escaping @Sendable () -> Duration = { MonotonicClock.now }
     ) {
         self.options = options
         self.observer = observer
         let slots = BatchSlots(
-            BatchConcurrency(fixed: options.concurrency, affordable: options.affordable), publishing: options.publishing
-        )
+            BatchConcurrency(fixed: options.concurrency, affordable: options.affordable),
+            publishing: options.publishing, clock: clock)
         services = TransferServices(
-            transport: transport, storage: storage, board: HostBoard(), limiter: RateLimiter(rate: options.rateLimit),
-            slots: slots, executor: executor, after: after)
+            transport: transport, storage: storage, board: HostBoard(clock: clock),
+            limiter: RateLimiter(rate: options.rateLimit, clock: clock), slots: slots, executor: executor, after: after,
+            clock: clock)
         self.slots = slots
         self.executor = executor
     }

@@ -39,10 +39,8 @@ final class BatchSlots: Sendable {
 
         fileprivate init(_ slots: BatchSlots) { self.slots = slots }
 
-        private static var now: Int64 { Int64(MonotonicClock.now / .nanoseconds(1)) }
-
         /// The list has brought what it is for: waiting for that is no part of a download.
-        func begin() { began.store(Slot.now, ordering: .relaxed) }
+        func begin() { began.store(Int64(slots.clock() / .nanoseconds(1)), ordering: .relaxed) }
 
         /// Its bytes are there.
         func fetched(_ sharing: ConnectionSharing, from origin: HTTPURL.Origin? = nil) {
@@ -68,7 +66,7 @@ final class BatchSlots: Sendable {
 
         /// An attempt failed.
         func failed(at origin: HTTPURL.Origin) {
-            slots.state.withLock { $0.concurrency.failed(at: origin, now: MonotonicClock.now) }
+            slots.state.withLock { $0.concurrency.failed(at: origin, now: slots.clock()) }
         }
 
         /// What it is for is long.
@@ -141,7 +139,7 @@ final class BatchSlots: Sendable {
         }
 
         private func end(_ note: (inout State, Duration, Duration) -> Void) {
-            let now = MonotonicClock.now
+            let now = slots.clock()
             slots.release { state in
                 let last = phase.exchange(.fetched, ordering: .relaxed)
                 if last == .resting { state.resting -= 1 }
@@ -157,8 +155,13 @@ final class BatchSlots: Sendable {
     private static let mostOrigins = 10_000
     /// So many more may wait.
     private let publishing: Int
+    private let clock: @Sendable () -> Duration
 
-    init(_ concurrency: BatchConcurrency, publishing: Int = BatchConcurrency.mostPublishing) {
+    init(
+        _ concurrency: BatchConcurrency, publishing: Int = BatchConcurrency.mostPublishing,
+        clock: @escaping @Sendable () -> Duration = { MonotonicClock.now }
+    ) {
+        self.clock = clock
         state = Mutex(State(concurrency: concurrency))
         self.publishing = publishing
     }
@@ -182,7 +185,7 @@ final class BatchSlots: Sendable {
 
     /// A host says that it is asked for too much.
     func refused(by origin: HTTPURL.Origin) {
-        state.withLock { $0.concurrency.refused(by: origin, now: MonotonicClock.now) }
+        state.withLock { $0.concurrency.refused(by: origin, now: clock()) }
     }
 
     /// Whether somebody waits for a slot.

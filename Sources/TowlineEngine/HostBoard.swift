@@ -51,7 +51,8 @@ package final class HostBoard: Sendable {
     /// An empty board.
     package convenience init() { self.init { MonotonicClock.now } }
 
-    init(clock: @escaping @Sendable () -> Duration) { self.clock = clock }
+    /// An empty board whose time is that of `clock`.
+    package init(clock: @escaping @Sendable () -> Duration) { self.clock = clock }
 
     /// Writes down what a transfer found out.
     package func record(_ report: HostReport, of origin: HTTPURL.Origin) {

@@ -10,7 +10,8 @@ package final class RateLimiter: Sendable {
     /// - Parameter rate: bytes per second; 0: no limit.
     package convenience init(rate: Int64) { self.init(rate: rate) { MonotonicClock.now } }
 
-    init(rate: Int64, clock: @escaping @Sendable () -> Duration) {
+    /// A limiter whose time is that of `clock`.
+    package init(rate: Int64, clock: @escaping @Sendable () -> Duration) {
         self.clock = clock
         bucket = Mutex(TokenBucket(rate: rate, now: clock()))
         hasRate = Atomic(rate > 0)

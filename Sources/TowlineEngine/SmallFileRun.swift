@@ -111,12 +111,12 @@ struct SmallFileRun {
         // An attempt at a silent host takes no place from others, which `TransferRun` sees to.
         guard !observer.slot.isSilent(origin) else { return nil }
         let host = services.board.standing(origin)
-        guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
+        guard (host.notBefore ?? .zero) <= services.now else { return nil }
         let sharing = mayShare ? host.nextSharing : .none
         guard sharing != .none || services.admit(origin, from: origin) else { return nil }
         let plan = SmallFilePolicy.plan(
             terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.wantsDigest)
-        let startedAt = MonotonicClock.now
+        let startedAt = services.now
         return Request(
             writer: send(plan, hostCeiling: host.ceiling), startedAt: startedAt, answersBefore: host.answers,
             admission: sharing == .none ? origin : nil, place: place,
@@ -141,7 +141,7 @@ struct SmallFileRun {
         let terms = TransferTerms(item.options)
         guard let target = target(of: verdict, after: last.writer.plan, terms) else { return nil }
         let host = services.board.standing(target.origin)
-        guard (host.notBefore ?? .zero) <= MonotonicClock.now else { return nil }
+        guard (host.notBefore ?? .zero) <= services.now else { return nil }
         let sharing = mayShare ? host.nextSharing : .none
         var request = last
         if request.nameOfURL != nil {
@@ -159,7 +159,7 @@ struct SmallFileRun {
         let plan = SmallFilePolicy.plan(
             terms, at: target, after: last.writer.plan, id: TransferRun.firstID(), sharing: sharing,
             wantsDigest: host.wantsDigest, linked: linked)
-        request.startedAt = MonotonicClock.now
+        request.startedAt = services.now
         request.answersBefore = host.answers
         request.writer = send(plan, hostCeiling: host.ceiling)
         return request
@@ -189,7 +189,7 @@ struct SmallFileRun {
         return AttemptWriter(
             plan: plan, sink: nil, slot: nil, limiters: [], mayGather: true, buffers: services.buffers,
             stages: services.stages,
-            makeHasher: { storage.hasher(for: $0) },
+            makeHasher: { storage.hasher(for: $0) }, clock: services.clock,
             report: { [mailbox] in mailbox.post(.attempt($0)) })
     }
 

@@ -67,12 +67,19 @@ final class TickerBoard: Sendable {
     private let state = Mutex(State())
     private let after: DelayedCall
 
-    /// - Parameter after: what it waits with.
-    init(after: @escaping DelayedCall) { self.after = after }
+    private let clock: @Sendable () -> Duration
+
+    /// - Parameters:
+    ///   - after: the timer.
+    ///   - clock: the time that it counts in.
+    init(after: @escaping DelayedCall, clock: @escaping @Sendable () -> Duration) {
+        self.after = after
+        self.clock = clock
+    }
 
     /// Starts a ticker after that time, or up to `TickPolicy.grace` later, unless it ends before.
     func startSoon(_ ticker: Ticker, after delay: Duration = TickPolicy.grace) {
-        let due = MonotonicClock.now + delay
+        let due = clock() + delay
         let needsWatch = state.withLock { state in
             let later = state.waiting.reversed().prefix { $0.due > due }.count
             state.waiting.insert((ticker, due), at: state.waiting.count - later)
@@ -94,7 +101,7 @@ final class TickerBoard: Sendable {
     private func watch() { after(TickPolicy.grace) { self.look() } }
 
     private func look() {
-        let now = MonotonicClock.now
+        let now = clock()
         let (due, isOver) = state.withLock { state -> ([Ticker], Bool) in
             let due = state.waiting.prefix { $0.due <= now }
             state.waiting.removeFirst(due.count)

@@ -56,10 +56,10 @@ extension TransferRun {
             plan: plan, sink: plan.joinsDirectly ? part?.sink : nil, slot: slot,
             limiters: [limiter, services.limiter], mayGather: !options.target.isStream,
             buffers: services.buffers, stages: services.stages,
-            makeHasher: { storage.hasher(for: $0) },
+            makeHasher: { storage.hasher(for: $0) }, clock: services.clock,
             report: { mailbox.post(.attempt($0)) })
         if writers.isEmpty {
-            noteRequest(at: MonotonicClock.now, answersBefore: services.board.answers(of: plan.url.origin))
+            noteRequest(at: services.now, answersBefore: services.board.answers(of: plan.url.origin))
         }
         writers.append(writer)
         services.board.began(plan.url.origin, plan.sharing)

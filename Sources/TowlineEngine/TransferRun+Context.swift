@@ -7,7 +7,7 @@ extension TransferRun {
         let origin = machine.nextOrigin
         let host = services.board.standing(origin)
         let sharing = mayShareConnections ? host.sharing : .none
-        let now = MonotonicClock.now
+        let now = services.now
         let hasSlot = takeBackSlot()
         var context = TransferContext(
             now: now, progress: writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,

@@ -38,7 +38,7 @@ extension TransferRun {
         let begun = known == nil ? services.storage.find(source: source, inDirectory: directory) : nil
         let candidate = known ?? begun ?? guess
         if known == nil, begun == nil, services.storage.seemsVacant(guess) {
-            vacancy = (guess, MonotonicClock.now)
+            vacancy = (guess, services.now)
             return nil
         }
         let survey: Survey
@@ -51,7 +51,7 @@ extension TransferRun {
         switch survey {
         case .nothing(let notices):
             tell(notices)
-            vacancy = (candidate, MonotonicClock.now)
+            vacancy = (candidate, services.now)
             return nil
         case .unfinished(let part):
             guard known != nil || part.journal?.record.source == source else {
@@ -321,7 +321,7 @@ extension TransferRun {
     ///
     /// - Returns: `false` if it has to be looked at.
     private func fill(_ place: Place, _ plan: PreparePlan) throws(TowlineError) -> Bool {
-        guard let vacancy, vacancy.place == place, MonotonicClock.now - vacancy.seen < .seconds(1) else { return false }
+        guard let vacancy, vacancy.place == place, services.now - vacancy.seen < .seconds(1) else { return false }
         self.vacancy = nil
         do throws(TowlineError) {
             try create(place, plan, requiresFreeName: true)
@@ -361,7 +361,7 @@ extension TransferRun {
         part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
         tell(part?.notices ?? [])
         record = next
-        checkpoints = CheckpointPolicy(now: MonotonicClock.now)
+        checkpoints = CheckpointPolicy(now: services.now)
     }
 
     private func newRecord(_ plan: PreparePlan, at place: Place, generation: UInt32) -> DownloadRecord {

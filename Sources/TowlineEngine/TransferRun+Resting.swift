@@ -8,7 +8,7 @@ extension TransferRun {
         guard let batchSlot else { return }
         yieldToOthers()
         defer { if isResting, let item { services.names?.decided(item.number) } }
-        let now = MonotonicClock.now
+        let now = services.now
         guard writers.isEmpty, !machine.waitsForTurn else {
             let origin = writers.first?.plan.url.origin ?? machine.nextOrigin
             if let sent = unansweredSince, now - sent >= Self.silence, batchSlot.isUnknown(origin) {
@@ -40,7 +40,7 @@ extension TransferRun {
     /// Cancels the first request of this download once if its host answers other downloads and not this one: some
     /// servers serve one connection at a time. The download then waits until the host has room.
     private func yieldToOthers() {
-        guard !hasYielded, let sent = unansweredSince, MonotonicClock.now - sent >= Self.kept, writers.count == 1,
+        guard !hasYielded, let sent = unansweredSince, services.now - sent >= Self.kept, writers.count == 1,
             let plan = writers.first?.plan, plan.sharing == .none, admission == plan.url.origin,
             services.board.answers(of: plan.url.origin) - answersBefore >= Self.othersServed
         else { return }
@@ -60,7 +60,7 @@ extension TransferRun {
     /// that the attempt needs no place.
     func takeBackSlot() -> Bool {
         guard isResting, let batchSlot else { return true }
-        if let wait = machine.wait(now: MonotonicClock.now), wait > .zero { return false }
+        if let wait = machine.wait(now: services.now), wait > .zero { return false }
         let origin = writers.first?.plan.url.origin ?? machine.nextOrigin
         if batchSlot.isSilent(origin) { return true }
         if writers.isEmpty, admission == nil, services.board.isFull(origin) { return false }

@@ -33,7 +33,7 @@ final class TransferRun {
     var createdPart = false
     /// A destination that was free, and when it was checked.
     var vacancy: (place: Place, seen: Duration)?
-    var checkpoints = CheckpointPolicy(now: MonotonicClock.now)
+    var checkpoints: CheckpointPolicy
     /// The checkpoint under way.
     var checkpoint: Task<Void, Never>?
     var storageTask: Task<Void, Never>?
@@ -53,7 +53,7 @@ final class TransferRun {
     var early: CompletedTransfer.Outcome?
     /// The file that is up to date if the server says so.
     var existingFile: PublishedFile?
-    var lastIntact = MonotonicClock.now
+    var lastIntact: Duration
     var readers = ReaderList()
     let limiter: RateLimiter
     let mailbox: TransferMailbox
@@ -101,11 +101,13 @@ final class TransferRun {
         if options.connection.user == nil { options.connection.user = options.url.userInfo }
         self.options = options
         self.services = services
+        lastIntact = services.now
+        checkpoints = CheckpointPolicy(now: lastIntact)
         source = options.url.withoutSecrets
         // The same text, where there can be none.
         identity = options.url.query == nil ? source : options.url.requestText
         self.observer = observer
-        limiter = RateLimiter(rate: options.rateLimit ?? 0)
+        limiter = RateLimiter(rate: options.rateLimit ?? 0, clock: services.clock)
         let host = services.board.standing(options.url.origin)
         let terms = TransferTerms(options)
         nameOfURL = terms.nameOfURL
@@ -166,7 +168,7 @@ final class TransferRun {
         let regular = TickPolicy.interval(
             running: running, endsSoon: machine.endsSoon, isHashedFast: machine.isHashedFast)
         guard let wake = machine.wakeAt else { return regular }
-        return min(regular, max(.milliseconds(10), wake - MonotonicClock.now))
+        return min(regular, max(.milliseconds(10), wake - services.now))
     }
 
     private func handle(_ event: Event) {
@@ -187,7 +189,7 @@ final class TransferRun {
             step(event)
         case .checkpoint(let event, let sink, let start, let bytes):
             checkpoint = nil
-            checkpoints.completed(start: start, now: MonotonicClock.now, bytes: bytes)
+            checkpoints.completed(start: start, now: services.now, bytes: bytes)
             // What is durable of an older part file says nothing of the one that took its place.
             guard let part, ObjectIdentifier(part.sink) == sink else { break }
             // What was not durable may have been dropped.
@@ -215,7 +217,7 @@ final class TransferRun {
             step(.stop)
         }
         rest()
-        tellWork(machine.worksAt(now: MonotonicClock.now))
+        tellWork(machine.worksAt(now: services.now))
         tellProgress()
         readers.wake()
     }
@@ -230,7 +232,7 @@ final class TransferRun {
     /// `proof`: what is read meanwhile.
     func tellProgress(of proof: Proof? = nil) {
         guard let observer else { return }
-        var snapshot = machine.snapshot(now: MonotonicClock.now)
+        var snapshot = machine.snapshot(now: services.now)
         if let proof {
             snapshot.state = .verifying
             snapshot.name = proof.place.name
@@ -300,14 +302,14 @@ final class TransferRun {
     }
 
     private func checkPart() {
-        guard let part, MonotonicClock.now - lastIntact > .seconds(1) else { return }
-        lastIntact = MonotonicClock.now
+        guard let part, services.now - lastIntact > .seconds(1) else { return }
+        lastIntact = services.now
         do throws(TowlineError) { try part.sink.checkIntact() } catch { step(.partLost(reason: error.message)) }
     }
 
     private func checkpointIfDue() {
         guard let part, let journal = part.journal, ending == nil, options.durable else { return }
-        let start = MonotonicClock.now
+        let start = services.now
         let bytes = machine.receivedBytes
         if checkpoints.startsWriteback(bytes: bytes) { part.sink.startWriteback() }
         guard checkpoint == nil else { return }

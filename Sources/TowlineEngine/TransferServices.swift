@@ -27,6 +27,8 @@ package final class TransferServices: Sendable {
     let tickers: TickerBoard
     /// The timer of all transfers.
     let after: DelayedCall
+    /// The time that everything here counts in: that of `HostBoard` and `RateLimiter`, too.
+    let clock: @Sendable () -> Duration
     /// The executor of unstructured tasks; `nil`: the runtime's own.
     private let executor: (any TaskExecutor)?
     /// What decides how many of them run; `nil`: others do.
@@ -35,20 +37,22 @@ package final class TransferServices: Sendable {
     /// Assembles them.
     package convenience init(
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
-        after: DelayedCall? = nil
+        executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil,
+        clock: @escaping @Sendable () -> Duration = { MonotonicClock.now }
     ) {
         self.init(
-            transport: transport, storage: storage, board: board, limiter: limiter, slots: nil, executor: nil,
-            after: after)
+            transport: transport, storage: storage, board: board, limiter: limiter, slots: nil, executor: executor,
+            after: after, clock: clock)
     }
 
     init(
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter, slots: BatchSlots?,
-        executor: (any TaskExecutor)?, after: DelayedCall?
+        executor: (any TaskExecutor)?, after: DelayedCall?, clock: @escaping @Sendable () -> Duration
     ) {
         self.slots = slots
         names = slots == nil ? nil : NameBoard()
         self.executor = executor
+        self.clock = clock
         // Nobody cancels that task: it ends by itself.
         let after =
             after ?? { delay, body in
@@ -58,12 +62,15 @@ package final class TransferServices: Sendable {
                 }
             }
         self.after = after
-        tickers = TickerBoard(after: after)
+        tickers = TickerBoard(after: after, clock: clock)
         self.transport = transport
         self.storage = storage
         self.board = board
         self.limiter = limiter
     }
+
+    /// The time now.
+    var now: Duration { clock() }
 
     /// Begins an unstructured task. Under a limit on threads (`RLIMIT_NPROC`) the runtime's own executor would wait for
     /// a thread without end.

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 import TowlineCore
 import TowlineEngine
+import TransferSimulation
 
 /// What the user's secrets are for: the origin that was asked, and no other (RFC 9110 §15.4). An origin is scheme,
 /// host and port.

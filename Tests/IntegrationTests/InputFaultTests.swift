@@ -3,6 +3,7 @@ import Foundation
 import Testing
 import TowlineCore
 import TowlineEngine
+import TransferSimulation
 
 /// Catalogue G and the command's part of H: hostile URLs, headers and names (rows 115–117, 120, 121, 125, 127, 128).
 @Suite(.serialized, .timeLimit(.minutes(4)))

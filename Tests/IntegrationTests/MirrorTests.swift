@@ -4,6 +4,7 @@ import Testing
 import TowlineCore
 import TowlineDisk
 import TowlineEngine
+import TransferSimulation
 
 /// One file from several servers (RFC 6249): each may fail, and none may bring bytes of another file.
 @Suite(.serialized, .timeLimit(.minutes(4)))

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 import TowlineCore
 import TowlineEngine
+import TransferSimulation
 
 @testable import TowlineDisk
 

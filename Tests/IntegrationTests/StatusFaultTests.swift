@@ -92,10 +92,11 @@ struct StatusFaultTests {
     func row38RetryAfterIsObeyed(_ fault: Fault) async throws {
         try await Site.with(try await Site(.first(1, fault))) { site in
             try site.expectFile(try await site.download())
+            // A slow machine may ask for a second part afterwards. A date has whole seconds: two of them are more than
+            // one.
             let times = site.requests.map(\.time)
-            #expect(times.count == 2)
-            // A date has whole seconds: two of them are more than one.
-            #expect(times[1] - times[0] > .milliseconds(950))
+            #expect(times.count >= 2)
+            #expect(times.dropFirst().allSatisfy { $0 - times[0] > .milliseconds(950) })
         }
     }
 

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 import TowlineCore
 import TowlineEngine
+import TransferSimulation
 
 /// `--if-exists update` against servers with and without conditional requests (row 36).
 @Suite(.timeLimit(.minutes(3)))

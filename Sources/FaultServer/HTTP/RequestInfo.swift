@@ -17,6 +17,21 @@ package struct RequestInfo: Sendable {
     /// Whether it came over HTTP/2.
     package var isHTTP2: Bool
 
+    /// A request.
+    package init(
+        connection: Int, index: Int = 0, concurrent: Int = 1, method: String = "GET", target: String,
+        fields: [(String, String)], isTLS: Bool = false, isHTTP2: Bool = false
+    ) {
+        self.connection = connection
+        self.index = index
+        self.concurrent = concurrent
+        self.method = method
+        self.target = target
+        self.fields = fields
+        self.isTLS = isTLS
+        self.isHTTP2 = isHTTP2
+    }
+
     /// The target's path.
     package var path: String {
         var rest = Substring(target)

@@ -1,11 +1,12 @@
 import Synchronization
 
 /// The resources of a server by path.
-final class ResourceDirectory: Sendable {
+package final class ResourceDirectory: Sendable {
     private let exact: [String: ResourceState]
     private let prefixes: [(String, ResourceState)]
 
-    init(_ resources: [String: Resource]) {
+    /// Makes a directory. A path that ends in `*` stands for all that begin with what comes before it.
+    package init(_ resources: [String: Resource]) {
         var exact: [String: ResourceState] = [:]
         var prefixes: [(String, ResourceState)] = []
         for (path, resource) in resources {
@@ -19,13 +20,14 @@ final class ResourceDirectory: Sendable {
         self.prefixes = prefixes.sorted { $0.0.utf8.count > $1.0.utf8.count }
     }
 
-    func find(_ path: String) -> ResourceState? {
+    /// Returns the resource of a path.
+    package func find(_ path: String) -> ResourceState? {
         exact[path] ?? prefixes.first { path.hasPrefix($0.0) }?.1
     }
 }
 
 /// What changes about one resource while it is served.
-final class ResourceState: Sendable {
+package final class ResourceState: Sendable {
     fileprivate struct State {
         var resource: Resource
         var requests = 0
@@ -37,14 +39,17 @@ final class ResourceState: Sendable {
 
     init(_ resource: Resource) { state = Mutex(State(resource: resource)) }
 
-    var version: Version { state.withLock { $0.resource.version } }
+    /// The version that is served now.
+    package var version: Version { state.withLock { $0.resource.version } }
 
-    func replace(with version: Version) { state.withLock { $0.resource.version = version } }
+    /// Serves another version from now on.
+    package func replace(with version: Version) { state.withLock { $0.resource.version = version } }
 
-    func set(_ behaviour: Behaviour) { state.withLock { $0.resource.behaviour = behaviour } }
+    /// Changes what requests are answered with.
+    package func set(_ behaviour: Behaviour) { state.withLock { $0.resource.behaviour = behaviour } }
 
     /// Numbers the request, makes the switches that are due, and gives what to answer it with.
-    func begin(_ request: RequestInfo) -> RequestContext {
+    package func begin(_ request: RequestInfo) -> RequestContext {
         state.withLock { state in
             var request = request
             request.index = state.requests
@@ -56,7 +61,8 @@ final class ResourceState: Sendable {
         }
     }
 
-    func served(_ bodyBytes: Int64) {
+    /// Counts body bytes that were sent.
+    package func served(_ bodyBytes: Int64) {
         state.withLock { state in
             state.bodyBytes += bodyBytes
             state.makeSwitches()
@@ -64,7 +70,7 @@ final class ResourceState: Sendable {
     }
 
     /// A response is over, or was cut by its client. Called once for each request.
-    func end(isCut: Bool) {
+    package func end(isCut: Bool) {
         guard isCut, let delay = state.withLock({ $0.resource.lateEnd }) else { return countDown() }
         Task {
             try? await Task.sleep(for: delay)

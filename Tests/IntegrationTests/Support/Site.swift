@@ -4,6 +4,7 @@ import Testing
 import TowlineCore
 import TowlineDisk
 import TowlineEngine
+import TransferSimulation
 
 /// A server with one file, and a directory to download it into. Holds the law that every scenario must keep: an end
 /// without error means the bytes of exactly one version of the server's file; an error means nothing under the name.
@@ -63,7 +64,7 @@ final class Site: Sendable {
         options.connections = 1
         options.maxTries = 5
         options.retryWait = .milliseconds(20)
-        options.stallTimeout = .milliseconds(1500) * Site.patience
+        options.stallTimeout = .seconds(4) * Site.patience
         options.connection.connectTimeout = .seconds(4) * Site.patience
         options.connection.headTimeout = .seconds(4) * Site.patience
         // The environment may name a proxy; an empty one is none.
