@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -136,13 +137,32 @@ static inline const curl_version_info_data *_Nullable ccurl_openssl_authorities(
 /// The version of the libcurl that runs, as `LIBCURL_VERSION_NUM` is that of the headers.
 static inline unsigned ccurl_version(void) { return curl_version_info(CURLVERSION_NOW)->version_num; }
 
-/// A place of our own in every TLS connection of OpenSSL; -1 if memory ran out.
-static inline int ccurl_new_tls_index(void) { return SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL); }
+/// Records the end of a TLS connection. The connection and the handle that watches it each hold it, because libcurl may
+/// keep and close the connection after the handle is freed.
+struct ccurl_close_watch {
+    int holders;
+    /// 1 after a close_notify.
+    int was_closed;
+};
+
+/// Gives up one hold on a watch; the last one frees it.
+static inline void ccurl_release_watch(struct ccurl_close_watch *_Nullable watch) {
+    if (watch && __atomic_sub_fetch(&watch->holders, 1, __ATOMIC_ACQ_REL) == 0) free(watch);
+}
+
+/// Called by OpenSSL when a connection is freed.
+static inline void ccurl_connection_freed(void *_Nullable parent, void *_Nullable watch, CRYPTO_EX_DATA *_Nullable data,
+                                          int index, long number, void *_Nullable pointer) {
+    ccurl_release_watch(watch);
+}
+
+/// Makes a place for a watch in every TLS connection of OpenSSL; -1 if memory ran out.
+static inline int ccurl_new_tls_index(void) { return SSL_get_ex_new_index(0, NULL, NULL, NULL, ccurl_connection_freed); }
 
 /// Notes a close_notify that `ccurl_watch_close_notify` waits for; called by OpenSSL with every event.
 static inline void ccurl_note_tls_event(const SSL *_Nonnull connection, int index, int what, int value) {
-    int *flag = SSL_get_ex_data(connection, index);
-    if (flag && what == SSL_CB_READ_ALERT && (value & 0xFF) == SSL_AD_CLOSE_NOTIFY) *flag = 1;
+    struct ccurl_close_watch *watch = SSL_get_ex_data(connection, index);
+    if (watch && what == SSL_CB_READ_ALERT && (value & 0xFF) == SSL_AD_CLOSE_NOTIFY) watch->was_closed = 1;
 }
 
 /// A place of our own in every context of OpenSSL; -1 if memory ran out.
@@ -169,16 +189,27 @@ static inline SSL *_Nullable ccurl_tls_connection(CURL *_Nonnull handle) {
     return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
 }
 
-/// Has `callback` called with what happens to the handle's TLS connection, and `flag` kept for it. Call it from a
-/// callback of the handle; `flag` must live as long as the connection.
+/// Watches the handle's TLS connection for its end. Call it from a callback of the handle. `callback` must call
+/// `ccurl_note_tls_event`.
 ///
-/// Returns 0 if the connection has no TLS, or TLS by another library than OpenSSL: there is nothing to watch.
-static inline int ccurl_watch_close_notify(CURL *_Nonnull handle, int index, int *_Nonnull flag,
-                                           void (*_Nonnull callback)(const SSL *_Nullable, int, int)) {
+/// Returns the watch, for `ccurl_release_watch`; NULL if the connection has no TLS, or TLS by another library than OpenSSL.
+static inline struct ccurl_close_watch *_Nullable ccurl_watch_close_notify(
+    CURL *_Nonnull handle, int index, void (*_Nonnull callback)(const SSL *_Nullable, int, int)) {
     SSL *connection = index < 0 ? NULL : ccurl_tls_connection(handle);
-    if (!connection || !SSL_set_ex_data(connection, index, flag)) return 0;
+    if (!connection) return NULL;
+    struct ccurl_close_watch *watch = SSL_get_ex_data(connection, index);
+    if (watch) {
+        __atomic_add_fetch(&watch->holders, 1, __ATOMIC_ACQ_REL);
+        return watch;
+    }
+    watch = calloc(1, sizeof *watch);
+    if (!watch || !SSL_set_ex_data(connection, index, watch)) {
+        free(watch);
+        return NULL;
+    }
+    watch->holders = 2;
     SSL_set_info_callback(connection, callback);
-    return 1;
+    return watch;
 }
 
 /// Has the handle's TLS connection read up to so many bytes from its socket at once: otherwise it asks for the five of a

@@ -15,9 +15,8 @@ final class EasyHandle {
     private let url = RequestURL()
     /// Read at once.
     private(set) var bufferSize = 0
-    /// Set to 1 by OpenSSL's callback.
-    private let closeNotifyFlag: UnsafeMutablePointer<Int32>
-    private var watchesCloseNotify = false
+    /// The record of the end of a TLS connection that is watched.
+    private var closeWatch: UnsafeMutablePointer<ccurl_close_watch>?
     private var watchesGoAway = false
     private var needsFreshConnection = false
     /// Addresses for the attempt's host; the handle points to it.
@@ -29,8 +28,6 @@ final class EasyHandle {
         self.pointer = pointer
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0)
-        closeNotifyFlag = .allocate(capacity: 1)
-        closeNotifyFlag.initialize(to: 0)
         _ = ccurl_set_pointer(pointer, CURLOPT_ERRORBUFFER, errorText.baseAddress)
         _ = ccurl_set_data_callback(pointer, CURLOPT_HEADERFUNCTION, EasyHandle.header)
         _ = ccurl_set_data_callback(pointer, CURLOPT_WRITEFUNCTION, EasyHandle.body)
@@ -43,7 +40,7 @@ final class EasyHandle {
         curl_easy_cleanup(pointer)
         curl_slist_free_all(addresses)
         errorText.deallocate()
-        closeNotifyFlag.deallocate()
+        ccurl_release_watch(closeWatch)
     }
 
     /// Points the handle at an attempt, which must outlive its stay in the multi handle.
@@ -52,8 +49,8 @@ final class EasyHandle {
     func prepare(url: HTTPURL, fields: FieldList, bufferSize: Int, for attempt: Attempt) -> Bool {
         defer { fieldList = fields }
         errorText[0] = 0
-        closeNotifyFlag.pointee = 0
-        watchesCloseNotify = false
+        ccurl_release_watch(closeWatch)
+        closeWatch = nil
         if watchesGoAway { set(CURLOPT_VERBOSE, 0) }
         watchesGoAway = false
         if needsFreshConnection { set(CURLOPT_FRESH_CONNECT, 0) }
@@ -79,12 +76,12 @@ final class EasyHandle {
     /// Such a body is whole only if the peer said so by close_notify (RFC 9112 §9.8): otherwise anyone on the way could
     /// have cut it. libcurl 7.88 takes both ends for the same.
     func watchCloseNotify() {
-        watchesCloseNotify =
-            ccurl_watch_close_notify(pointer, Self.tlsIndex, closeNotifyFlag, Self.tlsEvent) != 0
+        ccurl_release_watch(closeWatch)
+        closeWatch = ccurl_watch_close_notify(pointer, Self.tlsIndex, Self.tlsEvent)
     }
 
-    /// Whether TLS was cut off where `watchCloseNotify` was called for.
-    var wasCutOff: Bool { watchesCloseNotify && closeNotifyFlag.pointee == 0 }
+    /// Returns whether a watched TLS connection ended without close_notify.
+    var wasCutOff: Bool { closeWatch?.pointee.was_closed == 0 }
 
     /// Has TLS by OpenSSL read from the socket what there is, up to that length, rather than one record in two pieces. Call it
     /// from a callback of the attempt.
