@@ -35,9 +35,6 @@ package struct Unpacker: Sendable {
     /// Makes an unpacker.
     package init(limits: UnpackLimits = UnpackLimits()) { self.limits = limits }
 
-    /// Whether a file of that name is, by its ending, something to unpack.
-    package static func isArchive(_ name: String) -> Bool { ending(name) != nil }
-
     /// The directory for an archive's content: its name without the ending that makes it an archive.
     package static func directoryName(for name: String) -> String {
         guard let ending = ending(name) else { return name + ".unpacked" }

@@ -197,7 +197,7 @@ struct UnpackerTests {
         #expect(Unpacker.directoryName(for: "linux-6.1.tar.xz") == "linux-6.1")
         #expect(Unpacker.directoryName(for: "Photos.ZIP") == "Photos")
         #expect(Unpacker.directoryName(for: "data") == "data.unpacked")
-        #expect(Unpacker.isArchive("a.tgz") && Unpacker.isArchive("a.tar.zst"))
-        #expect(!Unpacker.isArchive("a.gz") && !Unpacker.isArchive(".zip") && !Unpacker.isArchive("zip"))
+        #expect(Unpacker.directoryName(for: "a.tgz") == "a" && Unpacker.directoryName(for: "a.tar.zst") == "a")
+        #expect(Unpacker.directoryName(for: "a.gz") == "a.gz.unpacked")
     }
 }

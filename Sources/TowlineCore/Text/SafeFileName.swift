@@ -65,13 +65,8 @@ package enum SafeFileName {
         return !ending.isEmpty && !ending.prefix(3).elementsEqual("tow".utf8) { ASCII.lowercased($0) == $1 }
     }
 
-    /// The name for a download: from `Content-Disposition`, else from the URL's last path component, else `download`.
-    package static func forDownload(fields: HTTPFields, url: HTTPURL) -> String {
-        suggested(by: fields) ?? ofURL(url)
-    }
-
     /// Returns the safe name that `Content-Disposition` suggests, if any. No server chooses bytes that are not text.
-    static func suggested(by fields: HTTPFields) -> String? {
+    package static func suggested(by fields: HTTPFields) -> String? {
         ContentDisposition.fileName(fields).flatMap { make(ByteText.readable($0)) }
     }
 

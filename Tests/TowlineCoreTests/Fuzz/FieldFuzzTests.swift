@@ -63,27 +63,6 @@ struct FieldFuzzTests {
         }
     }
 
-    @Test("Links are taken apart at the delimiters alone")
-    func link() {
-        let corpus = [
-            "<http://a/x>; rel=duplicate; pri=1; geo=gb, </b>; rel=\"describedby x\"; type=\"a,b;c\\\"\"",
-            "<>;;a,<b>;rel", "",
-        ]
-        Fuzzer(
-            name: "LinkHeader", corpus: corpus,
-            words: ["<a>", "; rel=duplicate", "; pri=", ", ", "rel=\"", "; anchor=x"]
-        ).run {
-            text, _ in
-            let header = LinkHeader(HTTPFields([("Link", text), ("Link", text)]))
-            if header.links.contains(where: { $0.target.utf8.contains(0x3E) }) { return "a target holds >" }
-            let names = header.links.flatMap(\.parameters).map(\.name)
-            if !names.allSatisfy({ FieldValidation.isValidName($0) }) { return "a parameter's name is no token" }
-            let priorities = header.duplicates.map(\.priority)
-            if priorities != priorities.sorted() { return "not in order" }
-            return priorities.allSatisfy { (1...999_999).contains($0) } ? nil : "a priority out of range"
-        }
-    }
-
     @Test("An entity tag is kept byte for byte")
     func entityTag() {
         let corpus = ["\"abc\"", "W/\"abc\"", "\"\"", "W/\"\"", "\"é\""]

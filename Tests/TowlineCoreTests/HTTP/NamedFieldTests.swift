@@ -55,68 +55,6 @@ struct ContentDispositionTests {
     }
 }
 
-@Suite("Link")
-struct LinkHeaderTests {
-    private func links(_ values: String...) -> LinkHeader { LinkHeader(HTTPFields(values.map { ("Link", $0) })) }
-
-    @Test("RFC 6249 §3: mirrors by priority, then in order")
-    func duplicates() {
-        let header = links(
-            "<http://www2.example.com/example.ext>; rel=duplicate; pri=1; pref",
-            "<ftp://ftp.example.com/example.ext>; rel=duplicate; pri=2; geo=gb; depth=1",
-            "<http://example.com/c>; rel=duplicate, <http://example.com/d>; rel=\"other DUPLICATE\"; pri=0",
-            "<http://example.com/e>; rel=duplicate; pri=1; depth=3; anchor=\"#x\"")
-        #expect(
-            header.duplicates.map(\.target) == [
-                "http://www2.example.com/example.ext", "ftp://ftp.example.com/example.ext", "http://example.com/c",
-                "http://example.com/d",
-            ])
-        #expect(header.duplicates.map(\.priority) == [1, 2, 999_999, 999_999])
-        #expect(header.duplicates[1].value(named: "GEO") == "gb")
-        #expect(header.duplicates[0].value(named: "pref") == "")
-        #expect(header.links.count == 5)
-    }
-
-    @Test("RFC 6249 §4: descriptions")
-    func descriptions() {
-        let header = links(
-            "<http://example.com/e.asc>; rel=describedby; type=\"application/pgp-signature\"",
-            "</e.meta4>; rel=describedby; type=\"application/metalink4+xml\"")
-        #expect(header.descriptions.map(\.target) == ["http://example.com/e.asc", "/e.meta4"])
-        #expect(header.descriptions[1].value(named: "type") == "application/metalink4+xml")
-        #expect(header.duplicates.isEmpty)
-    }
-
-    @Test("Commas, semicolons and quotes inside targets and values")
-    func delimiters() {
-        let header = links("<http://a/,;\">; title=\"a,b;c\\\"<d>\"; rel=next , <b>;rel = x ;; y , <c>")
-        #expect(header.links.map(\.target) == ["http://a/,;\"", "b", "c"])
-        #expect(header.links[0].value(named: "title") == "a,b;c\"<d>")
-        #expect(header.links[1].parameters.map(\.name) == ["rel", "y"])
-    }
-
-    @Test("The first rel counts (RFC 8288 §3.3)")
-    func firstRelation() {
-        #expect(links("<a>; rel=next; rel=duplicate").duplicates.isEmpty)
-    }
-
-    @Test(
-        "What makes no sense is skipped",
-        arguments: [
-            ("", []), (",,", []), ("a", []), ("<a", []), ("<a>; rel=\"open", []), ("x, <a>", ["a"]),
-            ("<a>x, <b>", ["a", "b"]),
-            ("<a>; =x, <b>", ["a", "b"]), ("<>", [""]),
-        ])
-    func garbage(value: String, targets: [String]) {
-        #expect(links(value).links.map(\.target) == targets)
-    }
-
-    @Test("Priorities out of range count as last", arguments: ["0", "1000000", "-1", "x", "", "99999999999999999999"])
-    func priority(text: String) {
-        #expect(links("<a>; rel=duplicate; pri=\(text)").links[0].priority == 999_999)
-    }
-}
-
 @Suite("Headers a user gives")
 struct FieldValidationTests {
     @Test(

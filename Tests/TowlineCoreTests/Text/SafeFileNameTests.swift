@@ -111,10 +111,10 @@ struct SafeFileNameTests {
     }
 
     @Test("Content-Disposition, else the URL, else a fixed name")
-    func forDownload() throws {
+    func nameOfDownload() throws {
         func name(_ disposition: String?, _ url: String) throws -> String {
             let fields = HTTPFields(disposition.map { [("Content-Disposition", $0)] } ?? [])
-            return SafeFileName.forDownload(fields: fields, url: try HTTPURL(parsing: url))
+            return try SafeFileName.suggested(by: fields) ?? SafeFileName.ofURL(HTTPURL(parsing: url))
         }
         #expect(try name("attachment; filename=\"../a.zip\"", "http://h/b.zip") == "a.zip")
         #expect(try name("attachment; filename=\"..\"", "http://h/b.zip") == "b.zip")
