@@ -16,15 +16,15 @@ import TowlineSystem
 /// in the state directory, and in memory. Messages, events, journals and timelines contain no secrets.
 ///
 /// If the last reference to a downloader is released, the downloader closes in the background, as with ``close()``.
-public actor Downloader {
+public final class Downloader: Sendable {
     /// Bytes that downloads leave free on a disk: a list that runs unattended must not take the last block from
     /// everybody.
     private static let keptFree: Int64 = 64 << 20
-    nonisolated let center: DownloadCenter
-    nonisolated let hub: SnapshotHub
-    private nonisolated let monitor: any NetworkMonitor
+    let center: DownloadCenter
+    let hub: SnapshotHub
+    private let monitor: any NetworkMonitor
     /// Messages about problems that were found and repaired while the list was opened, such as a damaged registry.
-    public nonisolated let notices: [String]
+    public let notices: [String]
 
     /// Opens the list in a state directory and resumes the downloads that were running.
     ///
@@ -147,7 +147,7 @@ public actor Downloader {
     ///
     /// Each use returns a new sequence; any number of readers is possible. A slow reader misses intermediate changes,
     /// but always receives the last change of each download. A slow reader does not slow down the downloads.
-    public nonisolated var events: DownloadEvents { DownloadEvents(mailbox: hub.mailbox()) }
+    public var events: DownloadEvents { DownloadEvents(mailbox: hub.mailbox()) }
 
     // MARK: All together
 
