@@ -38,6 +38,9 @@ extension AttemptWriter {
 
     /// Whether it is a long answer, over HTTP/2. Asked by whom something of it was reported to.
     var isLongStream: Bool { isStream && promise == .long }
+
+    /// The result of an answer that was delivered, before its bytes are written.
+    var deliveredResult: AttemptResult { AttemptResult(deliveredEnd) }
 }
 
 extension AttemptWriter: HeldBytes {

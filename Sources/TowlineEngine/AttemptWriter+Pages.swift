@@ -35,7 +35,7 @@ extension AttemptWriter {
 
     /// The report of an answer that ended before a byte decided. One that broke off is no answer.
     func decided(_ verdict: ResponseVerdict) -> Report {
-        guard framing != nil else { return .ended(plan.id, AttemptResult(deliveredEnd)) }
+        guard framing != nil else { return .ended(plan.id, deliveredResult) }
         if mayBePage, WebPage.isPage(gathered) == true {
             return .delivered(plan.id, .webPage(reason: WebPage.reason))
         }

@@ -12,6 +12,8 @@ struct HeadStart {
     let admission: HTTPURL.Origin?
     /// What was taken from the mailbox already.
     let events: [TransferMailbox.Event]
+    /// The response is complete, and the host board knows that.
+    let isOver: Bool
 }
 
 extension TransferRun {
@@ -20,6 +22,7 @@ extension TransferRun {
         guard let start = headStart else { return nil }
         headStart = nil
         noteRequest(at: start.startedAt, answersBefore: start.answersBefore)
+        if start.isOver { counted = start.writer.plan.id }
         writers.append(start.writer)
         return start
     }
@@ -27,9 +30,8 @@ extension TransferRun {
     /// Nobody wants the answer of the request that is under way. What is still heard of it is of no attempt of this transfer:
     /// each has a name of its own.
     func abandonHeadStart() {
-        guard let plan = headStart?.writer.plan else { return }
-        headStart = nil
-        services.transport.cancel(plan.id)
-        services.board.ended(plan.url.origin, plan.sharing)
+        guard let start = headStart.take(), !start.isOver else { return }
+        services.transport.cancel(start.writer.plan.id)
+        services.board.ended(start.writer.plan.url.origin, start.writer.plan.sharing)
     }
 }

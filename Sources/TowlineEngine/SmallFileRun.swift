@@ -12,7 +12,10 @@ struct SmallFileRun {
     /// Where it is reached.
     let mailbox = TransferMailbox()
 
+    private let launcher: AttemptLauncher
+
     init(_ item: BatchRoster.Item, _ services: TransferServices, _ observer: BatchRelay) {
+        launcher = AttemptLauncher(options: item.options, services: services, mailbox: mailbox)
         self.item = item
         self.services = services
         self.observer = observer
@@ -46,19 +49,22 @@ struct SmallFileRun {
             request = next
             events = await firstEvents()
         }
+        var isOver = false
         if let verdict = request.delivered(in: events), let facts = whole(verdict, request) {
+            services.board.answered(verdict, from: request.writer.plan.url.origin)
             do throws(TowlineError) {
                 switch try await publish(facts, request) {
                 case .published(let file):
                     tell(facts, verdict, request)
                     observer.slot.note(silence: false, of: request.writer.plan.url.origin)
-                    services.board.answered(verdict, from: request.writer.plan.url.origin)
                     mailbox.close()
                     let length = facts.representation.completeLength ?? 0
                     return .success(CompletedTransfer(outcome: .published(file), receivedBytes: length))
                 // It is all to be asked for again.
                 case .lost: return await transfer(nil).result()
-                case .declined: request.admission = nil
+                case .declined:
+                    request.admission = nil
+                    isOver = true
                 }
             } catch {
                 mailbox.close()
@@ -68,7 +74,7 @@ struct SmallFileRun {
         return await transfer(
             HeadStart(
                 writer: request.writer, startedAt: request.startedAt, answersBefore: request.answersBefore,
-                admission: request.admission, events: events)
+                admission: request.admission, events: events, isOver: isOver)
         ).result()
     }
 
@@ -118,21 +124,10 @@ struct SmallFileRun {
             terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.wantsDigest)
         let startedAt = services.now
         return Request(
-            writer: send(plan, hostCeiling: host.ceiling), startedAt: startedAt, answersBefore: host.answers,
+            writer: launcher.launch(plan, hostCeiling: host.ceiling), startedAt: startedAt, answersBefore: host.answers,
             admission: sharing == .none ? origin : nil, place: place,
             nameOfURL: name == nil ? terms.nameOfURL : nil, source: source
         )
-    }
-
-    private func send(_ plan: AttemptPlan, hostCeiling: Int?) -> AttemptWriter {
-        let writer = writer(of: plan)
-        services.board.began(plan.url.origin, plan.sharing)
-        services.transport.start(
-            AttemptRequest(
-                plan, connection: item.options.connection,
-                mayBeBrief: writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: hostCeiling)),
-            receiver: writer)
-        return writer
     }
 
     /// Sends the request that a redirect leads to, which takes the place of the last one; `nil` where there is more to decide.
@@ -161,7 +156,7 @@ struct SmallFileRun {
             wantsDigest: host.wantsDigest, linked: linked)
         request.startedAt = services.now
         request.answersBefore = host.answers
-        request.writer = send(plan, hostCeiling: host.ceiling)
+        request.writer = launcher.launch(plan, hostCeiling: host.ceiling)
         return request
     }
 
@@ -183,15 +178,6 @@ struct SmallFileRun {
     }
 
     private var mayShare: Bool { !item.options.sequential && item.options.connection.mayShareConnections }
-
-    private func writer(of plan: AttemptPlan) -> AttemptWriter {
-        let storage = services.storage
-        return AttemptWriter(
-            plan: plan, sink: nil, slot: nil, limiters: [], mayGather: true, buffers: services.buffers,
-            stages: services.stages,
-            makeHasher: { storage.hasher(for: $0) }, clock: services.clock,
-            report: { [mailbox] in mailbox.post(.attempt($0)) })
-    }
 
     // MARK: Publishing
 
@@ -240,17 +226,13 @@ struct SmallFileRun {
         if !checksums.isEmpty { observer.noticed(.verified(checksums)) }
     }
 
-    /// Where something is in the way the request counts as one under way again.
     private nonisolated(nonsending) func publish(
         _ facts: ResponseFacts, _ request: Request
     ) async throws(TowlineError) -> SmallFileOutcome {
         let (place, writer) = (request.place, request.writer)
         leave(request)
         let identity = item.options.url.query == nil ? request.source : item.options.url.requestText
-        guard services.places.take(place, by: identity) else {
-            services.board.began(writer.plan.url.origin, writer.plan.sharing)
-            return .declined
-        }
+        guard services.places.take(place, by: identity) else { return .declined }
         defer { services.places.leave(place) }
         services.names?.decided(item.number)
         observer.progressed(TransferSnapshot(of: facts, name: place.name, sharing: writer.plan.sharing))
@@ -260,11 +242,7 @@ struct SmallFileRun {
                 modified: facts.representation.lastModified?.secondsSince1970,
                 version: PublishedVersion(of: facts.representation, from: writer.plan.url.withoutSecrets),
                 durable: item.options.durable), at: place)
-        if outcome == .declined {
-            services.board.began(writer.plan.url.origin, writer.plan.sharing)
-        } else {
-            writer.release()
-        }
+        if outcome != .declined { writer.release() }
         return outcome
     }
 
@@ -276,15 +254,8 @@ struct SmallFileRun {
 
     /// The answer has come, with all of its body.
     private func end(_ request: Request) {
-        let writer = request.writer
-        let origin = writer.plan.url.origin
-        services.board.ended(origin, writer.plan.sharing)
-        let answer =
-            SharingPolicy.Answer(
-                writer.conclude(), shared: writer.plan.sharesConnection, isStream: writer.isStream,
-                promise: writer.promise)
-            ?? (writer.isLongStream ? .long : nil)
-        if let answer { services.board.answered(answer, from: origin, after: writer.latency ?? .zero) }
+        launcher.noteLongStream(request.writer)
+        launcher.ended(request.writer, request.writer.deliveredResult)
     }
 }
 

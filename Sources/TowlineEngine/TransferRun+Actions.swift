@@ -50,25 +50,13 @@ extension TransferRun {
             storing { () throws(TowlineError) in slot = try part?.journal?.claimSlot(at: plan.lease.lowerBound) }
         }
         if let slot { slots.append((plan.id, slot)) }
-        let mailbox = mailbox
-        let storage = services.storage
-        let writer = AttemptWriter(
-            plan: plan, sink: plan.joinsDirectly ? part?.sink : nil, slot: slot,
-            limiters: [limiter, services.limiter], mayGather: !options.target.isStream,
-            buffers: services.buffers, stages: services.stages,
-            makeHasher: { storage.hasher(for: $0) }, clock: services.clock,
-            report: { mailbox.post(.attempt($0)) })
         if writers.isEmpty {
             noteRequest(at: services.now, answersBefore: services.board.answers(of: plan.url.origin))
         }
-        writers.append(writer)
-        services.board.began(plan.url.origin, plan.sharing)
-        let mayBeBrief =
-            writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: services.board.ceiling(plan.url.origin))
-        var request = AttemptRequest(
-            plan, connection: options.connection, mayBeBrief: mayBeBrief, needsProvenEnd: options.target.isStream)
-        request.receiveBuffer = receiveBuffer
-        services.transport.start(request, receiver: writer)
+        writers.append(
+            launcher.launch(
+                plan, sink: plan.joinsDirectly ? part?.sink : nil, slot: slot, limiters: [limiter, services.limiter],
+                hostCeiling: services.board.ceiling(plan.url.origin), receiveBuffer: receiveBuffer))
     }
 
     /// With a rate limit: what a connection may bring in a quarter of a second. More would be sent for nothing when a

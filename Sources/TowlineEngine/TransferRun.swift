@@ -59,6 +59,9 @@ final class TransferRun {
     let mailbox: TransferMailbox
     /// The request that was sent before there was this, until it is taken over.
     var headStart: HeadStart?
+    /// The attempt that is over for the host board.
+    var counted: AttemptID?
+    let launcher: AttemptLauncher
     /// Its place in a batch, and whether others have it until the next attempt.
     let batchSlot: BatchSlots.Slot?
     var isResting = false
@@ -101,6 +104,7 @@ final class TransferRun {
         if options.connection.user == nil { options.connection.user = options.url.userInfo }
         self.options = options
         self.services = services
+        launcher = AttemptLauncher(options: options, services: services, mailbox: mailbox)
         lastIntact = services.now
         checkpoints = CheckpointPolicy(now: lastIntact)
         source = options.url.withoutSecrets
@@ -251,7 +255,8 @@ final class TransferRun {
 
     /// Whether the host gives checksums is for all to know.
     private func count(_ verdict: ResponseVerdict, of id: AttemptID) {
-        if let writer = writer(id) { services.board.answered(verdict, from: writer.plan.url.origin) }
+        guard let writer = writer(id), counted != id else { return }
+        services.board.answered(verdict, from: writer.plan.url.origin)
     }
 
     /// An answer came with all of its body: what it leads to is done before the body's bytes are written.
@@ -266,8 +271,7 @@ final class TransferRun {
 
     /// The host gives something else than small files over HTTP/2. One that was given up for its length has said so.
     private func tellLong(_ id: AttemptID) {
-        guard let writer = writer(id), writer.isLongStream, !machine.needsOwnConnection else { return }
-        services.board.answered(.long, from: writer.plan.url.origin)
+        if let writer = writer(id), !machine.needsOwnConnection { launcher.noteLongStream(writer) }
     }
 
     /// The bytes of the answer that is dealt with are written, or dropped.
@@ -281,15 +285,7 @@ final class TransferRun {
         // The slot is free before the next attempt starts, which can then go on with it.
         giveBackSlot(id)
         noteSilence(of: id, result)
-        if let writer = writer(id) {
-            let shared = writer.plan.sharesConnection
-            services.board.ended(writer.plan.url.origin, writer.plan.sharing)
-            let answer = SharingPolicy.Answer(
-                result, shared: shared, isStream: writer.isStream, promise: writer.promise)
-            if let answer {
-                services.board.answered(answer, from: writer.plan.url.origin, after: writer.latency ?? .zero)
-            }
-        }
+        if let writer = writer(id), counted != id { launcher.ended(writer, result) }
         step(.ended(id, result), context(id))
         writers.removeAll { $0.plan.id == id }
     }

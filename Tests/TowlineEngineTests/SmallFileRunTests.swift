@@ -46,6 +46,29 @@ import TransferSimulation
         #expect(site.server.requests.count == 1)
     }
 
+    /// The whole transfer that takes over must not count the response again.
+    @Test("a declined file is one request and one response of its host") func declinedIsCountedOnce() throws {
+        let site = site()
+        site.storage.fail { $0 == .publish ? TowlineError(.diskFailure, "no space left") : nil }
+        let board = HostBoard(clock: site.simulation.clock)
+        let services = TransferServices(
+            transport: site.server, storage: site.storage, board: board,
+            limiter: RateLimiter(rate: 0, clock: site.simulation.clock), executor: site.simulation,
+            after: site.simulation.timer, clock: site.simulation.clock)
+        let item = BatchRoster.Item(number: 1, options: try site.options())
+        let result = try site.simulation.run {
+            let slot = await BatchSlots(BatchConcurrency(fixed: 1), clock: services.clock).take()
+            return await SmallFileRun(item, services, BatchRelay(item, observer: NoObserver(), slot: slot)).result()
+        }
+        guard case .failure(let error) = result else {
+            Issue.record("published")
+            return
+        }
+        #expect(error.code == .diskFailure)
+        let standing = board.standing(item.options.url.origin)
+        #expect(standing.connections == 0 && standing.answers == 1)
+    }
+
     @Test("a redirect is followed, and the name is that of the list") func redirect() throws {
         let target = Resource(length: Self.length)
         let site = site(.always(.redirect(302, to: "/other.bin")), more: ["/other.bin": target])
@@ -106,4 +129,12 @@ private final class Once: Sendable {
     private let isUsed = Atomic(false)
 
     func first() -> Bool { !isUsed.exchange(true, ordering: .relaxed) }
+}
+
+/// Ignores everything.
+private final class NoObserver: BatchObserver {
+    func started(_ number: Int, _ options: DownloadOptions) {}
+    func progressed(_ number: Int, _ snapshot: TransferSnapshot) {}
+    func noticed(_ number: Int, _ notice: TransferNotice) {}
+    func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>) {}
 }
