@@ -208,7 +208,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "TransferSimulation", "tow",
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "TransferSimulation",
+                "tow",
             ],
             swiftSettings: unmeasured),
         .testTarget(
