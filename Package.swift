@@ -25,7 +25,7 @@ let package = Package(
     ],
     traits: [
         .default(enabledTraits: ["Library", "Service", "FaultServer"]),
-        .trait(name: "Library", description: "What `tow` does without: the registry"),
+        .trait(name: "Library", description: "What `tow` does without: the registry, a logger"),
         .trait(
             name: "Service", description: "What `towd` needs: an HTTP server, a reader of its configuration file",
             enabledTraits: ["Library"]),
@@ -34,6 +34,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
@@ -70,6 +71,7 @@ let package = Package(
             dependencies: [
                 "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry", "TowlineArchive",
                 "TowlineSystem", "TowlineThreads",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Library"])),
             ],
             swiftSettings: strict),
         .target(
@@ -223,6 +225,7 @@ let package = Package(
             dependencies: [
                 "Towline", "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry",
                 "FaultServer", "TestServers",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Library"])),
             ], swiftSettings: strict),
         .testTarget(
             name: "TowlineServiceTests", dependencies: ["Towline", "TowlineWire", "TowlineService", "FaultServer"],

@@ -41,7 +41,8 @@ public final class Downloader: Sendable {
             rebuild: { directories in directories.flatMap { files.orphans(in: $0) } })
         let services = TransferServices(
             transport: CurlTransport(), storage: files.storage, board: HostBoard(),
-            limiter: RateLimiter(rate: configuration.rateLimit))
+            limiter: RateLimiter(rate: configuration.rateLimit),
+            traces: configuration.logger.map { $0.logLevel <= .debug } ?? false)
         let hub = SnapshotHub()
         center = DownloadCenter(
             registry: registry, services: services, files: files, performer: LocalFollowUps(),

@@ -9,8 +9,15 @@ package protocol BatchObserver: AnyObject, Sendable {
     func progressed(_ number: Int, _ snapshot: TransferSnapshot)
     /// Something worth a sentence.
     func noticed(_ number: Int, _ notice: TransferNotice)
+    /// One line about a step of the download, if `BatchOptions.traces` is set.
+    func traced(_ number: Int, _ line: String)
     /// The download is over.
     func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>)
+}
+
+extension BatchObserver {
+    /// Ignores the line.
+    package func traced(_ number: Int, _ line: String) {}
 }
 
 /// How many at once, and how fast together.
@@ -23,6 +30,8 @@ package struct BatchOptions: Sendable {
     package var publishing = BatchConcurrency.mostPublishing
     /// Bytes per second of all together; 0: no limit.
     package var rateLimit: Int64 = 0
+    /// Report each step of each download.
+    package var traces = false
 
     /// Defaults.
     package init() {}

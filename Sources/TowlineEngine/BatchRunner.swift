@@ -26,7 +26,7 @@ package final class BatchRunner: Sendable {
         services = TransferServices(
             transport: transport, storage: storage, board: HostBoard(clock: clock),
             limiter: RateLimiter(rate: options.rateLimit, clock: clock), slots: slots, executor: executor, after: after,
-            clock: clock)
+            clock: clock, traces: options.traces)
         self.slots = slots
         self.executor = executor
     }
@@ -83,7 +83,7 @@ package final class BatchRunner: Sendable {
         guard let names = services.names, case .file(let directory, nil) = item.options.target else { return }
         let place = Place(directory: directory, name: SafeFileName.ofURL(item.options.url))
         let number = names.reserve(
-            place, NameBoard.Terms(item.options), services.storage, most: TransferRun.mostNumbered)
+            place, NameBoard.Terms(item.options), services.storage, most: Destination.mostNumbered)
         item.nameNumber.store(number, ordering: .relaxed)
         names.begin(item.number)
     }
@@ -161,6 +161,8 @@ final class BatchRelay: TransferObserver {
         }
         observer.progressed(number, snapshot)
     }
+
+    func traced(_ line: String) { observer.traced(number, line) }
 
     func noticed(_ notice: TransferNotice) {
         if ConnectionSearch.isFailure(notice.kind) { slot.failed(at: item.options.url.origin) }

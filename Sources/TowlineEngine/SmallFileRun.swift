@@ -55,6 +55,7 @@ struct SmallFileRun {
             do throws(TowlineError) {
                 switch try await publish(facts, request) {
                 case .published(let file):
+                    if services.traces { observer.traced("\(TransferTrace.response(verdict)) -> publish the file") }
                     tell(facts, verdict, request)
                     observer.slot.note(silence: false, of: request.writer.plan.url.origin)
                     mailbox.close()
@@ -102,6 +103,11 @@ struct SmallFileRun {
             && item.options.url.userInfo == nil
     }
 
+    private func launch(_ plan: AttemptPlan, hostCeiling: Int?) -> AttemptWriter {
+        if services.traces { observer.traced(TransferTrace.request(plan)) }
+        return launcher.launch(plan, hostCeiling: hostCeiling)
+    }
+
     /// Sends the request; `nil` where there is more to know or to decide before.
     private func ask() -> Request? {
         guard isPlain, case .file(let directory, let name) = item.options.target else { return nil }
@@ -124,7 +130,7 @@ struct SmallFileRun {
             terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.wantsDigest)
         let startedAt = services.now
         return Request(
-            writer: launcher.launch(plan, hostCeiling: host.ceiling), startedAt: startedAt, answersBefore: host.answers,
+            writer: launch(plan, hostCeiling: host.ceiling), startedAt: startedAt, answersBefore: host.answers,
             admission: sharing == .none ? origin : nil, place: place,
             nameOfURL: name == nil ? terms.nameOfURL : nil, source: source
         )
@@ -156,7 +162,7 @@ struct SmallFileRun {
             wantsDigest: host.wantsDigest, linked: linked)
         request.startedAt = services.now
         request.answersBefore = host.answers
-        request.writer = launcher.launch(plan, hostCeiling: host.ceiling)
+        request.writer = launch(plan, hostCeiling: host.ceiling)
         return request
     }
 

@@ -35,4 +35,11 @@ package protocol TransferObserver: AnyObject, Sendable {
     func progressed(_ snapshot: TransferSnapshot)
     /// Something worth a sentence.
     func noticed(_ notice: TransferNotice)
+    /// One line about a step of the transfer (`TransferTrace`), if `TransferServices.traces` is set.
+    func traced(_ line: String)
+}
+
+extension TransferObserver {
+    /// Ignores the line.
+    package func traced(_ line: String) {}
 }

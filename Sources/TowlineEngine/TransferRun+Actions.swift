@@ -14,23 +14,19 @@ extension TransferRun {
         case .hold(let id, let offset, let time): writer(id)?.hold.wait(at: offset, for: time)
         case .proceed(let id): proceed(id)
         case .prepare(let plan): prepare(plan)
-        case .learn(let representation, let checksums): learn(representation, checksums)
+        case .learn(let representation, let checksums): destination.learn(representation, checksums)
         case .withdraw(let range):
             part?.sink.forgetHashed()
-            storing { () throws(TowlineError) in try part?.journal?.withdraw(range) }
+            destination.storing { () throws(TowlineError) in try part?.journal?.withdraw(range) }
         case .verify(let checksums, let length): verify(checksums, length)
-        case .setAside: storing { () throws(TowlineError) in badPath = try part?.sink.setAside() }
+        case .setAside: destination.setAside()
         case .publish(let length, let modified): publish(length, modified)
         case .notice(let notice): observer?.noticed(notice)
         case .report(let report, let origin): services.record(report, of: origin, from: options.url.origin)
         case .finish(let ending):
-            if ending == .upToDate { early = existingFile.map { .upToDate($0) } }
+            if ending == .upToDate { destination.confirmExisting() }
             self.ending = ending
         }
-    }
-
-    private func storing(_ body: () throws(TowlineError) -> Void) {
-        do throws(TowlineError) { try body() } catch { mailbox.post(.storage(.storageFailed(error), of: nil)) }
     }
 
     // MARK: Attempts
@@ -47,7 +43,9 @@ extension TransferRun {
     private func start(_ plan: AttemptPlan) {
         var slot: (any JournalSlot)?
         if plan.joinsDirectly, !plan.isComparison {
-            storing { () throws(TowlineError) in slot = try part?.journal?.claimSlot(at: plan.lease.lowerBound) }
+            destination.storing { () throws(TowlineError) in
+                slot = try part?.journal?.claimSlot(at: plan.lease.lowerBound)
+            }
         }
         if let slot { slots.append((plan.id, slot)) }
         if writers.isEmpty {
@@ -70,7 +68,7 @@ extension TransferRun {
     private func proceed(_ id: AttemptID) {
         guard let writer = writer(id), let part, let lease = machine.response(of: id) else { return }
         var slot: (any JournalSlot)?
-        storing { () throws(TowlineError) in slot = try part.journal?.claimSlot(at: lease.lowerBound) }
+        destination.storing { () throws(TowlineError) in slot = try part.journal?.claimSlot(at: lease.lowerBound) }
         // One that it had in the journal before is of a part file that was given up.
         slots.removeAll { $0.id == id }
         if let slot { slots.append((id, slot)) }
@@ -100,7 +98,7 @@ extension TransferRun {
         let terms = PublishTerms(
             existing: options.existing, durable: options.durable, length: length,
             modified: modified?.secondsSince1970,
-            version: record.map { PublishedVersion(of: $0.representation, from: $0.resolved) })
+            version: destination.record.map { PublishedVersion(of: $0.representation, from: $0.resolved) })
         // A journal takes longer to bring to its end, and what it is about is long enough to be watched meanwhile.
         guard part?.journal != nil else {
             publishing = terms
@@ -108,23 +106,6 @@ extension TransferRun {
         }
         let mailbox = mailbox
         storageTask = services.begin { mailbox.post(await sink.published(terms)) }
-    }
-
-    /// Resumes with the journal of an earlier run. The journal records that bytes may come over http before any such
-    /// byte is written.
-    func adopt(_ journal: any Journal) {
-        var record = journal.record
-        record.mayBePlain = record.mayBePlain || options.mayBringPlainBytes
-        self.record = record
-        storing { () throws(TowlineError) in try journal.update(record) }
-    }
-
-    private func learn(_ representation: Representation, _ checksums: [Checksum]) {
-        guard var record else { return }
-        record.representation = representation
-        record.checksums = checksums
-        self.record = record
-        storing { () throws(TowlineError) in try part?.journal?.update(record) }
     }
 }
 

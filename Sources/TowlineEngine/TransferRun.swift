@@ -11,14 +11,11 @@ final class TransferRun {
 
     let options: DownloadOptions
     let services: TransferServices
-    /// The URL that the user gave, without secrets.
-    let source: String
-    /// The same with them, which tells apart what this process is at; it is told to nobody.
-    let identity: String
-    /// The file's name by the URL.
-    let nameOfURL: String
+    let destination: Destination
     weak var observer: (any TransferObserver)?
     var machine: TransferStateMachine
+    /// The event that is handled, and those that came meanwhile.
+    private var steps: [(TransferEvent, TransferContext?)] = []
     /// Of the attempts that run.
     var writers: [AttemptWriter] = []
     /// Where it was admitted to connections of its own.
@@ -26,13 +23,6 @@ final class TransferRun {
     var slots: [(id: AttemptID, slot: any JournalSlot)] = []
     /// The attempt that the transport is done with, while its answer is dealt with.
     var delivered: AttemptID?
-    var part: OpenPart?
-    var record: DownloadRecord?
-    var place: Place?
-    /// This transfer created the part file: if nothing ever comes, it goes.
-    var createdPart = false
-    /// A destination that was free, and when it was checked.
-    var vacancy: (place: Place, seen: Duration)?
     var checkpoints: CheckpointPolicy
     /// The checkpoint under way.
     var checkpoint: Task<Void, Never>?
@@ -40,19 +30,9 @@ final class TransferRun {
     /// What has no journal, a small file or a stream, is whole: `run` itself publishes it, having nothing else to wait for.
     var publishing: PublishTerms?
     var published: PublishedFile?
-    /// What is there may be the file, which its bytes tell: `run` itself reads them before anything else is done.
-    var proof: Proof?
-    /// What was read and is something else.
-    var refuted: [Place] = []
-    /// Where whole and wrong bytes were kept.
-    var badPath: String?
     var ending: TransferEnding?
     /// What it was stopped for; `nil`: it ends by itself.
     private var stopPurpose: StopPurpose?
-    /// Ends the transfer well without publishing: the file was there.
-    var early: CompletedTransfer.Outcome?
-    /// The file that is up to date if the server says so.
-    var existingFile: PublishedFile?
     var lastIntact: Duration
     var readers = ReaderList()
     let limiter: RateLimiter
@@ -107,16 +87,14 @@ final class TransferRun {
         launcher = AttemptLauncher(options: options, services: services, mailbox: mailbox)
         lastIntact = services.now
         checkpoints = CheckpointPolicy(now: lastIntact)
-        source = options.url.withoutSecrets
-        // The same text, where there can be none.
-        identity = options.url.query == nil ? source : options.url.requestText
         self.observer = observer
         limiter = RateLimiter(rate: options.rateLimit ?? 0, clock: services.clock)
         let host = services.board.standing(options.url.origin)
         let terms = TransferTerms(options)
-        nameOfURL = terms.nameOfURL
+        destination = Destination(
+            options, services, mailbox, nameOfURL: terms.nameOfURL, observer: observer, item: item)
         machine = TransferStateMachine(
-            terms: terms, firstID: Self.firstID().value, hostCeiling: host.ceiling,
+            terms: terms, firstID: Self.firstID().value + 1, hostCeiling: host.ceiling,
             // Found where no limit held bytes back.
             hostUsual: limiter.isLimited || services.limiter.isLimited ? nil : host.usual)
         ticker = Ticker(after: services.after) { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
@@ -151,12 +129,12 @@ final class TransferRun {
             giveUpAdmission()
             tellWork(nil)
         }
-        if proof != nil { await goOn() }
+        if destination.proof != nil { await goOn() }
         while ending == nil {
             if events.isEmpty { events = await mailbox.take() }
             for event in events {
                 handle(event)
-                if publishing != nil || proof != nil || waitingForName != nil { await goOn() }
+                if publishing != nil || destination.proof != nil || waitingForName != nil { await goOn() }
                 if ending != nil { break }
             }
             events = []
@@ -201,7 +179,7 @@ final class TransferRun {
             step(event)
         case .published(let file, let sink):
             published = file
-            tell()
+            destination.tell()
             guard sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
             step(.published)
         case .look:
@@ -230,11 +208,11 @@ final class TransferRun {
     private nonisolated(nonsending) func goOn() async {
         if let terms = publishing.take(), let sink = part?.sink { handle(await sink.published(terms)) }
         if let plan = waitingForName.take() { await prepareInTurn(plan) }
-        if proof != nil { await prove() }
+        if destination.proof != nil { await prove() }
     }
 
     /// `proof`: what is read meanwhile.
-    func tellProgress(of proof: Proof? = nil) {
+    func tellProgress(of proof: Destination.Proof? = nil) {
         guard let observer else { return }
         var snapshot = machine.snapshot(now: services.now)
         if let proof {
@@ -242,12 +220,12 @@ final class TransferRun {
             snapshot.name = proof.place.name
         }
         // The user's name for it, where there is one, is the one to show.
-        if let place {
+        if let place = destination.place {
             snapshot.name = place.name
         } else if case .file(_, let name?) = options.target {
             snapshot.name = name
         }
-        if let part, part.journal == nil, place != nil, snapshot.startsOverBecause == nil {
+        if let part, part.journal == nil, destination.place != nil, snapshot.startsOverBecause == nil {
             snapshot.startsOverBecause = "files under 1 MiB cannot be resumed"
         }
         observer.progressed(snapshot)
@@ -266,7 +244,7 @@ final class TransferRun {
         tellLong(id)
         self.delivered = id
         step(.answered(id, verdict), context(id, verdict))
-        if proof == nil, waitingForName == nil { concludeDelivered() }
+        if destination.proof == nil, waitingForName == nil { concludeDelivered() }
     }
 
     /// The host gives something else than small files over HTTP/2. One that was given up for its length has said so.
@@ -290,11 +268,23 @@ final class TransferRun {
         writers.removeAll { $0.plan.id == id }
     }
 
-    /// One event through the machine, and its actions out of it.
+    /// Gives an event to the machine, and returns the actions that follow.
+    func decide(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
+        let actions = machine.handle(event, context)
+        if services.traces, let line = TransferTrace.line(event, actions) { observer?.traced(line) }
+        return actions
+    }
+
+    /// Gives an event to the machine and performs its actions. An event that comes meanwhile waits until they are done.
     func step(_ event: TransferEvent, _ context: TransferContext? = nil) {
-        perform(machine.handle(event, context ?? self.context()))
-        takeTurn()
-        if machine.phase == .publishing { giveUpAdmission() }
+        steps.append((event, context))
+        guard steps.count == 1 else { return }
+        while let (event, context) = steps.first {
+            perform(decide(event, context ?? self.context()))
+            takeTurn()
+            if machine.phase == .publishing { giveUpAdmission() }
+            steps.removeFirst()
+        }
     }
 
     private func checkPart() {
@@ -349,7 +339,7 @@ final class TransferRun {
         close()
         readers.end()
         let received = machine.receivedBytes
-        if let early { return CompletedTransfer(outcome: early, receivedBytes: received) }
+        if let outcome = destination.outcome { return CompletedTransfer(outcome: outcome, receivedBytes: received) }
         switch ending {
         case .finished?:
             guard let published else { break }
@@ -361,7 +351,7 @@ final class TransferRun {
                 outcome: published.isForeign ? .skipped(path: published.path) : .published(published),
                 receivedBytes: received)
         case .failed(let error)?:
-            guard let badPath, error.code == .checksumMismatch else { throw error }
+            guard let badPath = destination.badPath, error.code == .checksumMismatch else { throw error }
             throw TowlineError(error.code, "\(error.message). The wrong file is kept as \(badPath)")
         case .stopped?, .upToDate?, nil: break
         }
@@ -378,10 +368,9 @@ final class TransferRun {
 
     /// Lets go of the part file; one that holds nothing and was made by this transfer disappears.
     private func close() {
-        guard let part else { return }
-        self.part = nil
-        if let place { services.places.leave(place) }
-        if ending != .finished, createdPart, machine.ledger.written.isEmpty, part.journal?.written.isEmpty ?? true {
+        guard let part = destination.release() else { return }
+        if ending != .finished, destination.isNew, machine.ledger.written.isEmpty, part.journal?.written.isEmpty ?? true
+        {
             part.sink.discard()
             return
         }

@@ -29,6 +29,8 @@ package final class TransferServices: Sendable {
     let after: DelayedCall
     /// The time that everything here counts in: that of `HostBoard` and `RateLimiter`, too.
     let clock: @Sendable () -> Duration
+    /// Report each step of each transfer (`TransferObserver.traced`).
+    let traces: Bool
     /// The executor of unstructured tasks; `nil`: the runtime's own.
     private let executor: (any TaskExecutor)?
     /// What decides how many of them run; `nil`: others do.
@@ -38,17 +40,19 @@ package final class TransferServices: Sendable {
     package convenience init(
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
         executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil,
-        clock: @escaping @Sendable () -> Duration = { MonotonicClock.now }
+        clock: @escaping @Sendable () -> Duration = { MonotonicClock.now }, traces: Bool = false
     ) {
         self.init(
             transport: transport, storage: storage, board: board, limiter: limiter, slots: nil, executor: executor,
-            after: after, clock: clock)
+            after: after, clock: clock, traces: traces)
     }
 
     init(
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter, slots: BatchSlots?,
-        executor: (any TaskExecutor)?, after: DelayedCall?, clock: @escaping @Sendable () -> Duration
+        executor: (any TaskExecutor)?, after: DelayedCall?, clock: @escaping @Sendable () -> Duration,
+        traces: Bool = false
     ) {
+        self.traces = traces
         self.slots = slots
         names = slots == nil ? nil : NameBoard()
         self.executor = executor

@@ -39,7 +39,7 @@ struct UsageTests {
                 "--allow-downgrade",
             ],
             "RETRIES:": ["--max-tries", "--retry-wait", "--retry-on", "--stall-timeout"],
-            "MESSAGES:": ["-q, --quiet", "--json", "--progress"],
+            "MESSAGES:": ["-q, --quiet", "-v, --verbose", "--json", "--progress"],
         ]
         let result = try await CommandRun.run(["get", "--help"])
         #expect(result.status == 0)

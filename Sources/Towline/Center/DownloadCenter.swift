@@ -227,7 +227,7 @@ actor DownloadCenter {
         for var record in claimed ?? [] {
             record.state = .active
             let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
-            let download = LiveDownload(record, request, hub: hub)
+            let download = LiveDownload(record, request, hub: hub, logger: configuration.logger)
             live[record.id] = download
             forgetJournal(of: record.id)
             admission.start(download.share)

@@ -1,3 +1,4 @@
+internal import Logging
 import Synchronization
 import TowlineCore
 import TowlineEngine
@@ -39,10 +40,12 @@ final class LiveDownload: TransferObserver {
     /// What it counts against.
     var share: Admission.Share { fields.withLock { Admission.Share($0.record) } }
     private let hub: SnapshotHub
+    private let logger: Logger?
     private let fields: Mutex<Fields>
 
-    init(_ record: RegisteredDownload, _ request: DownloadRequest, hub: SnapshotHub) {
+    init(_ record: RegisteredDownload, _ request: DownloadRequest, hub: SnapshotHub, logger: Logger?) {
         id = record.id
+        self.logger = logger
         self.hub = hub
         var transfer = TransferSnapshot()
         transfer.state = .connecting
@@ -52,6 +55,8 @@ final class LiveDownload: TransferObserver {
     }
 
     // MARK: What the transfer tells
+
+    func traced(_ line: String) { logger?.debug("\(line)", metadata: ["download": "\(id)"]) }
 
     func progressed(_ snapshot: TransferSnapshot) {
         if let wait = Self.longWait(snapshot) { makeRoom(wait) }

@@ -1,4 +1,5 @@
 public import Foundation
+public import Logging
 package import TowlineCore
 
 /// The settings of a ``Downloader``.
@@ -28,6 +29,10 @@ public struct Configuration: Sendable {
     ///
     /// The delay doubles after each further failure, up to 5 minutes. A change of the network ends the delay.
     public var networkRetryInterval: Double = 5
+    /// The logger for the steps of each download: requests, responses and decisions, at level `debug`.
+    ///
+    /// The messages contain no secrets. Without a logger, or at a higher level, they are not created.
+    public var logger: Logger?
     /// The interval between two checks of the free disk space while a download waits for space, in seconds.
     public var diskRetryInterval: Double = 10
     /// Hears of each change of the list that could not be made while nobody asked for it, as readers of events do.

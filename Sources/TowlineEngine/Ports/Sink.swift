@@ -114,23 +114,6 @@ package struct PublishTerms: Sendable {
     }
 }
 
-/// What to do with a file that is already under the final name.
-package enum ExistingPolicy: String, Sendable, CaseIterable {
-    /// Leave it and call the download done.
-    case skip
-    /// Leave it and fail.
-    case fail
-    /// Replace it, once the new file is whole.
-    case overwrite
-    /// Take `NAME (1)` and so on.
-    case rename
-    /// Replace it, once the new file is whole, if the server has another version.
-    case update
-
-    /// Returns true if the new file may take the place of the existing file.
-    package var replaces: Bool { self == .overwrite || self == .update }
-}
-
 /// The file that publishing made, or left.
 package struct PublishedFile: Hashable, Sendable {
     /// Its path.

@@ -37,6 +37,8 @@ final class TallyingObserver: BatchObserver {
 
     func noticed(_ number: Int, _ notice: TransferNotice) { next.noticed(number, notice) }
 
+    func traced(_ number: Int, _ line: String) { next.traced(number, line) }
+
     func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>) {
         tally.count(result)
         next.ended(number, placed(result, number))

@@ -102,6 +102,7 @@ struct GetCommand: AsyncParsableCommand {
                 urls: urls, given: groups.flatMap(\.given), inputFiles: list.inputFiles, concurrency: list.concurrency,
                 listOptions: list.listOptions, credentialsFor: list.credentialsFor,
                 limitRateTotal: speed.limitRateTotal, saveCookies: destination.saveCookies,
-                report: Reporting(isQuiet: report.quiet, isJSON: report.json, progress: report.progress)))
+                report: Reporting(
+                    isQuiet: report.quiet, isVerbose: report.verbose, isJSON: report.json, progress: report.progress)))
     }
 }

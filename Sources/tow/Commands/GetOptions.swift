@@ -226,6 +226,9 @@ struct ReportOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Print only errors.")
     var quiet = false
 
+    @Flag(name: .shortAndLong, help: "Print each request, response and decision. No secrets are printed.")
+    var verbose = false
+
     @Flag(help: "Print events to standard output, one JSON object per line.")
     var json = false
 

@@ -21,6 +21,7 @@ struct GetArguments {
 /// What is said meanwhile.
 struct Reporting: Equatable {
     var isQuiet = false
+    var isVerbose = false
     var isJSON = false
     var progress = ReportOptions.Progress.auto
 }
@@ -127,6 +128,9 @@ struct GetPlan {
             throw ValidationError(
                 "-d: this directory does not exist. In curl, -d sends a request body;"
                     + " tow get sends GET requests without a body.")
+        }
+        if arguments.report.isQuiet && arguments.report.isVerbose {
+            throw ValidationError("-q and -v cannot be used together.")
         }
         if settings.output == "-" && arguments.report.isJSON {
             throw ValidationError("-o - and --json cannot be used together because both write to standard output.")

@@ -53,6 +53,7 @@ struct GetRun {
         var batch = plan.batch
         let most = BatchConcurrency.affordable(descriptors: descriptors)
         batch.publishing = BatchConcurrency.affordablePublishing(descriptors: descriptors)
+        batch.traces = plan.report.isVerbose
         let wanted = batch.concurrency
         batch.affordable = most
         if let wanted, wanted > most, !plan.report.isQuiet {
@@ -66,6 +67,7 @@ struct GetRun {
     private func makeReporter(_ places: ListPlaces) -> any ClosableObserver {
         if plan.report.isJSON { return Reporter(JSONLog(places), descriptor: STDOUT_FILENO, interval: nil) }
         if plan.report.isQuiet { return plain(.failures) }
+        if plan.report.isVerbose { return plain(plan.report.progress == .none ? .withoutProgress : .everything) }
         let style = TerminalStyle(
             environment: Environment.variables(["LC_ALL", "LC_CTYPE", "LANG", "TERM", "NO_COLOR"]))
         switch plan.report.progress {

@@ -67,6 +67,13 @@ struct JSONLog: Sendable {
         append(object)
     }
 
+    mutating func traced(_ number: Int, _ line: String, now: Duration) {
+        var object = Self.event("trace", number)
+        object.add("seconds", seconds: running[number].map { (now - $0.began) / .seconds(1) })
+        object.add("message", line)
+        append(object)
+    }
+
     mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration) {
         let entry = running.removeValue(forKey: number)
         switch result {

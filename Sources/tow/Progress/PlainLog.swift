@@ -54,6 +54,13 @@ struct PlainLog: Sendable {
         append(name + (notice.level == .warning ? "warning: " : "") + TerminalSafeText.make(notice.message))
     }
 
+    mutating func traced(_ number: Int, _ line: String, now: Duration) {
+        let row = running[number]?.row
+        let seconds = row.map { (now - $0.began) / .seconds(1) } ?? 0
+        let time = Double(Int(seconds * 1000)) / 1000
+        append("* \(TerminalSafeText.make(row?.name ?? "")): \(time) s: \(TerminalSafeText.make(line))")
+    }
+
     mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration) {
         let row = running.removeValue(forKey: number)?.row
         summary.count(result, row)

@@ -11,6 +11,8 @@ protocol ProgressLog: Sendable {
     mutating func progressed(_ number: Int, _ snapshot: TransferSnapshot, now: Duration)
     /// Something worth a sentence.
     mutating func noticed(_ number: Int, _ notice: TransferNotice)
+    /// One line about a step of a download (`-v`).
+    mutating func traced(_ number: Int, _ line: String, now: Duration)
     /// It is over.
     mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration)
     /// Everything is over.
@@ -54,6 +56,8 @@ final class Reporter: ClosableObserver {
 
     func noticed(_ number: Int, _ notice: TransferNotice) { tell { log, _ in log.noticed(number, notice) } }
 
+    func traced(_ number: Int, _ line: String) { tell { $0.traced(number, line, now: $1) } }
+
     func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>) {
         tell { $0.ended(number, result, now: $1) }
     }
@@ -91,6 +95,9 @@ extension JSONLog: ProgressLog {
 }
 
 extension TerminalBoard: ProgressLog {
+    /// Not used: with `-v`, lines are printed instead.
+    mutating func traced(_ number: Int, _ line: String, now: Duration) {}
+
     /// It moves on by itself.
     var hasNews: Bool { true }
 

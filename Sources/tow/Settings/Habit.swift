@@ -29,7 +29,6 @@ enum Habit {
             "tow downloads whole files from the URLs that you name: no parts (curl -r) and no directories (wget -r)"
         ),
         (["--location-trusted"], "tow sends credentials only to the server that they are for; omit this option"),
-        (["-v", "--verbose"], "use --json for details of a download"),
         (["--proxy-user", "--all-proxy", "--http-proxy"], "use --proxy http://NAME:PASSWORD@HOST:PORT"),
     ]
 

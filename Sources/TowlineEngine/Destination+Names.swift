@@ -1,20 +1,24 @@
 internal import TowlineCore
 
 /// The numbers of files with the same name.
-extension TransferRun {
-    /// So many files of one name, each after the first with a number.
+extension Destination {
+    /// The most files of one name, each after the first with a number.
     static let mostNumbered = 10_000
 
-    /// The server chose the name: where another download has it, the next free number is taken.
-    func openNumbered(_ directory: String, _ plan: PreparePlan) throws(TowlineError) {
+    /// Prepares a file whose name the server chose. If another download has the name, the next free number is taken.
+    func openNumbered(
+        _ directory: String, _ plan: PreparePlan, isAtHand: Bool
+    ) throws(TowlineError) -> Preparation {
         let plain = Place(directory: directory, name: plan.fileName)
         var number = plan.fileName == nameOfURL ? nameNumber : reservedNumber(plain, after: nil)
         while number < Self.mostNumbered {
             let place = plain.numbered(number)
             do throws(TowlineError) {
-                // Another transfer of this process may be at it: two URLs, one name, two files.
+                // Another transfer of this process may have it: two URLs, one name, two files.
                 let other = services.places.user(of: place) ?? identity
-                if other == identity, try open(place, plan, mayYield: true) { return }
+                if other == identity, let made = try open(place, plan, isAtHand: isAtHand, mayYield: true) {
+                    return made
+                }
             } catch {
                 // Two came at once, and this one was later.
                 guard error.code == .destinationBusy, services.places.user(of: place) ?? identity != identity else {
@@ -30,11 +34,11 @@ extension TransferRun {
         )
     }
 
-    /// The number that the entry has among those with the name that the URL gives.
+    /// The number of the entry among those with the name that the URL gives.
     var nameNumber: Int { item?.nameNumber.load(ordering: .relaxed) ?? 0 }
 
     /// Returns the number to try first for a name that the server gives, or the one to try after another.
-    func reservedNumber(_ place: Place, after number: Int?) -> Int {
+    private func reservedNumber(_ place: Place, after number: Int?) -> Int {
         guard let names = services.names else { return number.map { $0 + 1 } ?? 0 }
         return names.reserve(
             place, NameBoard.Terms(options), services.storage, most: Self.mostNumbered, isAgain: number != nil)
@@ -46,18 +50,9 @@ extension TransferRun {
         return !names.isTurn(of: item.number)
     }
 
-    /// Prepares the file of a response when all earlier entries of the list have their names.
-    nonisolated(nonsending) func prepareInTurn(_ plan: PreparePlan) async {
+    /// Waits until all earlier entries of the list have their names; not for ever.
+    nonisolated(nonsending) func turn() async {
         if let item { await services.names?.turn(of: item.number, mailbox, services.after) }
-        // The wait has a time limit, so earlier entries may still have no name.
-        if case .file(let directory, nil) = options.target {
-            do throws(TowlineError) {
-                try openNumbered(directory, plan)
-            } catch {
-                step(.storageFailed(error))
-            }
-        }
-        if proof == nil { concludeDelivered() }
     }
 }
 

@@ -1,0 +1,154 @@
+internal import TowlineCore
+
+/// Existing files: whether they are the download, or in its way.
+extension Destination {
+    /// Acts on an existing file: sets `outcome`, `proof` or `existing`, throws, or does nothing if it will be replaced.
+    ///
+    /// - Parameters:
+    ///   - file: the file; `nil` if it is not a regular file that can be read.
+    ///   - plan: the response that waits; `nil` before the first request.
+    func decide(
+        _ occupant: DestinationPolicy.Occupant, _ place: Place, _ file: PublishedFile?, offered plan: PreparePlan?
+    ) throws(TowlineError) {
+        let step = policy.step(for: occupant, isRefuted: isRefuted(place))
+        let mayReplace = [.fail, .overwrite, .update].contains(options.existing)
+        if mayReplace, occupant != .finished(isThis: true) || isRefuted(place) {
+            try services.storage.checkReplaceable(place, isReplaced: options.existing.replaces)
+        }
+        switch step {
+        case .keep: outcome = file.map { .alreadyThere($0) }
+        case .skip: outcome = .skipped(path: place.path)
+        case .compare: if let file { compare(file, plan) }
+        case .prove(let isKnown): prove(place, file, plan, isKnown: isKnown)
+        case .findNumbered(let elseProve):
+            if let (file, numbered) = try finishedBefore(besides: place, plan) {
+                try decide(.finished(isThis: true), numbered, file, offered: plan)
+            } else if elseProve {
+                prove(place, file, plan, isKnown: false)
+            }
+        case .refuse:
+            throw TowlineError(
+                .destinationExists,
+                "\(place.path) already exists and is not known to come from this URL, so it was not replaced."
+                    + " Remove the file, or use --if-exists overwrite or rename")
+        case .download, .resume, .resumeIfNameIsFree, .replaceUnfinished: break
+        }
+    }
+
+    /// Returns whether an unfinished download is closed and not resumed, because of its URL or of what has the final
+    /// name.
+    func leaves(_ part: OpenPart, at place: Place, _ plan: PreparePlan?) throws(TowlineError) -> Bool {
+        do throws(TowlineError) {
+            switch policy.step(for: .unfinished(isOurs: isOurs(part))) {
+            case .replaceUnfinished:
+                // The first response replaces it.
+                if plan == nil { part.sink.close() }
+                return plan == nil
+            case .resumeIfNameIsFree: break
+            case .resume: return false
+            default: throw Self.anothers(part, at: place)
+            }
+            switch try services.storage.survey(named: place, for: source) {
+            case .nothing, .unfinished: return false
+            case .finished(let file, let origin):
+                // Without its secrets the URL may be that of another file: the first response tells.
+                if plan == nil, origin == source, options.url.isAmbiguousWithoutSecrets { return false }
+                let isThis = origin == source && (plan.map { isOffered(file, $0.representation) } ?? true)
+                try decide(.finished(isThis: isThis), place, file, offered: plan)
+            case .occupied(let file): try decide(.other(isFile: file != nil), place, file, offered: plan)
+            }
+        } catch {
+            part.sink.close()
+            throw error
+        }
+        part.sink.close()
+        tell(.info, .disk, "the file already exists. Its unfinished download \(place.name).tow is kept but not resumed")
+        return true
+    }
+
+    private static func anothers(_ part: OpenPart, at place: Place) -> TowlineError {
+        let other = part.journal?.record.source ?? ""
+        return TowlineError(
+            .destinationExists,
+            "\(place.name).tow is an unfinished download of another URL (\(other)). Choose another name,"
+                + " resume it with --checksum or --unsafe-resume, or replace it with --if-exists overwrite")
+    }
+
+    private func prove(_ place: Place, _ file: PublishedFile?, _ plan: PreparePlan?, isKnown: Bool) {
+        guard let file, let checksum = options.checksum else { return }
+        proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, isKnown: isKnown)
+    }
+
+    /// Returns whether a finished file from this URL is the version that the server offers. If only the secrets of the
+    /// URL could tell, length and date must be equal.
+    func isOffered(_ file: PublishedFile, _ offered: Representation) -> Bool {
+        guard options.url.isAmbiguousWithoutSecrets else { return true }
+        guard file.length == offered.completeLength, let modified = offered.lastModified else { return false }
+        return file.modified == modified.secondsSince1970
+    }
+
+    /// Returns the finished file of this download that has a number, because its name was taken at the time.
+    func finishedBefore(
+        besides place: Place, _ plan: PreparePlan?
+    ) throws(TowlineError) -> (PublishedFile, Place)? {
+        // Without its secrets the URL may be that of another file: the first response tells.
+        guard plan != nil || !options.url.isAmbiguousWithoutSecrets else { return nil }
+        for number in 1..<Self.mostNumbered {
+            let other = Place(directory: place.directory, name: SafeFileName.numbered(place.name, number))
+            switch try services.storage.survey(named: other, for: source) {
+            case .nothing: return nil
+            case .finished(let file, let origin):
+                let isThis = origin == source && plan.map { isOffered(file, $0.representation) } ?? true
+                if isThis, !isRefuted(other) { return (file, other) }
+            case .occupied, .unfinished: break
+            }
+        }
+        return nil
+    }
+
+    /// Makes the first request conditional (`ExistingPolicy.update`). After the first response, compares the file with
+    /// the offered version instead.
+    private func compare(_ file: PublishedFile, _ plan: PreparePlan?) {
+        guard let modified = file.modified else { return }
+        let present = ExistingFile(length: file.length, modified: modified, version: file.version)
+        guard let plan else { return ask(about: present, file) }
+        let offered = plan.representation
+        if present.isCurrent(offered, at: plan.resolved) {
+            outcome = .upToDate(file)
+        } else if offered.lastModified == nil, offered.entityTag == nil {
+            tell(
+                .info, .unverified,
+                "the server sent neither an ETag nor a Last-Modified date, so the existing file cannot be compared and is"
+                    + " downloaded again")
+        }
+    }
+
+    /// Acts on the checksum of an existing file. If it is right, `outcome` says so. If not, and the download must not
+    /// replace the file or take another name, this throws.
+    func conclude(_ proof: Proof, _ result: Result<FileProof, TowlineError>) throws(TowlineError) {
+        let name = proof.checksum.algorithm.rawValue
+        switch result {
+        case .success(.proven(let file)):
+            observer?.noticed(.verified([proof.checksum]))
+            outcome = options.existing == .update ? .upToDate(file) : .alreadyThere(file)
+        // The file stays and the download gets another name, or the download replaces it.
+        case _ where [.rename, .update].contains(options.existing): refute(proof.place)
+        case .failure(let error): throw error
+        case .success(.refuted(nil)):
+            throw TowlineError(
+                .destinationExists,
+                "\(proof.place.path) was changed or removed by another program while Towline read it to compare its"
+                    + " checksum, so the download stopped. Start the download again")
+        case .success(.refuted(let mismatch?)) where proof.isKnown:
+            throw TowlineError(
+                .checksumMismatch,
+                "\(proof.place.path) already exists and does not match the checksum: \(mismatch)."
+                    + " Use --if-exists overwrite to download the file again")
+        case .success(.refuted):
+            throw TowlineError(
+                .destinationExists,
+                "\(proof.place.path) already exists and does not match the expected \(name) checksum, so it was not"
+                    + " replaced. Remove the file, or use --if-exists overwrite or rename")
+        }
+    }
+}

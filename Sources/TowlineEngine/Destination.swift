@@ -1,0 +1,371 @@
+internal import TowlineCore
+
+/// The destination of one transfer: what exists there, and the part file that the transfer writes.
+///
+/// `DestinationPolicy` decides, and this type looks, creates and replaces. A file with a checksum must be read before
+/// the decision (`proof`); the transfer does that.
+final class Destination {
+    /// The result of preparing the destination for a response.
+    enum Preparation {
+        /// The part file is ready for the body of the response.
+        case ready
+        /// An unfinished download exists and is to be resumed.
+        case resume(HeldDownload)
+        /// The file exists; see `outcome`.
+        case done
+        /// The file in `proof` must be read first.
+        case needsProof
+        /// The names of earlier entries of the list must be known first.
+        case needsName
+    }
+
+    /// An existing file whose checksum decides. A class, so that a transfer without one stays small.
+    final class Proof: Sendable {
+        let place: Place
+        let checksum: Checksum
+        let length: Int64
+        /// The response that waits for the decision; `nil` before the first request.
+        let plan: PreparePlan?
+        /// The file is a finished download of the same URL.
+        let isKnown: Bool
+
+        init(place: Place, checksum: Checksum, length: Int64, plan: PreparePlan?, isKnown: Bool) {
+            self.place = place
+            self.checksum = checksum
+            self.length = length
+            self.plan = plan
+            self.isKnown = isKnown
+        }
+    }
+
+    let options: DownloadOptions
+    let services: TransferServices
+    let mailbox: TransferMailbox
+    let policy: DestinationPolicy
+    /// The URL that the user gave, without secrets.
+    let source: String
+    /// The same with its secrets, which tells downloads of this process apart. Never shown.
+    let identity: String
+    /// The name that the URL gives.
+    let nameOfURL: String
+    /// The entry of a list.
+    let item: BatchRoster.Item?
+    weak var observer: (any TransferObserver)?
+
+    /// The part file.
+    private(set) var part: OpenPart?
+    /// The contents of its journal.
+    private(set) var record: DownloadRecord?
+    private(set) var place: Place?
+    /// This transfer created the part file, and removes it if no byte arrives.
+    private(set) var isNew = false
+    /// The path of complete and wrong bytes that were kept.
+    private(set) var badPath: String?
+    /// A destination that was free, and when it was checked.
+    private var vacancy: (place: Place, seen: Duration)?
+    /// Set while an existing file has to be read.
+    var proof: Proof?
+    /// Existing files that were read and have another checksum.
+    private var refuted: [Place] = []
+    /// The result of a transfer that needs no bytes.
+    var outcome: CompletedTransfer.Outcome?
+    /// The existing file that the first request asks about.
+    private(set) var existing: ExistingFile?
+    private var existingFile: PublishedFile?
+
+    func ask(about present: ExistingFile, _ file: PublishedFile) { (existing, existingFile) = (present, file) }
+
+    /// The server has no other version than the existing file.
+    func confirmExisting() { outcome = existingFile.map { .upToDate($0) } }
+
+    func isRefuted(_ place: Place) -> Bool { refuted.contains(place) }
+
+    func refute(_ place: Place) { refuted.append(place) }
+
+    init(
+        _ options: DownloadOptions, _ services: TransferServices, _ mailbox: TransferMailbox, nameOfURL: String,
+        observer: (any TransferObserver)?, item: BatchRoster.Item?
+    ) {
+        self.options = options
+        self.services = services
+        self.mailbox = mailbox
+        self.nameOfURL = nameOfURL
+        self.observer = observer
+        self.item = item
+        policy = DestinationPolicy(existing: options.existing, hasChecksum: options.checksum != nil)
+        source = options.url.withoutSecrets
+        // The same text if the URL has no query, in which the secrets are.
+        identity = options.url.query == nil ? source : options.url.requestText
+    }
+
+    func tell(_ level: TransferNotice.Level, _ kind: TransferNotice.Kind, _ text: String) {
+        observer?.noticed(TransferNotice(level, kind, text))
+    }
+
+    /// Reports notices about the disk, and about calls that its file system does not offer.
+    func tell(_ notices: [String] = []) {
+        var all = notices
+        if case .file(let directory, _) = options.target {
+            all += services.storage.takeNotices(inDirectory: directory)
+        }
+        for text in all { tell(.warning, .disk, text) }
+    }
+
+    // MARK: Before the first request
+
+    /// Opens an output that takes the bytes in order.
+    func openStream(_ output: StreamOutput) throws(TowlineError) {
+        part = try services.storage.stream(to: output, digesting: options.checksum.map { [$0.algorithm] } ?? [])
+    }
+
+    /// Looks at the destination before the first request, and takes an unfinished download there.
+    ///
+    /// Afterwards `outcome` may be set, or `proof`, which must be read before the next call.
+    func survey(_ directory: String, _ name: String?) throws(TowlineError) -> HeldDownload? {
+        let known = name.map { Place(directory: directory, name: $0) }
+        let guess = Place(directory: directory, name: nameOfURL).numbered(known == nil ? nameNumber : 0)
+        let begun = known == nil ? services.storage.find(source: source, inDirectory: directory) : nil
+        let candidate = known ?? begun ?? guess
+        if known == nil, begun == nil, services.storage.seemsVacant(guess) {
+            vacancy = (guess, services.now)
+            return nil
+        }
+        let survey: Survey
+        do throws(TowlineError) {
+            survey = try look(at: candidate)
+        } catch  where error.code == .destinationBusy && known == nil {
+            // The first response gives the name, and so whether the other download is in the way.
+            return nil
+        }
+        switch survey {
+        case .nothing(let notices):
+            tell(notices)
+            vacancy = (candidate, services.now)
+        case .unfinished(let part):
+            guard known != nil || part.journal?.record.source == source else {
+                // The download of another URL; the name of this one is not known yet.
+                part.sink.close()
+                return nil
+            }
+            if try leaves(part, at: candidate, nil) { return nil }
+            if begun != nil, candidate != guess {
+                let text = "found an unfinished download of \(candidate.name) from the same URL"
+                tell(.info, .disk, "\(text). Resuming if the server has the same file")
+            }
+            return try take(part, at: candidate)
+        case .finished(let file, let origin):
+            if origin == source {
+                // Without its secrets the URL may be that of another file: the first response tells.
+                if !options.url.isAmbiguousWithoutSecrets {
+                    try decide(.finished(isThis: true), candidate, file, offered: nil)
+                }
+            } else if known != nil {
+                try decide(.finished(isThis: false), candidate, file, offered: nil)
+            } else if services.names == nil, let (file, numbered) = try finishedBefore(besides: candidate, nil) {
+                try decide(.finished(isThis: true), numbered, file, offered: nil)
+            }
+        case .occupied(let file):
+            if known != nil { try decide(.other(isFile: file != nil), candidate, file, offered: nil) }
+        }
+        return nil
+    }
+
+    /// Surveys a place, and tells a download of this process from one of another process.
+    private func look(at place: Place) throws(TowlineError) -> Survey {
+        do throws(TowlineError) {
+            return try services.storage.survey(place, for: source, allowsCopies: options.allowsUntrustedBytes)
+        } catch {
+            guard error.code == .destinationBusy, services.places.user(of: place) != nil else { throw error }
+            throw Self.askedForTwice(place)
+        }
+    }
+
+    private static func askedForTwice(_ place: Place) -> TowlineError {
+        TowlineError(
+            .destinationBusy, "\(place.path) is already the destination of a running download. Choose another name")
+    }
+
+    /// Resumes an unfinished download, whose lock this process now has.
+    private func take(_ part: OpenPart, at place: Place) throws(TowlineError) -> HeldDownload? {
+        hold(place, part)
+        services.places.occupy(place, by: identity)
+        tell(part.notices)
+        if options.reservesSpace { try part.sink.promiseSpace() }
+        guard let journal = part.journal else {
+            return HeldDownload(representation: Representation(), written: ByteRangeSet())
+        }
+        defer { adopt(journal) }
+        let isMoved = journal.record.source != source
+        if isMoved, isOurs(part) {
+            tell(.info, .disk, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
+        }
+        return HeldDownload(
+            representation: journal.record.representation, written: part.claims, durable: journal.durable,
+            isDoubtful: part.isDoubtful || isMoved,
+            isUntrusted: part.isDoubtful || options.isDowngrade(from: journal.record),
+            checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
+    }
+
+    /// Continues the journal of an earlier run. It records that bytes may come over http before any such byte is
+    /// written.
+    private func adopt(_ journal: any Journal) {
+        var record = journal.record
+        record.mayBePlain = record.mayBePlain || options.mayBringPlainBytes
+        update(record)
+    }
+
+    private func hold(_ place: Place, _ part: OpenPart) {
+        if let item { services.names?.decided(item.number) }
+        self.part = part
+        self.place = place
+    }
+
+    /// Returns whether the unfinished download may be resumed.
+    func isOurs(_ part: OpenPart) -> Bool {
+        guard let other = part.journal?.record.source else { return true }
+        let isVouchedFor = options.checksum != nil || options.unsafeResume || options.ownsPart
+        return ContinuationPolicy.isSame(other, as: options.url, isVouchedFor: isVouchedFor)
+    }
+
+    // MARK: The first response
+
+    /// Creates the part file and its journal for a response, or finds an existing file.
+    ///
+    /// - Parameter isAtHand: the whole body is in memory.
+    func prepare(_ plan: PreparePlan, isAtHand: Bool) throws(TowlineError) -> Preparation {
+        if plan.isReplacement, let old = part, let place {
+            try replace(old, at: place, plan)
+            return .ready
+        }
+        guard case .file(let directory, let name) = options.target else { return .ready }
+        if let name {
+            let place = Place(directory: directory, name: name)
+            return try open(place, plan, isAtHand: isAtHand, mayYield: false) ?? .ready
+        }
+        return waitsForName(plan) ? .needsName : try openNumbered(directory, plan, isAtHand: isAtHand)
+    }
+
+    /// - Returns: `nil` if the place belongs to another download and `mayYield` allows to leave it.
+    func open(
+        _ place: Place, _ plan: PreparePlan, isAtHand: Bool, mayYield: Bool
+    ) throws(TowlineError) -> Preparation? {
+        if try fill(place, plan, isAtHand: isAtHand) { return .ready }
+        switch try look(at: place) {
+        case .nothing(let notices):
+            tell(notices)
+        case .unfinished(let part):
+            if mayYield, let journal = part.journal, journal.record.source != source {
+                part.sink.close()
+                return nil
+            }
+            if try leaves(part, at: place, plan) { break }
+            let isOther = !isOurs(part)
+            guard let held = try take(part, at: place), !held.written.isEmpty, !isOther else {
+                // It has no bytes that can be used: the body of this response replaces it.
+                try replace(part, at: place, plan)
+                return .ready
+            }
+            return .resume(held)
+        case .finished(let file, let origin):
+            // A link with other secrets is a download to update, too.
+            let isThis = origin == source && (options.existing == .update || isOffered(file, plan.representation))
+            if !isThis, mayYield { return nil }
+            try decide(.finished(isThis: isThis), place, file, offered: plan)
+        case .occupied(let file):
+            try decide(.other(isFile: file != nil), place, file, offered: plan)
+        }
+        if proof != nil { return .needsProof }
+        if outcome != nil { return .done }
+        try create(place, plan, isAtHand: isAtHand)
+        return .ready
+    }
+
+    /// Creates the part file at a place that was free a moment ago, without another look. Creating it finds what came
+    /// meanwhile.
+    ///
+    /// - Returns: `false` if the place must be looked at.
+    private func fill(_ place: Place, _ plan: PreparePlan, isAtHand: Bool) throws(TowlineError) -> Bool {
+        guard let vacancy, vacancy.place == place, services.now - vacancy.seen < .seconds(1) else { return false }
+        self.vacancy = nil
+        do throws(TowlineError) {
+            try create(place, plan, isAtHand: isAtHand, requiresFreeName: true)
+        } catch {
+            guard error.code == .destinationBusy || error.code == .destinationExists else { throw error }
+            return false
+        }
+        return true
+    }
+
+    private func create(
+        _ place: Place, _ plan: PreparePlan, isAtHand: Bool, requiresFreeName: Bool = false
+    ) throws(TowlineError) {
+        let fresh = newRecord(plan, at: place, generation: 1)
+        // Before a file exists that can be locked: two transfers of this process may come here at once.
+        guard services.places.take(place, by: identity) else { throw Self.askedForTwice(place) }
+        do throws(TowlineError) {
+            var terms = terms(plan)
+            terms.requiresFreeName = requiresFreeName
+            terms.isAtHand = isAtHand
+            // A body in memory is written at once, so no journal is needed.
+            if isAtHand { terms.journaled = false }
+            hold(place, try services.storage.create(place, record: fresh, terms: terms))
+        } catch {
+            services.places.leave(place)
+            throw error
+        }
+        record = fresh
+        isNew = true
+        tell(part?.notices ?? [])
+    }
+
+    private func replace(_ old: OpenPart, at place: Place, _ plan: PreparePlan) throws(TowlineError) {
+        let next = newRecord(plan, at: place, generation: (record?.generation ?? 0) + 1)
+        part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
+        tell(part?.notices ?? [])
+        record = next
+    }
+
+    private func newRecord(_ plan: PreparePlan, at place: Place, generation: UInt32) -> DownloadRecord {
+        DownloadRecord(
+            source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
+            representation: plan.representation, checksums: plan.checksums, generation: generation,
+            lacksRanges: plan.lacksRanges, publicAddressesOnly: options.connection.publicAddressesOnly,
+            mayBePlain: options.mayBringPlainBytes)
+    }
+
+    private func terms(_ plan: PreparePlan) -> CreateTerms {
+        let isSmall = (plan.representation.completeLength ?? .max) <= SmallFilePolicy.longest
+        return CreateTerms(journaled: !isSmall, reservesSpace: options.reservesSpace)
+    }
+
+    // MARK: Later
+
+    /// Records what a response revealed about the file.
+    func learn(_ representation: Representation, _ checksums: [Checksum]) {
+        guard var record else { return }
+        record.representation = representation
+        record.checksums = checksums
+        update(record)
+    }
+
+    private func update(_ record: DownloadRecord) {
+        self.record = record
+        storing { () throws(TowlineError) in try part?.journal?.update(record) }
+    }
+
+    /// Does something on the disk. An error reaches the transfer as an event.
+    func storing(_ body: () throws(TowlineError) -> Void) {
+        do throws(TowlineError) { try body() } catch { mailbox.post(.storage(.storageFailed(error), of: nil)) }
+    }
+
+    /// Keeps complete and wrong bytes under another name.
+    func setAside() { storing { () throws(TowlineError) in badPath = try part?.sink.setAside() } }
+
+    /// Leaves the place. The caller closes the part file.
+    func release() -> OpenPart? {
+        guard let part else { return nil }
+        self.part = nil
+        if let place { services.places.leave(place) }
+        return part
+    }
+}

@@ -1,0 +1,133 @@
+internal import TowlineCore
+
+/// The transfer and its destination.
+extension TransferRun {
+    var part: OpenPart? { destination.part }
+
+    /// Looks at the destination, and gives the actions for the first request: none if an existing file must be read
+    /// first.
+    func begin() throws(TowlineError) -> [TransferAction] {
+        try checkFields()
+        var held: HeldDownload?
+        switch options.target {
+        case .file(let directory, let name):
+            if destination.outcome == nil { held = try destination.survey(directory, name) }
+            if let existing = destination.existing { machine.existing = existing }
+            if destination.proof != nil { return [] }
+            if destination.outcome != nil {
+                abandonHeadStart()
+                ending = .finished
+                return []
+            }
+        case .stream(let output): try destination.openStream(output)
+        }
+        if held == nil, let start = takeHeadStart() {
+            return decide(.takenOver(start.writer.plan, startedAt: start.startedAt), context())
+        }
+        abandonHeadStart()
+        return decide(.begin(held), context())
+    }
+
+    private func checkFields() throws(TowlineError) {
+        for line in options.userFields.lines {
+            guard RequestTerms.isReserved(line.name) else { continue }
+            throw TowlineError(.unusableHeader, FieldValidation.notSettable(line.name))
+        }
+    }
+
+    /// Prepares the destination for a response.
+    func prepare(_ plan: PreparePlan) {
+        if options.target.isStream { return step(.prepared) }
+        let old = part.map { ObjectIdentifier($0.sink) }
+        prepared(plan) { () throws(TowlineError) in try destination.prepare(plan, isAtHand: isAtHand) }
+        if old != nil, old != part.map({ ObjectIdentifier($0.sink) }) {
+            checkpoints = CheckpointPolicy(now: services.now)
+        }
+    }
+
+    /// The body of the response is in memory.
+    private var isAtHand: Bool { delivered.flatMap { writer($0)?.holdsWhole } ?? false }
+
+    private func prepared(
+        _ plan: PreparePlan, _ body: () throws(TowlineError) -> Destination.Preparation
+    ) {
+        do throws(TowlineError) {
+            switch try body() {
+            case .ready: step(.prepared)
+            case .resume(let held): step(.begin(held))
+            case .done: step(.stop)
+            case .needsProof: break
+            case .needsName: waitingForName = plan
+            }
+        } catch {
+            step(.storageFailed(error))
+        }
+    }
+
+    /// Prepares the destination when all earlier entries of the list have their names.
+    nonisolated(nonsending) func prepareInTurn(_ plan: PreparePlan) async {
+        await destination.turn()
+        // The wait has a time limit, so earlier entries may still have no name.
+        if case .file(let directory, nil) = options.target {
+            prepared(plan) { () throws(TowlineError) in
+                try destination.openNumbered(directory, plan, isAtHand: isAtHand)
+            }
+        }
+        if destination.proof == nil { concludeDelivered() }
+    }
+
+    // MARK: Checksums of existing files
+
+    /// Existing files of at least this length are announced before they are read.
+    private static let longProof: Int64 = 64 << 20
+
+    /// Reads the existing files whose checksums decide, and continues.
+    nonisolated(nonsending) func prove() async {
+        while let next = destination.proof.take() {
+            do throws(TowlineError) {
+                try await settle(next)
+                if let plan = next.plan {
+                    if destination.outcome == nil { prepare(plan) } else { step(.stop) }
+                } else {
+                    perform(try begin())
+                    takeTurn()
+                }
+            } catch {
+                let isStopped = error.code == .cancelled
+                if next.plan != nil {
+                    step(isStopped ? .stop : .storageFailed(error))
+                } else {
+                    abandonHeadStart()
+                    ending = isStopped ? .stopped : .failed(error)
+                }
+            }
+        }
+        if waitingForName == nil { concludeDelivered() }
+    }
+
+    private nonisolated(nonsending) func settle(_ proof: Destination.Proof) async throws(TowlineError) {
+        if proof.length >= Self.longProof {
+            let name = proof.checksum.algorithm.rawValue
+            destination.tell(
+                .info, .disk, "the destination file already exists. Reading the file to check its \(name) checksum")
+        }
+        tellProgress(of: proof)
+        let result = await read(proof)
+        if case .failure(let error) = result, error.code == .cancelled { throw stopped }
+        try destination.conclude(proof, result)
+    }
+
+    private nonisolated(nonsending) func read(_ proof: Destination.Proof) async -> Result<FileProof, TowlineError> {
+        let (storage, source) = (services.storage, destination.source)
+        let reading = services.begin { () async -> Result<FileProof, TowlineError> in
+            do throws(TowlineError) {
+                return .success(try await storage.prove(proof.place, source: source, checksum: proof.checksum))
+            } catch {
+                return .failure(error)
+            }
+        }
+        mailbox.whenStopped { reading.cancel() }
+        defer { mailbox.whenStopped(nil) }
+        return await reading.value
+    }
+}
