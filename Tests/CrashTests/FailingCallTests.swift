@@ -2,7 +2,8 @@ import FaultServer
 import Glibc
 import Testing
 
-/// Each system call of a run fails in turn: the run ends well or says what is wrong, and the next run ends well.
+/// Makes each system call of a run fail, one in each run. The run succeeds or reports an error, and the next run
+/// succeeds.
 @Suite(.serialized) struct FailingCallTests {
     @Test(arguments: ["full", "failure", "interrupted", "short", "failureFromThenOn"])
     func theRunEndsWithTheRightFileOrAnError(_ strike: String) async throws {
@@ -17,7 +18,8 @@ import Testing
             let ending = try await run.victim(strike, number)
             if !ending.isSuccess { failures += 1 }
             if let problem = Self.problem(ending, run) { problems.append("\(strike) at \(number): \(problem)") }
-            // The mark of the finished is best effort: without it the next run does not know the file, and says so.
+            // The mark of a finished file is best effort. Without the mark, the next run reports that the name is
+            // taken.
             let isUnmarked = ending.isSuccess
             if let problem = try await run.finish(orOccupied: isUnmarked) {
                 problems.append("\(strike) at \(number), then: \(problem)")
@@ -25,20 +27,18 @@ import Testing
         }
         print("failing calls, \(strike): \(calls) calls, \(failures) runs failed, \(problems.count) problems")
         #expect(problems.isEmpty, "\(problems.prefix(5))")
-        // Interrupted and short calls are gone on with.
+        // Interrupted and short calls are continued.
         if strike == "short" || strike == "interrupted" { #expect(failures == 0) } else { #expect(failures > 10) }
         await run.server.stop()
     }
 
-    /// Where the kernel moves the bytes.
+    /// A long download, whose bytes the kernel moves (`splice`).
     @Test(arguments: ["full", "failure", "interrupted", "short"]) func aLongDownload(_ strike: String) async throws {
         let run = try await VictimRun(Version(seed: 14, length: VictimRun.long), connections: 1)
-        let whole = try await run.victim("none", 0)
-        let calls = VictimRun.calls(whole)
-        #expect(VictimRun.splices(whole) > 30)
+        let calls = VictimRun.calls(try await run.spliced())
         var problems: [String] = []
         var failures = 0
-        // Bytes and marks come in turn: an odd step meets both.
+        // Calls for bytes and for journal marks alternate. An odd step reaches both.
         for number in stride(from: calls / 2, to: calls - 30, by: Torture.pick(17, 1)) {
             run.place.clear()
             let ending = try await run.victim(strike, number)
@@ -58,7 +58,7 @@ import Testing
         if status == 0 { return run.place.problem(run.name, run.version) }
         guard ending.output.hasPrefix("crash-victim: ") else { return "no message: \(ending)" }
         guard run.place.has(run.name) else { return nil }
-        // An error after the rename: what has the name is whole.
+        // If the error occurred after the rename, the file must be complete.
         let place = try? run.version.content.firstMismatch(
             inFile: run.place.file(run.name), length: run.version.length)
         return place == nil ? nil : "a wrong file, with status \(status)"

@@ -2,12 +2,13 @@ import FaultServer
 import Glibc
 import Testing
 
-/// `tow` is killed at random moments, again and again, until it ends by itself.
+/// Kills `tow` repeatedly at random moments, until a run ends normally.
 @Suite(.serialized) struct RandomKillTests {
-    /// What a kill may cost each connection: the bytes since its last mark, and the overlap that is compared.
+    /// The maximum cost of a kill for each connection in bytes: the bytes since the last journal mark, and the compared
+    /// overlap.
     static let boundPerConnection: Int64 = (256 + 16) << 10
 
-    /// What came of one download.
+    /// The result of one download.
     struct Outcome: Sendable {
         var kills = 0
         var rework: Int64 = 0
@@ -48,7 +49,7 @@ import Testing
         fflush(nil)
     }
 
-    /// Some of the downloads, one after another; a new server now and then keeps its log short.
+    /// Runs some of the downloads one after another, each with a new server, which keeps the log short.
     private static func lane(_ lane: Int, of lanes: Int, _ downloads: Int, _ connections: Int) async throws -> [Outcome]
     {
         let place = try Workplace()
@@ -59,7 +60,7 @@ import Testing
         return outcomes
     }
 
-    /// One download to its end, killed at least once on the way.
+    /// Runs one download to its end. The download is killed at least once.
     private static func download(_ number: Int, _ connections: Int, _ place: Workplace) async throws -> Outcome {
         for attempt in 0..<20 {
             let length = Int64.random(in: 2 << 20..<4 << 20) + Int64(connections) << 19
@@ -87,7 +88,7 @@ import Testing
             let isToDie = outcome.kills < kills
             let killer = Task {
                 guard isToDie else { return }
-                // The moment is what is random here; nothing waits for anything to have happened by then.
+                // The random time is the purpose of the test. No code relies on progress at this time.
                 try await Task.sleep(for: .seconds(Double.random(in: 0..<runTime)))
                 tow.signal(SIGKILL)
             }

@@ -2,9 +2,9 @@ import FaultServer
 import Glibc
 import Testing
 
-/// SIGINT and SIGTERM end a run soon and cost nothing.
+/// SIGINT and SIGTERM end a run soon and lose no bytes.
 @Suite(.serialized) struct SignalTests {
-    /// The overlap that is compared, and what a socket may hold that nobody read.
+    /// The maximum cost of a signal for each connection in bytes: the compared overlap, and unread bytes in a socket.
     private static let costPerConnection: Int64 = (16 + 64) << 10
 
     @Test(arguments: [SIGINT, SIGTERM], [1, 8])
@@ -31,7 +31,7 @@ import Testing
         await server.stop()
     }
 
-    /// Standard output that nobody reads holds up an orderly end; the second signal does not wait for it.
+    /// Unread standard output delays an orderly end. A second signal ends the process at once.
     @Test func aSecondSignalQuitsNow() async throws {
         let server = try await FaultServer.start(["/file": Resource(length: 64 << 20)])
         let ends = try ChildProcess.pipe()
@@ -40,9 +40,9 @@ import Testing
         await server.log.wait { $0.bodyBytesServed("/file") > 128 << 10 }
         let start = ContinuousClock.now
         tow.signal(SIGTERM)
-        // Two that are pending at once are one; the kernel tells nobody when a signal is taken but who asks.
+        // The kernel merges two pending signals into one, and reports only on request when a signal is delivered.
         while tow.hasPendingSignals { await Task.yield() }
-        // What comes within a tenth of a second is the first one's echo.
+        // A signal within 0.1 seconds of the first signal is treated as its duplicate.
         try await Task.sleep(for: .milliseconds(200))
         tow.signal(SIGTERM)
         let ending = await tow.end()

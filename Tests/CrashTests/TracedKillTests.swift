@@ -2,11 +2,11 @@ import FaultServer
 import Glibc
 import Testing
 
-/// The built `tow` is killed by strace as it enters the n-th call of a kind: no seam of ours lies between.
+/// strace kills the built `tow` at the n-th call of a kind, without test code in the program.
 @Suite(.serialized) struct TracedKillTests {
     private static let strace = "/usr/bin/strace"
 
-    /// Whether strace is there and may trace (ptrace(2) is forbidden in some containers).
+    /// Returns whether strace is installed and may trace (some containers forbid ptrace(2)).
     private static func canTrace() async -> Bool {
         let ending = try? await ChildProcess.run(strace, ["-o", "/dev/null", "-e", "trace=none", "/bin/true"])
         return ending?.isSuccess ?? false

@@ -1,20 +1,20 @@
 import Glibc
 import Synchronization
 
-/// A program of the build, or of the system, that runs beside the test.
+/// A program of the build or of the system that runs during a test.
 final class ChildProcess: Sendable {
-    /// How it ended.
+    /// The way the program ended, and its output.
     struct Ending: Sendable {
-        /// The exit status; `nil` if a signal ended it.
+        /// The exit status; `nil` if a signal ended the program.
         var status: Int32?
-        /// The signal that ended it.
+        /// The signal that ended the program; `nil` if the program exited.
         var signal: Int32?
-        /// What it wrote, both streams.
+        /// The text that the program wrote to standard output and standard error.
         var output: String
-        /// It did not end in time, and was killed for that.
+        /// `true` if the program did not end in time and was killed.
         var isLate: Bool
 
-        /// Ended well.
+        /// Returns whether the exit status is 0.
         var isSuccess: Bool { status == 0 }
     }
 
@@ -25,10 +25,10 @@ final class ChildProcess: Sendable {
 
     let pid: pid_t
     private let output: Int32
-    /// Once it is collected its number may be another process's.
+    /// `true` after `waitpid`. The system may then give the process number to another process.
     private let isCollected = Mutex(false)
 
-    /// Where the build puts its programs: beside the running tests.
+    /// The directory of the built programs, which is the directory of the running tests.
     static let products: String = {
         var path = [UInt8](repeating: 0, count: 4096)
         let count = path.withUnsafeMutableBytes { buffer in
@@ -38,17 +38,17 @@ final class ChildProcess: Sendable {
         return String(decoding: whole[..<(whole.lastIndex(of: 0x2F) ?? 0)], as: UTF8.self)
     }()
 
-    /// Starts a program: a name means one of the build's, a path any other. `stdout`: a descriptor for standard
-    /// output alone.
+    /// Starts a program of the build by its name, or another program by its path. `stdout` is a descriptor for standard
+    /// output; `nil` includes standard output in `Ending.output`.
     init(_ program: String, _ arguments: [String], stdout: Int32? = nil) throws {
         let path = program.contains("/") ? program : ChildProcess.products + "/" + program
-        // Another child that began between a pipe's making and its mark would keep it open.
+        // A child that starts between creating a pipe and setting FD_CLOEXEC would keep the pipe open.
         (pid, output) = try ChildProcess.spawning.withLock { _ in try ChildProcess.spawn(path, arguments, stdout) }
     }
 
     private static let spawning = Mutex(())
 
-    /// A pipe that no child inherits: reading end, writing end.
+    /// Creates a pipe that no child inherits. Returns the read end and the write end.
     static func pipe() throws -> [Int32] {
         var ends: [Int32] = [0, 0]
         guard Glibc.pipe(&ends) == 0 else { throw SpawnError(program: "pipe", code: errno) }
@@ -81,12 +81,12 @@ final class ChildProcess: Sendable {
         texts.map { text -> UnsafeMutablePointer<CChar>? in strdup(text) } + [nil]
     }
 
-    /// Sends a signal, unless it has ended and was collected.
+    /// Sends a signal, unless the process has ended and `waitpid` has returned.
     func signal(_ number: Int32) {
         isCollected.withLock { if !$0 { _ = Glibc.kill(pid, number) } }
     }
 
-    /// Whether signals wait to be taken (`ShdPnd`, proc(5)).
+    /// Returns whether signals are pending (`ShdPnd`, proc(5)).
     var hasPendingSignals: Bool {
         guard let file = fopen("/proc/\(pid)/status", "re") else { return false }
         defer { fclose(file) }
@@ -97,7 +97,7 @@ final class ChildProcess: Sendable {
         return line.dropFirst(7).contains { ("1"..."9").contains($0) || ("a"..."f").contains($0) }
     }
 
-    /// Waits for the end. After `seconds` it is killed, and the ending says so. Call once.
+    /// Waits for the end. Kills the program after `seconds` and then sets `isLate`. Must be called once.
     func end(within seconds: Int = 60) async -> Ending {
         await withCheckedContinuation { continuation in
             Waiter.run {
@@ -106,7 +106,7 @@ final class ChildProcess: Sendable {
         }
     }
 
-    /// Its output ends when it does: the pipe's other end is its alone.
+    /// Reads the output until the program ends: only the program has the write end of the pipe.
     private func wait(_ seconds: Int) -> Ending {
         let deadline = ContinuousClock.now + .seconds(seconds)
         var ending = Ending(output: "", isLate: false)
@@ -136,13 +136,13 @@ final class ChildProcess: Sendable {
         return ending
     }
 
-    /// Runs a program to its end.
+    /// Runs a program and waits for its end.
     static func run(_ program: String, _ arguments: [String], within seconds: Int = 60) async throws -> Ending {
         try await ChildProcess(program, arguments).end(within: seconds)
     }
 }
 
-/// Runs blocking work on a thread of its own, so that the tests' own threads stay free for the server.
+/// Runs blocking work on a separate thread, so that the cooperative threads stay free for the server.
 private enum Waiter {
     private final class Work: Sendable {
         let body: @Sendable () -> Void

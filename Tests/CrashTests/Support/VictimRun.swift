@@ -1,10 +1,11 @@
 import FaultServer
+import Testing
 import Glibc
 import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// One download with its server and its directory, run by victims that are struck and at last by `tow` itself.
+/// A download with its server and its directory. Victim programs, which fail at a chosen call, run it, and then `tow`.
 struct VictimRun: Sendable {
     let server: FaultServer
     let place: Workplace
@@ -12,8 +13,8 @@ struct VictimRun: Sendable {
     /// The name of the file.
     let name = "file"
 
-    /// A download of that version, served as fast as it goes, or late to whoever asks for all of it: half, and the rest when
-    /// nobody holds an answer any more until it is whole.
+    /// Creates a download of a version. If `isLate` is `true`, the server pauses for 100 ms in the middle of a
+    /// complete response, after which the engine no longer holds the response back until it is complete.
     init(_ version: Version, connections: Int, isLate: Bool = false) async throws {
         let late = Behaviour { context in
             let (content, length) = (context.version.content, context.version.length)
@@ -26,10 +27,10 @@ struct VictimRun: Sendable {
         self.connections = connections
     }
 
-    /// What is served.
+    /// The version that the server currently serves.
     var version: Version { server.version("/file") ?? Version(length: 0) }
 
-    /// Runs a victim; `strike` is one of its own words.
+    /// Runs the victim program. `strike` is the failure, such as `kill`, and `number` the call where it happens.
     func victim(_ strike: String, _ number: Int, connections: Int? = nil) async throws -> ChildProcess.Ending {
         let arguments = [
             server.url("/file"), place.path, name, "\(connections ?? self.connections)", strike, "\(number)",
@@ -37,22 +38,35 @@ struct VictimRun: Sendable {
         return try await ChildProcess.run("crash-victim", arguments, within: 30)
     }
 
-    /// The length of a file most of which the kernel moves.
+    /// Runs the victim program without a failure, and expects that the kernel moved bytes with `splice`. It moves only a
+    /// fast response, so on a busy machine one of five runs must have one.
+    func spliced() async throws -> ChildProcess.Ending {
+        var ending = try await victim("none", 0)
+        for _ in 0..<4 where Self.splices(ending) <= 30 {
+            place.clear()
+            ending = try await victim("none", 0)
+        }
+        #expect(Self.splices(ending) > 30)
+        return ending
+    }
+
+    /// The length in bytes of a file that is long enough for `splice` to move most of its bytes.
     static let long: Int64 = 20_000_000
 
-    /// How many of a victim's calls moved bytes from a pipe.
+    /// Returns the number of a victim's calls that moved bytes from a pipe.
     static func splices(_ ending: ChildProcess.Ending) -> Int {
         let words = ending.output.split(whereSeparator: \.isWhitespace)
         return words.lastIndex(of: "splices").flatMap { Int(words[$0 + 1]) } ?? 0
     }
 
-    /// How many calls a victim counted.
+    /// Returns the number of calls that a victim counted.
     static func calls(_ ending: ChildProcess.Ending) -> Int {
         let word = ending.output.split(whereSeparator: \.isWhitespace).last ?? ""
         return Int(word) ?? 0
     }
 
-    /// Runs `tow` to the end; what is wrong then, or `nil`. `orOccupied`: it may also say that the name is taken.
+    /// Runs `tow` and returns a problem with its result, or `nil`. If `orOccupied` is `true`, `tow` may also report
+    /// that the name is taken.
     func finish(orOccupied: Bool = false) async throws -> String? {
         let ending = try await ChildProcess.run(
             "tow", ["get", "-q", "-x", "\(connections)", "-o", place.file(name), server.url("/file")])
@@ -62,14 +76,14 @@ struct VictimRun: Sendable {
         return place.problem(name, version)
     }
 
-    /// True if a kill must not lose the part file. A part file without a journal claims nothing. A journal that was
-    /// retired, because a new part file replaces its own, claims nothing either.
+    /// Returns whether a kill must not lose the part file. A part file without a journal makes no claims. A journal
+    /// that was retired, because a new part file replaces the old one, makes no claims either.
     var hasClaims: Bool {
         if case .unfinished = try? JournalReader.look(at: place.file(name)) { return true }
         return place.has(name)
     }
 
-    /// Whether a run left all of it, so that nobody asks the server what it has now.
+    /// Returns whether a run left all bytes, so that the next run sends no request.
     func holdsAll(_ version: Version) throws -> Bool {
         switch try JournalReader.look(at: place.file(name)) {
         case .unfinished(let report, _): report.written.contains(ByteRange(0, version.length))
@@ -78,8 +92,8 @@ struct VictimRun: Sendable {
         }
     }
 
-    /// What is wrong with what a killed victim left; `nil` if nothing is. Whole files and claimed bytes may be those
-    /// of any of the versions, of one version each.
+    /// Returns a problem with the files that a killed victim left, or `nil`. A complete file must have the bytes of
+    /// exactly one of the versions.
     func problemAfterKill(versions: [Version], mayBeEmpty: Bool) -> String? {
         let hasPart = place.has(name + ".tow")
         let hasFile = place.has(name)
@@ -90,7 +104,8 @@ struct VictimRun: Sendable {
         return problems.contains(nil) ? nil : "a wrong file"
     }
 
-    /// The same for what the next run would believe. Asking is what the next run begins with: it tidies up.
+    /// Returns a problem with the bytes that the journal claims, or `nil`. Opens the files as the next run does, which
+    /// also cleans them up.
     func problemWithClaims(versions: [Version]) throws -> String? {
         guard case .unfinished(let part) = try FileStorage().survey(Place(directory: place.path, name: name)) else {
             return nil

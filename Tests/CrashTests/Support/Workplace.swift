@@ -2,7 +2,7 @@ import FaultServer
 import Glibc
 import TowlineDisk
 
-/// A directory for one test, gone with it.
+/// A temporary directory for one test, which is deleted when the object is released.
 final class Workplace: Sendable {
     let path: String
 
@@ -23,7 +23,7 @@ final class Workplace: Sendable {
 
     func has(_ name: String) -> Bool { access(file(name), F_OK) == 0 }
 
-    /// Whether a small file here has no name before its final one: ext4, XFS, tmpfs.
+    /// Returns whether the file system lets a small file have no name before its final name: ext4, XFS, tmpfs.
     var keepsUnnamedFiles: Bool {
         let directory = open(path, O_RDONLY | O_DIRECTORY)
         defer { close(directory) }
@@ -32,7 +32,7 @@ final class Workplace: Sendable {
         return [0xEF53, 0x5846_5342, 0x0102_1994].contains(space.type & 0xFFFF_FFFF)
     }
 
-    /// Removes every file in it.
+    /// Deletes every file in the directory.
     func clear() {
         for name in names { unlink(file(name)) }
     }
@@ -50,7 +50,8 @@ final class Workplace: Sendable {
         return names.sorted()
     }
 
-    /// What is wrong with the finished file of that name; `nil` if it is right and nothing is left beside it.
+    /// Returns a problem with a finished file, or `nil` if the file is correct and no other files of the download
+    /// exist.
     func problem(_ name: String, _ version: Version) -> String? {
         let place: Int64?
         do {
@@ -64,14 +65,14 @@ final class Workplace: Sendable {
     }
 }
 
-/// How much is done: a little for every build, everything when asked to.
+/// The extent of the tests: short for every build, complete with `TOWLINE_TORTURE`.
 enum Torture {
-    /// TOWLINE_TORTURE is set.
+    /// `true` if `TOWLINE_TORTURE` is set.
     static let isOn = getenv("TOWLINE_TORTURE") != nil
 
-    /// A number from the environment.
+    /// Returns a number from an environment variable; `nil` if the variable is not a number.
     static func number(_ name: String) -> Int? { getenv(name).flatMap { Int(String(cString: $0)) } }
 
-    /// One or the other.
+    /// Returns `torture` if `isOn` is `true`, otherwise `usual`.
     static func pick<Value>(_ usual: Value, _ torture: Value) -> Value { isOn ? torture : usual }
 }
