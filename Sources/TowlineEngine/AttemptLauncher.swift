@@ -34,8 +34,8 @@ struct AttemptLauncher {
         return writer
     }
 
-    /// Enters the end of an attempt in the host board, with what it shows about shared connections. Call it once for each
-    /// attempt.
+    /// Enters the end of an attempt in the host board, with what it shows about shared connections. Call it once for
+    /// each attempt.
     func ended(_ writer: AttemptWriter, _ result: AttemptResult) {
         let plan = writer.plan
         services.board.ended(plan.url.origin, plan.sharing)
@@ -44,7 +44,7 @@ struct AttemptLauncher {
         if let answer { services.board.answered(answer, from: plan.url.origin, after: writer.latency ?? .zero) }
     }
 
-    /// Enters in the host board that a response over HTTP/2 was none of a small file.
+    /// Enters in the host board that a response over HTTP/2 was not a small file.
     func noteLongStream(_ writer: AttemptWriter) {
         if writer.isLongStream { services.board.answered(.long, from: writer.plan.url.origin) }
     }

@@ -1,16 +1,18 @@
 internal import TowlineCore
 
-/// Answers that are told of once, when all of them has come.
+/// Responses that are reported once, when they are complete.
 extension AttemptWriter {
     func endIsLate() {
-        // A stream without a length may be small. It has its time, and does not continue beyond that.
+        // On a shared connection, a stream without a length may still be small. It is held until it ends or is too
+        // long.
         if !plan.sharesConnection || hasLength { tell() }
     }
 
-    /// True if the head says where the response ends, or nobody wants the response.
+    /// Returns whether the head gives the length of the body, or the body is not wanted.
     var hasLength: Bool { drainable != nil || responseEnd < .max }
 
-    /// The room for an answer that is a whole small file, or may be, and may be held.
+    /// Returns the number of bytes to reserve for a response that is, or may be, a whole small file; `nil` if it must
+    /// not be held in memory.
     func gatherable(_ verdict: ResponseVerdict, _ head: ResponseHead) -> Int64? {
         let length: Int64?
         switch verdict {
@@ -18,7 +20,7 @@ extension AttemptWriter {
             let isWhole = range.lowerBound == 0 && range.upperBound == facts.representation.completeLength
             length = isWhole ? range.upperBound : nil
         case .whole(let facts):
-            // Of chunks and streams nobody knows before they end.
+            // The length of a chunked body or a stream is not known before its end.
             let mayBeSmall = facts.isChunked || head.version == .http2
             length = facts.representation.completeLength ?? (mayBeSmall ? Self.usualLength : nil)
         default: length = nil
@@ -27,34 +29,34 @@ extension AttemptWriter {
         return length
     }
 
-    /// Room for what has no length.
+    /// The number of bytes to reserve for a body of unknown length.
     private static let usualLength: Int64 = 16 << 10
 
-    /// Whether it leads elsewhere with a body that is read to its end: what follows may go over the same connection.
+    /// Returns whether a response is a redirect whose body is read to its end, so that the next request may use the
+    /// same connection.
     func isDrainedRedirect(_ verdict: ResponseVerdict) -> Bool {
         guard case .redirect = verdict else { return false }
         return mayGather && drainable != nil
     }
 
-    /// Whether it is a long answer, over HTTP/2. Asked by whom something of it was reported to.
+    /// Returns whether the response came over HTTP/2 and is not a small file. The runner calls this after a report.
     var isLongStream: Bool { isStream && promise == .long }
 
-    /// The result of an answer that was delivered, before its bytes are written.
+    /// The result of an attempt that was reported as `delivered`, before its bytes are written.
     var deliveredResult: AttemptResult { AttemptResult(deliveredEnd) }
 }
 
 extension AttemptWriter: HeldBytes {
-    /// Whether all of a file is held in memory. Asked by whom `delivered` was reported to.
+    /// Returns whether the complete file is held in memory. The runner calls this after `delivered`.
     var holdsWhole: Bool {
         guard framing != nil else { return false }
         return Int64(gathered.count) == responseEnd || responseEnd == .max
     }
 
-    /// What told the end of an answer that was delivered; `nil`: it broke off.
+    /// The framing that ended the body of a delivered response; `nil` if the response was cut.
     var framing: AttemptEnd.Framing? { if case .complete(let framing) = deliveredEnd { framing } else { nil } }
 
-    /// The bytes of an answer that was delivered. Asked by whom that was reported to; what it gets is let go of before
-    /// `release`.
+    /// The bytes of a delivered response. The runner reads them after `delivered`, and drops its copy before `release`.
     var held: [UInt8] { gathered }
 
     func release() { buffers.give(&gathered) }

@@ -1,8 +1,8 @@
 internal import TowlineCore
 
-/// Answers whose first bytes decide what they are.
+/// Responses whose first bytes decide what they are.
 extension AttemptWriter {
-    /// Notes what an answer may be that only its first bytes tell: a page, or a stored file with a label.
+    /// Notes what only the first bytes of a response can decide: a web page, or a stored file with a coding label.
     ///
     /// - Returns: whether the first bytes decide.
     func decidesByFirstBytes(_ verdict: ResponseVerdict) -> Bool {
@@ -11,9 +11,9 @@ extension AttemptWriter {
         return mayBePage || !signatures.isEmpty
     }
 
-    /// Looks at bytes of an answer that is not reported yet, and reports the answer if they decide.
+    /// Inspects the first bytes of a response that is not reported yet, and reports the response if they decide.
     ///
-    /// - Returns: what to do with the bytes if more are needed; `nil` if the answer is reported.
+    /// - Returns: the disposition of the bytes if more are needed; `nil` if the response is reported.
     func look(at bytes: UnsafeRawBufferPointer) -> BodyDisposition? {
         guard let verdict = untold else { return nil }
         if mayBePage || !signatures.isEmpty {
@@ -33,7 +33,8 @@ extension AttemptWriter {
         return nil
     }
 
-    /// The report of an answer that ended before a byte decided. One that broke off is no answer.
+    /// Returns the report of a response that ended before its bytes decided. A response that was cut is reported as
+    /// `ended`.
     func decided(_ verdict: ResponseVerdict) -> Report {
         guard framing != nil else { return .ended(plan.id, deliveredResult) }
         if mayBePage, WebPage.isPage(gathered) == true {

@@ -1,36 +1,36 @@
 internal import TowlineCore
 import Synchronization
 
-/// The offset at which an attempt waits for another connection that may bring what follows.
+/// The offset at which an attempt pauses, because another connection may deliver the bytes that follow.
 final class HoldPoint: Sendable {
     private let offset = Atomic<Int64>(.max)
     private let end = Atomic<Int64>(0)
-    /// After this time an attempt that waits looks again.
+    /// The interval after which a paused attempt checks again.
     private static let pause = Duration.milliseconds(2)
     private let clock: @Sendable () -> Duration
 
     init(clock: @escaping @Sendable () -> Duration) { self.clock = clock }
 
-    /// Sets the place, from any thread.
+    /// Sets the offset, and the longest time to wait there. Any thread may call this.
     func wait(at offset: Int64, for time: Duration) {
         end.store(Int64((clock() + time) / .nanoseconds(1)), ordering: .relaxed)
         self.offset.store(offset, ordering: .releasing)
     }
 
-    /// Returns how long to wait before bytes up to `end` are taken; `nil`: not at all.
+    /// Returns the time to wait before bytes up to `end` are taken; `nil` if they can be taken now.
     func delay(before end: Int64) -> Duration? {
         guard end > offset.load(ordering: .acquiring) else { return nil }
         return clock() < .nanoseconds(self.end.load(ordering: .relaxed)) ? Self.pause : nil
     }
 }
 
-/// What limits let through, and bytes that come unseen.
+/// Rate limits, and bytes that arrive through a pipe.
 extension AttemptWriter {
-    /// Counts bytes that came, unless a limit holds them back.
+    /// Counts received bytes, unless a rate limit or the hold point delays them.
     ///
-    /// - Returns: how long, if it does.
+    /// - Returns: the time to wait; `nil` if the bytes are counted.
     func takeAllowance(_ count: Int) -> Duration? {
-        // Gathered bytes are not written yet. An attempt that ends at its place waits no longer.
+        // Gathered bytes are not written yet. An attempt that stops at the hold point does not wait there.
         let end = min(cursor + Int64(gathered.count + count), limit.load(ordering: .relaxed))
         if let wait = hold.delay(before: end) { return wait }
         for (index, limiter) in limiters.enumerated() {
@@ -44,12 +44,12 @@ extension AttemptWriter {
         return nil
     }
 
-    /// Whether a segment ends at `end`, after so many bytes beyond it came. Where the response ends with the segment, its own end
-    /// comes by itself and the connection lives on.
+    /// Returns whether the attempt is complete at `end`, with `rest` received bytes beyond it. If the response ends
+    /// with the segment, the attempt waits for the end of the response, and the connection stays usable.
     func isOver(at end: Int64, leaving rest: Int) -> Bool { cursor >= end && (end < responseEnd || rest > 0) }
 
-    /// Where nothing needs to be seen: the overlap was compared, no digest of the response is to be computed, nothing waits, and
-    /// what comes goes to a file as fast as it comes.
+    /// Returns whether the bytes need no inspection: the overlap is compared, no digest is computed, no bytes wait, no
+    /// rate limit applies, and the sink is a file that takes pipes.
     var takesPipes: Bool {
         isWanted && cursor >= start && digest == nil && stage.isEmpty && gathered.isEmpty
             && !isLimited && (sink as? any PipeSink)?.takesPipes ?? false
@@ -57,7 +57,8 @@ extension AttemptWriter {
 
     private var isLimited: Bool { limiters.contains(where: \.isLimited) }
 
-    /// Under a limit, which came meanwhile, no more at once than a transport hands over else.
+    /// The number of bytes to accept now. Under a rate limit that was set meanwhile, at most one usual piece of a
+    /// transport.
     var wanted: Int64 {
         min(max(0, limit.load(ordering: .relaxed) - cursor), isLimited ? Int64(WriteStage.piece) : .max)
     }

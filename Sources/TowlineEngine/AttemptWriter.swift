@@ -1,37 +1,37 @@
 internal import TowlineCore
 import Synchronization
 
-/// The way of a byte: takes one attempt's answer from the transport and writes it at its place.
+/// The receiver of one attempt: takes the response from the transport and writes its bytes at their offsets.
 ///
-/// Bytes that come fast and need not be seen pass by it, in a pipe (`AttemptWriter+Pipes`).
+/// Fast bytes that need no inspection go to the file through a pipe instead (`AttemptWriter+Pipes`).
 ///
-/// Judges the head on the engine thread (a pure function), compares the overlap with what is held, cuts at the
-/// segment's end, writes, marks. Copies what comes in many pieces once, to write it in few calls, allocates nothing per
-/// call and shares no lock: what other threads read are atomics.
+/// On the engine thread, it judges the head (a pure function), compares the overlap with the held bytes, cuts at the
+/// end of the segment, writes and marks. It copies small pieces once, to write them in few calls. It allocates nothing
+/// per call and shares no lock: other threads read atomics only.
 ///
-/// `@unchecked Sendable`: everything that is not atomic, constant or behind its lock is used by callbacks alone, which
-/// come from one thread at a time (contract of `Transport`).
+/// `@unchecked Sendable`: state that is not atomic, constant or behind a lock is used only by callbacks, which come
+/// from one thread at a time (contract of `Transport`), and by the runner after a report.
 final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
-    /// What happens rarely and concerns the runner.
+    /// A rare event, reported to the runner of the transfer.
     enum Report: Sendable {
         case answered(AttemptID, ResponseVerdict)
         case ended(AttemptID, AttemptResult)
-        /// Wrote the first bytes of a further connection.
+        /// The first bytes of a further connection are written.
         case delivers(AttemptID)
-        /// Answered and ended in one: the body is held in memory until `conclude`.
+        /// The response came and ended in one step: its body is held in memory until `conclude`.
         case delivered(AttemptID, ResponseVerdict)
-        /// Ended before its answer, which was told of, had its place: what it holds is written by `conclude`.
+        /// The attempt ended after its response was reported, and before `attach`. `conclude` writes the held bytes.
         case arrived(AttemptID)
     }
 
-    /// A small file that comes more slowly is written as it comes. Of ten thousand that do not, each would have its answer taken
-    /// to the runner and back; held until it is whole, it has a part file and its bytes in one go.
+    /// The longest time to hold a small file before its bytes are written as they arrive. A file that is complete
+    /// sooner gets its part file and bytes in one step, without a round trip to the runner for its head.
     private static let gatherTime = Duration.milliseconds(20)
-    /// On a connection that is shared nothing else may be done: whoever waits there for its place makes all wait.
+    /// The same on a shared connection: longer, because a response that waits there for its part file delays all.
     private static let sharedGatherTime = Duration.seconds(1)
 
-    /// So many bytes are written and marked as soon as a transport has handed over what it had read: with its next reading they
-    /// are what a SIGKILL costs. Where bytes come fast each write is marked.
+    /// The number of unmarked bytes, at least, that are written and marked at the end of a transport's read. A SIGKILL
+    /// costs at most these and the next read. If bytes arrive fast, each write is marked.
     static let markInterval: Int64 = 32 << 10
 
     let plan: AttemptPlan
@@ -39,68 +39,68 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private let report: @Sendable (Report) -> Void
     private let clock: @Sendable () -> Duration
 
-    /// Next offset to write; everything from the lease's start to here is written. `nowhere` until writing begins: a
-    /// paused answer may yet be given another place.
+    /// The next offset to write. All bytes from the start of the lease to here are written. `nowhere` until writing
+    /// begins: a paused response may still get another lease.
     private let position: Atomic<Int64>
     private static let nowhere: Int64 = -1
     let received = Atomic<Int64>(0)
     let isHeldBack = Atomic<Bool>(false)
-    /// The attempt stops here; other threads lower it when a part of the segment is given away, perhaps while its head
-    /// comes: each takes the minimum in one step, so that neither undoes the other.
+    /// The offset at which the attempt stops. Other threads lower it when they assign a part of the segment to another
+    /// attempt, perhaps during the head: each store is an atomic minimum, so that neither undoes the other.
     let limit: Atomic<Int64>
     let hold: HoldPoint
 
-    /// Where a paused answer's bytes go.
+    /// The destination of a response that had no part file.
     private struct Attachment: Sendable {
         let sink: any Sink
         let slot: (any JournalSlot)?
         let lease: ByteRange
     }
 
-    /// Handed over, not set by `attach`: the attempt may end, on its own thread, while its answer gets its place.
+    /// The value of `attach`, until `adopt` takes it: the attempt may end on its own thread during `attach`.
     private let attachment = Mutex<Attachment?>(nil)
 
     private(set) var sink: (any Sink)?
     private var slot: (any JournalSlot)?
-    /// First offset to write; what comes before it is compared.
+    /// The first offset to write. Bytes before it are compared.
     private(set) var start: Int64
     private var marked: Int64
     private var markedAt = Duration.zero
-    /// Next offset of the body; behind `position` while the overlap is compared, before it while bytes wait to be written.
+    /// The offset of the next byte: below `position` during the overlap, above it while bytes wait in `stage`.
     private(set) var cursor: Int64
-    /// What came and is written with what follows.
+    /// The bytes that wait to be written together with the next ones.
     private(set) var stage = WriteStage()
     private let stages: StagePool
     private(set) var isWanted = false
-    /// So much more of what nobody wants is read; `nil`: it is wanted, or not read.
+    /// The number of bytes still to read of an unwanted body; `nil` if the body is wanted, or not read.
     private(set) var drainable: Int64?
     private var result: AttemptResult?
     private var hasDelivered = false
     private(set) var digest: (any ContentHasher)?
-    /// Where the response's own body ends.
+    /// The offset at which the body of the response ends; `.max` if unknown.
     private(set) var responseEnd = Int64.max
-    /// Whether a small answer may be held in memory.
+    /// `true` if a small response may be held in memory.
     let mayGather: Bool
     let buffers: BufferPool
-    /// What the answer is, while nobody was told.
+    /// The verdict on a response that is not reported yet; `nil` otherwise.
     var untold: ResponseVerdict?
-    /// The answer is reported with its first byte, or with its end as an empty file: such a file needs a confirmation.
+    /// `true` to report the response with its first byte, or as an empty file at its end: that needs a confirmation.
     private(set) var awaitsFirstByte = false
-    /// The answer may be a web page instead of the file.
+    /// `true` if the response may be a web page instead of the file.
     var mayBePage = false
-    /// The first bytes with which the answer's Content-Encoding is only a label.
+    /// The file signatures that show that the Content-Encoding of the response is only a label.
     var signatures: [[UInt8]] = []
-    /// The answer was told of, and not paused: what comes before it has a place must wait.
+    /// `true` after the report of a response that was not paused: bytes that arrive before `attach` must wait.
     private var isAwaited = false
-    /// Whether the answer is a stream of HTTP/2. Asked, as the next one is, by whom something of it was reported to.
+    /// `true` if the response came over HTTP/2. The runner reads this, and `latency`, after a report.
     private(set) var isStream = false
-    /// What passed before its head came.
+    /// The time from the request to the head; `nil` before the head, or if it was not measured.
     private(set) var latency: Duration?
-    /// What is promised, if the body is wanted.
+    /// The promise of the head: a small body or a long one; `nil` if the body is not wanted.
     private(set) var promise: SharingPolicy.Answer?
-    /// What came and has no place yet.
+    /// The received bytes that have no part file yet.
     var gathered: [UInt8] = []
-    /// How a delivered answer ended.
+    /// The end of an attempt that was reported as `delivered` or `arrived`.
     private(set) var deliveredEnd = AttemptEnd.cancelled
     private let makeHasher: @Sendable (Checksum) -> any ContentHasher
 
@@ -130,7 +130,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     // MARK: From other threads
 
-    /// How far it is.
+    /// The progress of the attempt.
     var progress: AttemptProgress {
         let position = position.load(ordering: .acquiring)
         return AttemptProgress(
@@ -138,12 +138,12 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             isHeldBack: isHeldBack.load(ordering: .relaxed))
     }
 
-    /// Stop at `end`; bytes already written beyond it are right and stay.
+    /// Makes the attempt stop at `end`. Bytes already written beyond it are valid and stay.
     func shrink(to end: Int64) {
         limit.min(end, ordering: .relaxed)
     }
 
-    /// Gives a paused answer its sink. Before `Transport.proceed`.
+    /// Sets the sink of a response without a part file. Call before `Transport.proceed` or `conclude`.
     func attach(sink: any Sink, slot: (any JournalSlot)?, lease: ByteRange) {
         attachment.withLock { $0 = Attachment(sink: sink, slot: slot, lease: lease) }
         position.store(lease.lowerBound, ordering: .releasing)
@@ -194,7 +194,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return disposition
     }
 
-    /// From here on the answer is like any other.
+    /// Reports a response that was held back. It is then handled like any other response.
     func tell() {
         guard let verdict = untold else { return }
         untold = nil
@@ -211,7 +211,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         if awaitsFirstByte, let disposition = look(at: bytes) { return disposition }
         if untold != nil, let refusal = makeRoom(for: bytes.count) { return refusal }
         guard untold != nil || isWanted || adopt() else {
-            // It was let through, and has no place yet: `Transport.proceed` follows.
+            // The response was reported without a pause. `Transport.proceed` follows when it has a part file.
             return isAwaited ? .pause : .stop
         }
         if let wait = takeAllowance(bytes.count) {
@@ -227,8 +227,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return take(bytes)
     }
 
-    /// Makes room in memory. More than a head promised, or than is small, or than there is room for, is not held: such an answer is
-    /// like any other from here on, or is to end, as is returned.
+    /// Makes room in memory and returns `nil`. If there is no room, or the body is longer than promised or than a small
+    /// file, reports the response or, on a shared connection, returns the disposition that ends it.
     private func makeRoom(for more: Int) -> BodyDisposition? {
         let count = gathered.count + more
         let isTooLong = count > min(responseEnd, SmallFilePolicy.mostHeld(of: plan))
@@ -237,13 +237,13 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             tell()
             return nil
         }
-        // Nobody waits for a place there.
+        // On a shared connection, no response waits for a part file.
         if isTooLong { promise = .long }
         untold = nil
         return stop(with: .needsOwnConnection)
     }
 
-    /// Writes what came before there was a place for it.
+    /// Writes the bytes that arrived before the part file existed.
     private func takeGathered() -> BodyDisposition {
         guard !gathered.isEmpty else { return .consumed }
         var bytes: [UInt8] = []
@@ -252,7 +252,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return bytes.withUnsafeBytes { take($0) }
     }
 
-    /// Takes over what `attach` left; `false` if there is nothing.
+    /// Takes over the value of `attach`. Returns `false` without one.
     private func adopt() -> Bool {
         let found = attachment.withLock { attachment in
             defer { attachment = nil }
@@ -289,7 +289,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
     }
 
-    /// At the cursor, now or with those that follow.
+    /// Writes bytes at the cursor, at once or together with the next ones.
     private func write(_ bytes: UnsafeRawBufferPointer, to sink: any Sink) throws(TowlineError) {
         let waits = sink.waitsForReaders
         if !stage.hasRoom(for: bytes.count) { try flush() }
@@ -307,7 +307,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         try advance(by: bytes.count)
     }
 
-    /// So many more bytes are in the sink, and none waits.
+    /// Moves the cursor past `count` bytes that are in the sink, and marks them. `stage` must be empty.
     func advance(by count: Int) throws(TowlineError) {
         cursor += Int64(count)
         position.store(cursor, ordering: .releasing)
@@ -323,23 +323,23 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return .stop
     }
 
-    /// Writes what was put together.
+    /// Writes the staged bytes.
     private func flush() throws(TowlineError) {
         guard let sink, !stage.isEmpty else { return }
         let start = cursor - Int64(stage.count)
         do throws(TowlineError) {
             try stage.empty(into: stages) { bytes throws(TowlineError) in try sink.write(bytes, at: start) }
         } catch {
-            // What is not there must not be marked.
+            // Bytes that are not written must not be marked.
             cursor = start
             throw error
         }
-        // The cursor is there already.
+        // `write` has already moved the cursor.
         try advance(by: 0)
     }
 
     func bodyRests() -> Bool {
-        // What was held until there was a place has one.
+        // The held bytes are written as soon as there is a part file.
         if untold == nil, !gathered.isEmpty, isWanted || adopt() {
             guard case .consumed = takeGathered() else { return false }
         }
@@ -352,7 +352,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
     }
 
-    /// Marks what is written, every `markInterval` bytes and every quarter of a second.
+    /// Marks the written bytes in the journal: every `markInterval` bytes, every 250 ms, or now (`always`).
     private func mark(always: Bool = false) throws(TowlineError) {
         guard let slot, cursor > marked else { return }
         if !always, cursor - marked < Self.markInterval {
@@ -381,8 +381,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     deinit { release() }
 
-    /// How an answer that was delivered, or has arrived, ended, once its bytes are where `attach` says; without a place they are dropped. Called
-    /// once, by whom `delivered` was reported to: the transport is done with this attempt.
+    /// Writes the held bytes of a `delivered` or `arrived` response to the sink of `attach`, or drops them without one.
+    /// Returns the result of the attempt. The runner calls this once: the transport no longer uses this attempt.
     func conclude() -> AttemptResult { conclude(deliveredEnd) }
 
     private func conclude(_ end: AttemptEnd) -> AttemptResult {

@@ -1,17 +1,17 @@
 package import TowlineCore
 
-/// What a batch tells while it runs: several downloads, each with its number in the order they were read.
-/// Calls come from any thread and must return soon.
+/// The observer of a batch, which runs several downloads. Each download has a number, in the order in which the list
+/// was read. Calls come from any thread and must return soon.
 package protocol BatchObserver: AnyObject, Sendable {
-    /// A download's turn has come.
+    /// Reports that a download begins.
     func started(_ number: Int, _ options: DownloadOptions)
-    /// A few times a second, and whenever the state changes.
+    /// Reports the state of a download, a few times a second and whenever the state changes.
     func progressed(_ number: Int, _ snapshot: TransferSnapshot)
-    /// Something worth a sentence.
+    /// Reports a notice for the user.
     func noticed(_ number: Int, _ notice: TransferNotice)
-    /// One line about a step of the download, if `BatchOptions.traces` is set.
+    /// Reports one line about a step of the download, if `BatchOptions.traces` is set.
     func traced(_ number: Int, _ line: String)
-    /// The download is over.
+    /// Reports the result of a download that has ended.
     func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>)
 }
 
@@ -20,19 +20,19 @@ extension BatchObserver {
     package func traced(_ number: Int, _ line: String) {}
 }
 
-/// How many at once, and how fast together.
+/// The options of a batch: how many downloads run at once, and how fast they are together.
 package struct BatchOptions: Sendable {
-    /// Downloads at once; `nil`: as `BatchConcurrency` finds.
+    /// The number of downloads at once; `nil`: `BatchConcurrency` finds it.
     package var concurrency: Int?
-    /// There are descriptors for so many.
+    /// The most downloads at once that the process has descriptors for.
     package var affordable = Int.max
-    /// So many more may wait for the disk, each with a descriptor.
+    /// The number of further downloads that may wait for the disk, each with a descriptor.
     package var publishing = BatchConcurrency.mostPublishing
-    /// Bytes per second of all together; 0: no limit.
+    /// The rate limit of all downloads together, in bytes per second; 0: no limit.
     package var rateLimit: Int64 = 0
-    /// Report each step of each download.
+    /// `true` to report each step of each download.
     package var traces = false
 
-    /// Defaults.
+    /// Creates the default options.
     package init() {}
 }

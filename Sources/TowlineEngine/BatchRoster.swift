@@ -1,14 +1,15 @@
 internal import TowlineCore
 import Synchronization
 
-/// What a batch is at. A list may name one download twice: the same URL to the same place is the same download, so the
-/// second waits for the first and finds the file, instead of being refused its place.
+/// The running downloads of a batch. A list may name one download twice, with the same URL and target. The second entry
+/// then waits for the first and finds the file, instead of failing because the destination is busy.
 final class BatchRoster: Sendable {
-    /// An entry of the list, in its turn. Options take half a KiB: they are handed around by reference.
+    /// An entry of the list. A class, because options take half a KiB and are passed by reference.
     final class Item: Sendable {
         let number: Int
         let options: DownloadOptions
-        /// The number of the file among those with the name that the URL gives. Set before the download begins.
+        /// The number of the file among those with the same name from the URL; 0: the plain name. Set before the
+        /// download begins.
         let nameNumber = Atomic<Int>(0)
 
         init(number: Int, options: DownloadOptions) {
@@ -17,32 +18,33 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// An entry that waits for the one that is the same download.
+    /// An entry that waits for a running entry with the same download.
     struct Repeat: Sendable {
         let item: Item
-        /// Its place in the batch, if it keeps that while it waits.
+        /// The slot in the batch, if the entry keeps the slot while it waits; otherwise `nil`.
         var slot: BatchSlots.Slot?
     }
 
-    /// An entry that runs.
+    /// A running entry.
     private struct Running {
         let item: Item
         let hash: Int
         var mailbox: TransferMailbox?
-        /// The same once more, in the list's order.
+        /// The waiting entries with the same download, in the order of the list.
         var repeats: [Repeat] = []
     }
 
-    /// So many that wait for one have given up their places; the list is read no faster than it is worked off.
+    /// The most entries that wait for one entry without a slot. Further ones keep their slots, so that the list is read
+    /// no faster than it is processed.
     private static let mostWaiting = 1000
 
-    /// Few, and never worth a table.
+    /// The running entries: too few for a hash table to pay off.
     private let running = Mutex<[Running]>([])
 
-    /// Takes an entry whose turn has come.
+    /// Adds an entry that is about to run.
     ///
-    /// - Returns: `false` if the same download is being run: whoever runs it gets this one by `next`, with its slot where
-    ///   many wait already.
+    /// - Returns: `false` if an entry with the same download runs. The task of that entry gets this one from `next`,
+    ///   with its slot if many wait already.
     func begin(_ item: Item, _ slot: BatchSlots.Slot) -> Bool {
         let hash = item.options.url.hashValue
         return running.withLock { running in
@@ -61,7 +63,7 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// Where to reach the transfer that runs for an entry that began.
+    /// Notes the mailbox of the transfer that runs for an entry.
     func reach(_ item: Item, by mailbox: TransferMailbox) {
         running.withLock { running in
             guard let index = running.firstIndex(where: { $0.item === item }) else { return }
@@ -69,9 +71,9 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// The transfer of an entry has ended.
+    /// Returns the next entry with the same download, after the transfer of an entry has ended.
     ///
-    /// - Returns: what asked for the same meanwhile; `nil`: nothing, and the entry is gone.
+    /// - Returns: the entry that waited the longest; `nil` if none waits: the ended entry is then removed.
     func next(after item: Item) -> Repeat? {
         running.withLock { running in
             guard let index = running.firstIndex(where: { $0.item === item }) else { return nil }
@@ -82,6 +84,6 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// Every transfer that runs.
+    /// The mailboxes of the running transfers.
     var mailboxes: [TransferMailbox] { running.withLock { $0.compactMap(\.mailbox) } }
 }

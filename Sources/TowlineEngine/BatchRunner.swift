@@ -1,18 +1,18 @@
 package import TowlineCore
 import Synchronization
 
-/// Runs many downloads, some at once, as they are read.
+/// A runner for a list of downloads, which runs several at once and reads the list meanwhile.
 package final class BatchRunner: Sendable {
     private let options: BatchOptions
     private let services: TransferServices
     private let observer: any BatchObserver
-    /// Where its tasks run; `nil`: where the runtime sees fit.
+    /// The executor of the tasks; `nil`: the default executor of the runtime.
     private let executor: (any TaskExecutor)?
     private let roster = BatchRoster()
     private let slots: BatchSlots
     private let isStopped = Atomic<Bool>(false)
 
-    /// Prepares a batch; nothing happens before `run`.
+    /// Creates a batch, which does nothing before `run`.
     package init(
         options: BatchOptions, transport: any Transport, storage: any Storage, observer: any BatchObserver,
         executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil,
@@ -31,19 +31,20 @@ package final class BatchRunner: Sendable {
         self.executor = executor
     }
 
-    /// Runs what `next` gives, as many at once as the options say; returns when all have ended.
+    /// Runs the downloads that `next` returns, as many at once as the options allow. Returns when all have ended.
     ///
-    /// A failure that `next` gives is a download that failed before it began. `next` is asked only when there is room
-    /// for one more, so that a list of any length costs no memory.
+    /// A failure from `next` is a download that failed before it began. `next` is called only when one more download
+    /// may begin, so that a list of any length needs no memory.
     package func run(_ next: nonisolated(nonsending) @escaping @Sendable () async -> NextDownload) async {
         await withTaskExecutorPreference(executor) { await runAll(next) }
     }
 
-    /// A download to run, or why there is none. A type of its own: generic ones are put together when they are first used.
+    /// A download to run, or the error of an entry. No generic type, because the runtime instantiates those at their
+    /// first use.
     package enum NextDownload: Sendable {
         case download(DownloadOptions)
         case failed(TowlineError)
-        /// There are no more.
+        /// The list has ended.
         case end
     }
 
@@ -78,7 +79,7 @@ package final class BatchRunner: Sendable {
         }
     }
 
-    /// Gives the file of an entry its number, in the order of the list.
+    /// Reserves a number for the file name of an entry, in the order of the list.
     private func reserveName(of item: BatchRoster.Item) {
         guard let names = services.names, case .file(let directory, nil) = item.options.target else { return }
         let place = Place(directory: directory, name: SafeFileName.ofURL(item.options.url))
@@ -88,7 +89,7 @@ package final class BatchRunner: Sendable {
         names.begin(item.number)
     }
 
-    /// Runs an entry, and after it whatever asked for the same meanwhile.
+    /// Runs an entry, and then the entries with the same download that were read meanwhile.
     private nonisolated(nonsending) func runAndRepeat(_ item: BatchRoster.Item, _ slot: BatchSlots.Slot) async {
         var result = await transfer(item, slot, of: item)
         while let next = roster.next(after: item) {
@@ -103,8 +104,8 @@ package final class BatchRunner: Sendable {
         }
     }
 
-    /// What a download comes to that has just come to that; `nil`: it has to be looked at. Not even who overwrites wants
-    /// the same twice, and a URL without its secrets does not tell whose file is there.
+    /// Returns the result of a repeated download that need not run again; `nil` if it must run. Even under `overwrite`,
+    /// the same file is not downloaded twice. A URL without its secrets does not identify the file at the destination.
     private static func repeated(
         _ result: Result<CompletedTransfer, TowlineError>, for download: DownloadOptions
     ) -> CompletedTransfer? {
@@ -133,14 +134,14 @@ package final class BatchRunner: Sendable {
         return result
     }
 
-    /// Ends every transfer soon, with everything kept; `run` returns when they have ended.
+    /// Stops all transfers soon and keeps their bytes. `run` returns when they have ended.
     package func stop() {
         isStopped.store(true, ordering: .relaxed)
         for mailbox in roster.mailboxes { mailbox.post(.stop(.close)) }
     }
 }
 
-/// Puts a download's number to what its transfer tells.
+/// The observer of one transfer of a batch, which adds the download's number to each report.
 final class BatchRelay: TransferObserver {
     private let item: BatchRoster.Item
     private let observer: any BatchObserver

@@ -1,55 +1,57 @@
 internal import TowlineCore
 import Synchronization
 
-/// How many downloads of a batch may begin: so many that fetch, and some more that only wait, for the disk or for their next
-/// attempt.
+/// The slots that limit how many downloads of a batch run: those that fetch, and some more that only wait, for the disk
+/// or for their next attempt.
 ///
-/// A file that is all there needs no connection. Those that are synced together are synced at the price of one: while the
-/// disk is at it the next ones come. A download that waits for its next attempt, or that asks a silent host, leaves its
-/// place to others. Downloads that were never tried begin before others take their places back.
+/// A file whose bytes are complete needs no connection. Files that are synced together cost one sync, and the next
+/// files arrive during the sync. A download that waits for its next attempt, or for the response of a silent host,
+/// leaves its slot to others. Downloads that were never tried begin before others take their slots back.
 final class BatchSlots: Sendable {
     private struct State {
         var concurrency: BatchConcurrency
         var fetching = 0
         var running = 0
-        /// The number of downloads that left their places.
+        /// The number of downloads that left their slots.
         var resting = 0
-        /// Origins, and whether their last attempt got no answer. Limited to `mostOrigins`.
+        /// The origins, each with `true` if its last attempt got no response. Limited to `mostOrigins`.
         var silence = OriginTable<Bool>()
-        /// Resumed once by whoever takes it from here.
+        /// The continuation of `take`. The code that removes it from here resumes it, once.
         var waiter: UnsafeContinuation<Void, Never>?
     }
 
-    /// One download's slot. Let go of when its bytes are there, and once more, for good, when it has ended.
+    /// The slot of one download. It stops counting as fetching when the bytes are complete, and is released for good
+    /// when the download has ended.
     final class Slot: Sendable {
-        /// What it is for. Changes under the lock of `state` alone.
+        /// The phase of the download. It changes only under the lock of `state`.
         private enum Phase: UInt8, AtomicRepresentable {
             case fetching
-            /// Until the time of the next attempt, or the answer of a silent host.
+            /// The download waits for its next attempt, or for the response of a silent host.
             case resting
-            /// Nothing more is to be fetched.
+            /// The download needs no more bytes.
             case fetched
         }
 
         private let slots: BatchSlots
-        /// In nanoseconds; `begin` sets it.
+        /// The time at which the download began, in nanoseconds. `begin` sets it.
         private let began = Atomic<Int64>(0)
         private let phase = Atomic<Phase>(.fetching)
         private let isTakenByLong = Atomic<Bool>(false)
 
         fileprivate init(_ slots: BatchSlots) { self.slots = slots }
 
-        /// The list has brought what it is for: waiting for that is no part of a download.
+        /// Marks the beginning of the download. Called when `next` has returned: the wait for the list is not part of a
+        /// download.
         func begin() { began.store(Int64(slots.clock() / .nanoseconds(1)), ordering: .relaxed) }
 
-        /// Its bytes are there.
+        /// Marks the bytes of the download as complete, and notes how long they took.
         func fetched(_ sharing: ConnectionSharing, from origin: HTTPURL.Origin? = nil) {
             end { state, duration, now in
                 state.concurrency.fetched(after: duration, sharing, from: origin, now: now)
             }
         }
 
-        /// There was nothing to fetch by itself: what it would have taken says nothing.
+        /// Releases the slot of an entry that has no download of its own, and notes no duration.
         func unused() {
             slots.release { state in
                 guard phase.exchange(.fetched, ordering: .relaxed) == .fetching else { return }
@@ -58,18 +60,18 @@ final class BatchSlots: Sendable {
             }
         }
 
-        /// It is over.
+        /// Releases the slot of a download that has ended.
         func ended() {
             end { state, duration, _ in state.concurrency.ended(after: duration) }
             slots.release { $0.running -= 1 }
         }
 
-        /// An attempt failed.
+        /// Notes that an attempt at a host failed.
         func failed(at origin: HTTPURL.Origin) {
             slots.state.withLock { $0.concurrency.failed(at: origin, now: slots.clock()) }
         }
 
-        /// What it is for is long.
+        /// Notes that the file of the download is long.
         func isLong() {
             slots.state.withLock { state in
                 guard phase.load(ordering: .relaxed) == .fetching, !isTakenByLong.exchange(true, ordering: .relaxed)
@@ -78,10 +80,10 @@ final class BatchSlots: Sendable {
             }
         }
 
-        /// Leaves it to others for as long as the next attempt is to be waited for, if that is worth it.
+        /// Leaves the slot to others until the next attempt, if the wait is worth it.
         ///
-        /// - Parameter isAsked: the server asked for the wait.
-        /// - Returns: whether it did. Before the attempt it is to be taken back.
+        /// - Parameter isAsked: `true` if the server asked for the wait.
+        /// - Returns: `true` if the slot was left. Call `takeBack` before the next attempt.
         func rest(for wait: Duration, isAsked: Bool) -> Bool {
             var rests = false
             slots.release { state in
@@ -97,10 +99,10 @@ final class BatchSlots: Sendable {
             return rests
         }
 
-        /// Takes it back for the next attempt. Downloads that were never tried go first, while more may run.
+        /// Takes the slot back for the next attempt. Downloads that were never tried go first, while more may run.
         ///
-        /// - Parameter anyway: the attempt has begun, free or not.
-        /// - Returns: `false`: no place is free.
+        /// - Parameter anyway: `true` if the attempt has begun, whether or not a slot is free.
+        /// - Returns: `false` if no slot is free.
         func takeBack(anyway: Bool = false) -> Bool {
             var isTaken = true
             slots.release { state in
@@ -113,18 +115,18 @@ final class BatchSlots: Sendable {
                 state.resting -= 1
                 phase.store(.fetching, ordering: .relaxed)
                 state.fetching += 1
-                // What came before says nothing of how long a download takes.
+                // The time before the wait does not count as a part of the download's duration.
                 begin()
             }
             return isTaken
         }
 
-        /// Returns whether the last attempt at a host got no answer.
+        /// Returns whether the last attempt at a host got no response.
         func isSilent(_ origin: HTTPURL.Origin) -> Bool {
             slots.state.withLock { $0.silence.value(of: origin) ?? false }
         }
 
-        /// Notes that an attempt at a host got an answer, or none.
+        /// Notes whether an attempt at a host got no response (`silence`).
         func note(silence: Bool, of origin: HTTPURL.Origin) {
             slots.state.withLock { state in
                 guard state.silence.value(of: origin) != silence else { return }
@@ -133,7 +135,8 @@ final class BatchSlots: Sendable {
             }
         }
 
-        /// Returns whether a host that does not answer for a moment counts as silent: it has never answered.
+        /// Returns whether no attempt at a host has got a response or failed yet. Such a host counts as silent after a
+        /// short wait.
         func isUnknown(_ origin: HTTPURL.Origin) -> Bool {
             slots.state.withLock { $0.silence.value(of: origin) == nil }
         }
@@ -153,7 +156,7 @@ final class BatchSlots: Sendable {
 
     private let state: Mutex<State>
     private static let mostOrigins = 10_000
-    /// So many more may wait.
+    /// The number of further downloads that may wait.
     private let publishing: Int
     private let clock: @Sendable () -> Duration
 
@@ -166,7 +169,7 @@ final class BatchSlots: Sendable {
         self.publishing = publishing
     }
 
-    /// A slot, as soon as there is one. One call at a time.
+    /// Returns a slot as soon as one is free. Only one call may run at a time.
     nonisolated(nonsending) func take() async -> Slot {
         while !tryTake() {
             await withUnsafeContinuation { waiter in
@@ -180,15 +183,15 @@ final class BatchSlots: Sendable {
         return Slot(self)
     }
 
-    /// So many downloads may have connections of their own to a host.
+    /// Returns how many downloads may have connections of their own to a host.
     func connections(to origin: HTTPURL.Origin) -> Int { state.withLock { $0.concurrency.connections(to: origin) } }
 
-    /// A host says that it is asked for too much.
+    /// Notes that a host asked for fewer requests or connections.
     func refused(by origin: HTTPURL.Origin) {
         state.withLock { $0.concurrency.refused(by: origin, now: clock()) }
     }
 
-    /// Whether somebody waits for a slot.
+    /// Returns whether a call of `take` waits for a slot.
     var isWaitedFor: Bool { state.withLock { $0.waiter != nil } }
 
     private func tryTake() -> Bool {
@@ -204,8 +207,8 @@ final class BatchSlots: Sendable {
         state.fetching >= state.concurrency.limit || isCrowded(state)
     }
 
-    /// Returns whether no more may run. With a limit of one, downloads run one after the other. A download that rests
-    /// keeps a journal besides.
+    /// Returns whether no more downloads may run. With a limit of one, downloads run one after another. A resting
+    /// download counts twice, because it also keeps a journal open.
     private func isCrowded(_ state: State) -> Bool {
         let limit = state.concurrency.limit
         return state.running + state.resting >= (limit > 1 ? limit + publishing : 1)

@@ -1,15 +1,15 @@
 import Synchronization
 
-/// Room for small files while they come, used again: a buffer that one thread takes and another frees would have both at the
-/// allocator's lock.
+/// A pool of buffers for small files while they arrive. Without it, one thread would allocate a buffer and another
+/// would free it, and both would contend for the allocator's lock.
 final class BufferPool: Sendable {
-    /// So many bytes are held at once. What comes beyond that has a part file from the beginning.
+    /// The most bytes in use at once. Beyond that, a response is written to a part file from the beginning.
     static let mostHeld = 32 << 20
-    /// So many wait to be used again.
+    /// The most bytes that are kept for reuse.
     private static let mostIdle = 8 << 20
-    /// Room for more than that is large: what is small does not take it.
+    /// The capacity in bytes above which a buffer is large. Small responses do not take large buffers.
     private static let small = 64 << 10
-    /// So much is had at first where many are held.
+    /// The number of bytes to reserve at first while many bytes are in use.
     private static let first = 16 << 10
 
     private struct State {
@@ -17,7 +17,7 @@ final class BufferPool: Sendable {
         var large: [[UInt8]] = []
         var idle = 0
 
-        /// One that is not much too large.
+        /// Takes an idle large buffer with at most four times the capacity `count`; `nil` if none.
         mutating func takeLarge(_ count: Int) -> [UInt8]? {
             large.lastIndex { $0.capacity / 4 <= count }.map { large.remove(at: $0) }
         }
@@ -26,10 +26,10 @@ final class BufferPool: Sendable {
     private let state = Mutex(State())
     private let held = Atomic<Int>(0)
 
-    /// Makes an empty buffer one with room for `count` bytes, or for some of them where many are held: from far away heads come
-    /// long before bodies.
+    /// Replaces an empty buffer with one of capacity `count`, or less while many bytes are in use: with a long round
+    /// trip, heads arrive long before bodies.
     ///
-    /// - Returns: `false` if too many are held already.
+    /// - Returns: `false` if too many bytes are in use.
     func take(_ count: Int, into buffer: inout [UInt8]) -> Bool {
         guard count > 0 else { return true }
         let count = hasRoom(for: count + Self.mostHeld / 2) ? count : min(count, Self.first)
@@ -44,7 +44,7 @@ final class BufferPool: Sendable {
         return true
     }
 
-    /// Makes room for `count` bytes in all in a buffer that was taken; `false` if too many are held already.
+    /// Grows a taken buffer to the capacity `count`. Returns `false` if too many bytes are in use.
     func grow(_ buffer: inout [UInt8], to count: Int) -> Bool {
         let old = buffer.capacity
         guard count > old else { return true }
@@ -56,10 +56,10 @@ final class BufferPool: Sendable {
 
     private func hasRoom(for more: Int) -> Bool { held.load(ordering: .relaxed) + more <= Self.mostHeld }
 
-    /// Counts one that was made elsewhere.
+    /// Counts a buffer that was allocated elsewhere as in use.
     func adopt(_ buffer: [UInt8]) { held.add(buffer.capacity, ordering: .relaxed) }
 
-    /// Takes a buffer back, and leaves an empty one.
+    /// Puts a buffer back into the pool, and leaves an empty array.
     func give(_ buffer: inout [UInt8]) {
         let capacity = buffer.capacity
         guard capacity > 0 else { return }
@@ -68,7 +68,7 @@ final class BufferPool: Sendable {
         state.withLock { state in
             guard state.idle + capacity <= Self.mostIdle else { return }
             state.idle += capacity
-            // An allocator gives a little more than it was asked for.
+            // An allocator may reserve slightly more than requested.
             if capacity <= Self.small + 1024 {
                 Self.move(&buffer, to: &state.small)
             } else {
@@ -78,7 +78,7 @@ final class BufferPool: Sendable {
         buffer = []
     }
 
-    /// Nobody else holds it at any moment: whoever takes it next would fill a copy.
+    /// Moves a buffer without a second reference at any moment: with one, the next write to the buffer would copy it.
     private static func move(_ buffer: inout [UInt8], to idle: inout [[UInt8]]) {
         idle.append([])
         swap(&idle[idle.count - 1], &buffer)

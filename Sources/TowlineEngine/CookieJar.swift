@@ -8,7 +8,7 @@ import Synchronization
 package final class CookieJar: Sendable {
     private struct Cookie {
         let line: String
-        /// The cookie comes from the user's file, and no server has changed it.
+        /// `true` if the cookie comes from the user's file and no server has changed it.
         let isStored: Bool
         let isSecure: Bool
         /// Position in the order of creation: libcurl sends the older of two equally specific cookies first.

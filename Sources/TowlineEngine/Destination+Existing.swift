@@ -51,7 +51,7 @@ extension Destination {
             switch try services.storage.survey(named: place, for: source) {
             case .nothing, .unfinished: return false
             case .finished(let file, let origin):
-                // Without its secrets the URL may be that of another file: the first response tells.
+                // Without its secrets, the URL may be that of another file. The first response shows that.
                 if plan == nil, origin == source, options.url.isAmbiguousWithoutSecrets { return false }
                 let isThis = origin == source && (plan.map { isOffered(file, $0.representation) } ?? true)
                 try decide(.finished(isThis: isThis), place, file, offered: plan)
@@ -91,7 +91,7 @@ extension Destination {
     func finishedBefore(
         besides place: Place, _ plan: PreparePlan?
     ) throws(TowlineError) -> (PublishedFile, Place)? {
-        // Without its secrets the URL may be that of another file: the first response tells.
+        // Without its secrets, the URL may be that of another file. The first response shows that.
         guard plan != nil || !options.url.isAmbiguousWithoutSecrets else { return nil }
         for number in 1..<Self.mostNumbered {
             let other = Place(directory: place.directory, name: SafeFileName.numbered(place.name, number))

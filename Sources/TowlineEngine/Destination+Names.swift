@@ -14,13 +14,13 @@ extension Destination {
         while number < Self.mostNumbered {
             let place = plain.numbered(number)
             do throws(TowlineError) {
-                // Another transfer of this process may have it: two URLs, one name, two files.
+                // Another transfer of this process may use the place: two URLs, one name, two files.
                 let other = services.places.user(of: place) ?? identity
                 if other == identity, let made = try open(place, plan, isAtHand: isAtHand, mayYield: true) {
                     return made
                 }
             } catch {
-                // Two came at once, and this one was later.
+                // Two transfers opened the place at the same time, and this one was later.
                 guard error.code == .destinationBusy, services.places.user(of: place) ?? identity != identity else {
                     throw error
                 }
@@ -34,7 +34,7 @@ extension Destination {
         )
     }
 
-    /// The number of the entry among those with the name that the URL gives.
+    /// The number of the file among those with the same name from the URL; 0: the plain name.
     var nameNumber: Int { item?.nameNumber.load(ordering: .relaxed) ?? 0 }
 
     /// Returns the number to try first for a name that the server gives, or the one to try after another.
@@ -50,7 +50,7 @@ extension Destination {
         return !names.isTurn(of: item.number)
     }
 
-    /// Waits until all earlier entries of the list have their names; not for ever.
+    /// Waits until all earlier entries of the list have their names, up to a time limit.
     nonisolated(nonsending) func turn() async {
         if let item { await services.names?.turn(of: item.number, mailbox, services.after) }
     }

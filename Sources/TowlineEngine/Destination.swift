@@ -26,7 +26,7 @@ final class Destination {
         let length: Int64
         /// The response that waits for the decision; `nil` before the first request.
         let plan: PreparePlan?
-        /// The file is a finished download of the same URL.
+        /// `true` if the file is a finished download of the same URL.
         let isKnown: Bool
 
         init(place: Place, checksum: Checksum, length: Int64, plan: PreparePlan?, isKnown: Bool) {
@@ -44,11 +44,11 @@ final class Destination {
     let policy: DestinationPolicy
     /// The URL that the user gave, without secrets.
     let source: String
-    /// The same with its secrets, which tells downloads of this process apart. Never shown.
+    /// The URL with its secrets, which distinguishes the downloads of this process. Never shown.
     let identity: String
-    /// The name that the URL gives.
+    /// The name from the URL.
     let nameOfURL: String
-    /// The entry of a list.
+    /// The entry in a batch; `nil` outside a batch.
     let item: BatchRoster.Item?
     weak var observer: (any TransferObserver)?
 
@@ -57,7 +57,7 @@ final class Destination {
     /// The contents of its journal.
     private(set) var record: DownloadRecord?
     private(set) var place: Place?
-    /// This transfer created the part file, and removes it if no byte arrives.
+    /// `true` if this transfer created the part file. It removes the part file if no byte arrives.
     private(set) var isNew = false
     /// The path of complete and wrong bytes that were kept.
     private(set) var badPath: String?
@@ -155,7 +155,7 @@ final class Destination {
             return try take(part, at: candidate)
         case .finished(let file, let origin):
             if origin == source {
-                // Without its secrets the URL may be that of another file: the first response tells.
+                // Without its secrets, the URL may be that of another file. The first response shows that.
                 if !options.url.isAmbiguousWithoutSecrets {
                     try decide(.finished(isThis: true), candidate, file, offered: nil)
                 }
@@ -170,7 +170,7 @@ final class Destination {
         return nil
     }
 
-    /// Surveys a place, and tells a download of this process from one of another process.
+    /// Surveys a place, and distinguishes a download of this process from one of another process.
     private func look(at place: Place) throws(TowlineError) -> Survey {
         do throws(TowlineError) {
             return try services.storage.survey(place, for: source, allowsCopies: options.allowsUntrustedBytes)
@@ -280,10 +280,10 @@ final class Destination {
         return .ready
     }
 
-    /// Creates the part file at a place that was free a moment ago, without another look. Creating it finds what came
-    /// meanwhile.
+    /// Creates the part file at a place that was free a moment ago, without another survey. `create` detects a file
+    /// that appeared meanwhile.
     ///
-    /// - Returns: `false` if the place must be looked at.
+    /// - Returns: `false` if the place must be surveyed again.
     private func fill(_ place: Place, _ plan: PreparePlan, isAtHand: Bool) throws(TowlineError) -> Bool {
         guard let vacancy, vacancy.place == place, services.now - vacancy.seen < .seconds(1) else { return false }
         self.vacancy = nil
@@ -300,7 +300,7 @@ final class Destination {
         _ place: Place, _ plan: PreparePlan, isAtHand: Bool, requiresFreeName: Bool = false
     ) throws(TowlineError) {
         let fresh = newRecord(plan, at: place, generation: 1)
-        // Before a file exists that can be locked: two transfers of this process may come here at once.
+        // Take the place before a lockable file exists: two transfers of this process may get here at once.
         guard services.places.take(place, by: identity) else { throw Self.askedForTwice(place) }
         do throws(TowlineError) {
             var terms = terms(plan)

@@ -1,12 +1,12 @@
 package import TowlineCore
 
-/// What a user asks of one download.
+/// The options of one download.
 package struct DownloadOptions: Sendable {
-    /// So many mirrors at most.
+    /// The most mirrors of one download.
     package static let mostMirrors = 16
 
-    /// Refuses mirrors over http for a file that is requested over https: anybody on the network path could replace their
-    /// bytes. A checksum of the whole file proves the bytes, unless it can be forged (CRC-32C).
+    /// Refuses mirrors over http for a file that is requested over https: anybody on the network path could replace
+    /// their bytes. A checksum of the whole file proves the bytes, unless it can be forged (CRC-32C).
     ///
     /// - Throws: `unusableOption`.
     package func checkMirrors() throws(TowlineError) {
@@ -35,11 +35,11 @@ package struct DownloadOptions: Sendable {
         url.scheme == .https && (allowsDowngrade || mirrors.contains { $0.scheme == .http })
     }
 
-    /// Where to put the bytes.
+    /// The destination of the bytes.
     package enum Target: Hashable, Sendable {
-        /// A file in `directory`; `name` is one path component, `nil` to take what the server or the URL says.
+        /// A file in `directory`. `name` is one path component; `nil`: the name from the server or the URL.
         case file(directory: String, name: String?)
-        /// Bytes in order, from the first to the last.
+        /// An output that takes the bytes in order, from the first to the last.
         case stream(StreamOutput)
 
         /// Standard output.
@@ -49,60 +49,61 @@ package struct DownloadOptions: Sendable {
         var isStream: Bool { if case .stream = self { true } else { false } }
     }
 
-    /// Where from.
+    /// The URL of the file.
     package var url: HTTPURL
-    /// Other URLs of the same file, asked for parts of it and where the first fails; they get no credentials and none of the
-    /// user's fields.
+    /// Other URLs of the same file, used for segments and if the first URL fails. Requests to them carry no credentials
+    /// and none of the user's fields.
     package var mirrors: [HTTPURL] = []
-    /// Where to.
+    /// The destination of the file.
     package var target: Target
-    /// Most connections for this download, 1 … 128; `nil`: as many as pay off, at most 16.
+    /// The most connections of this download, 1 … 128; `nil`: as many as pay off, at most 16.
     package var connections: Int?
-    /// Bytes per second for this download.
+    /// The rate limit of this download, in bytes per second; `nil` or 0: no limit.
     package var rateLimit: Int64?
-    /// What the whole must hash to.
+    /// The checksum that the complete file must have; `nil` if the user gave no checksum.
     package var checksum: Checksum?
-    /// A web page is accepted whatever the file should be.
+    /// `true` if a web page is accepted, no matter what the file should be.
     package var acceptsWebPages = false
-    /// Checksums that servers send are not used.
+    /// `true` if checksums that servers send are ignored.
     package var ignoresServerChecksums = false
-    /// The user's own header fields; they go to the first origin only.
+    /// The user's own header fields, which are sent to the first origin only.
     package var userFields = HTTPFields()
-    /// How to connect, and who the user is; credentials go to the first origin only.
+    /// The connection settings and the user's credentials, which are sent to the first origin only.
     package var connection = ConnectionOptions()
-    /// Attempts in a row that bring nothing before the transfer gives up, of each of its URLs while none has brought a byte;
-    /// 0: no end.
+    /// The number of consecutive attempts without a byte after which the transfer fails; 0: no limit. It applies to
+    /// each URL separately until one URL delivers a byte.
     package var maxTries = 20
-    /// Statuses that are transient besides those of the retry table.
+    /// The HTTP statuses that are transient in addition to those of the retry table.
     package var retryStatuses: Set<Int> = []
-    /// The first wait after a failure; doubles up to a minute.
+    /// The first wait after a failure. The wait doubles up to a minute.
     package var retryWait = Duration.seconds(1)
     /// The longest pause that a server may ask for (`Retry-After`); `nil`: any.
     package var longestWait: Duration?
-    /// No byte for so long means: replace the connection.
+    /// The maximum time without a byte, after which the connection is replaced.
     package var stallTimeout = Duration.seconds(30)
     /// The longest file that is accepted, in bytes; `nil`: any.
     package var maximumSize: Int64?
-    /// Redirects followed in a row.
+    /// The most consecutive redirects that are followed.
     package var maxRedirects = 20
-    /// May a redirect lead from https to http.
+    /// `true` if a redirect may lead from https to http, and a mirror of an https URL may use http.
     package var allowsDowngrade = false
-    /// What to do if the name is taken.
+    /// The policy for a name that is already taken.
     package var existing = ExistingPolicy.fail
-    /// Wait for stable storage before calling it done.
+    /// `true` to wait for stable storage before the download counts as finished.
     package var durable = true
-    /// Go on with length and overlap alone where the server gives no validator.
+    /// `true` to resume by length and overlap alone if the server sends no validator.
     package var unsafeResume = false
-    /// What is unfinished under its name is this download, whatever its URL was then: a link may have been renewed.
+    /// `true` if an unfinished download under the same name is this download, even with another URL: a link may have
+    /// been renewed.
     package var ownsPart = false
-    /// One connection, first byte to last.
+    /// `true` to use one connection, from the first byte to the last.
     package var sequential = false
-    /// Start over when the file changed on the server; otherwise fail with `changedOnServer`.
+    /// `true` to start over if the file changed on the server, `false` to fail with `changedOnServer`.
     package var restartsChanged = true
-    /// Reserve the space at the start.
+    /// `true` to reserve the disk space at the start.
     package var reservesSpace = true
 
-    /// Defaults for a URL and a target.
+    /// Creates the default options for a URL and a target.
     package init(url: HTTPURL, target: Target) {
         self.url = url
         self.target = target

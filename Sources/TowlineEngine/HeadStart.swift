@@ -1,23 +1,23 @@
 internal import TowlineCore
 
-/// A transfer's first request, sent before there was a `TransferRun` for it.
+/// The first request of a transfer, sent before its `TransferRun` was created.
 struct HeadStart {
-    /// What takes its answer, and reports to the mailbox that the transfer gets.
+    /// The writer that takes the response, and reports to the mailbox of the transfer.
     let writer: AttemptWriter
-    /// When it was sent.
+    /// The time at which the request was sent.
     let startedAt: Duration
-    /// The answers of the host until then.
+    /// The number of responses that the host had given by then.
     let answersBefore: Int
-    /// Where it was admitted to connections of its own.
+    /// The origin at which the request is admitted with a connection of its own; `nil` if none.
     let admission: HTTPURL.Origin?
-    /// What was taken from the mailbox already.
+    /// The events that were already taken from the mailbox.
     let events: [TransferMailbox.Event]
-    /// The response is complete, and the host board knows that.
+    /// `true` if the response is complete and the host board already counts the request as ended.
     let isOver: Bool
 }
 
 extension TransferRun {
-    /// The request that is under way, which is this transfer's from here on.
+    /// Takes over the request that was sent before this transfer was created. Returns `nil` without such a request.
     func takeHeadStart() -> HeadStart? {
         guard let start = headStart else { return nil }
         headStart = nil
@@ -27,8 +27,8 @@ extension TransferRun {
         return start
     }
 
-    /// Nobody wants the answer of the request that is under way. What is still heard of it is of no attempt of this transfer:
-    /// each has a name of its own.
+    /// Cancels the request that was sent before this transfer was created. Later events of it match no attempt of this
+    /// transfer, because each attempt has its own ID.
     func abandonHeadStart() {
         guard let start = headStart.take(), !start.isOver else { return }
         services.transport.cancel(start.writer.plan.id)

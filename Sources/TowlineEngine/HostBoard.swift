@@ -1,60 +1,62 @@
 package import TowlineCore
 import Synchronization
 
-/// What all downloads of a process know of a host: until when it wants to be left alone, and how many connections
-/// it allows (DESIGN.md §5). Shared by every transfer of an assembly.
+/// The knowledge about hosts that all transfers of an assembly share: until when a host asked not to be contacted, and
+/// how many connections it allows (DESIGN.md §5).
 package final class HostBoard: Sendable {
     private struct Entry {
         var notBefore: Duration?
         var ceiling: Int?
         var ceilingEnd = Duration.zero
         var usual: Int?
-        /// Requests under way, each with a connection of its own.
+        /// The number of running requests with connections of their own.
         var requests = 0
-        /// Those that share several.
+        /// The number of running requests that share several connections.
         var streams = 0
-        /// Their connections.
+        /// The number of connections of these requests.
         var connections: Int { requests + min(streams, ConnectionSharing.connections) }
-        /// Transfers that may have connections of their own.
+        /// The number of transfers that are admitted with connections of their own.
         var transfers = 0
-        /// Those that get bytes.
+        /// The number of transfers that receive bytes.
         var working = 0
         var sharing = SharingPolicy()
         var crowd = HostCrowd()
-        /// Files in a row that it gave without a checksum.
+        /// The number of consecutive responses without a checksum.
         var digestless = 0
-        /// The host that it led to last and that wanted to be left alone.
+        /// The last target of a redirect that had asked not to be contacted; `nil` if none.
         var ledTo: HTTPURL.Origin?
 
-        /// Whether it says nothing.
+        /// Returns whether the entry contains nothing worth keeping. `keepsHistory`: earlier responses are worth
+        /// keeping.
         func isEmpty(unlessKeeping keepsHistory: Bool) -> Bool {
             connections == 0 && transfers == 0 && working == 0 && notBefore == nil && ceiling == nil && usual == nil
                 && !(keepsHistory && (sharing.isWorthKeeping || !crowd.isEmpty || digestless > 0 || ledTo != nil))
         }
     }
 
-    /// What is worth knowing in the next process, too.
+    /// The knowledge about a host that the next process can use, too.
     package struct Knowledge: Hashable, Sendable {
-        /// Connections that the host allows, where it showed a limit.
+        /// The number of connections that the host allows; `nil` if it has shown no limit.
         package var ceiling: Int?
-        /// Connections that paid off.
+        /// The number of connections that paid off; `nil` if no download has found out yet.
         package var usual: Int?
     }
 
-    /// A host that refused a connection in a bad hour is not spared for ever: after this time it is tried again.
+    /// The time after which a connection limit expires and more connections are tried: a host may refuse one only for a
+    /// while.
     package static let ceilingLife = Duration.seconds(3600)
 
     private let entries = Mutex(OriginTable<Entry>())
 
     private let clock: @Sendable () -> Duration
 
-    /// An empty board.
+    /// Creates an empty board.
     package convenience init() { self.init { MonotonicClock.now } }
 
-    /// An empty board whose time is that of `clock`.
+    /// Creates an empty board that uses `clock`.
     package init(clock: @escaping @Sendable () -> Duration) { self.clock = clock }
 
-    /// Writes down what a transfer found out.
+    /// Records a transfer's report about a host.
     package func record(_ report: HostReport, of origin: HTTPURL.Origin) {
         entries.withLock { entries in
             entries.change(origin, adding: Entry()) { entry in
@@ -74,7 +76,7 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// What is known of hosts, of all of which something is.
+    /// The knowledge about all hosts with a known number of connections.
     package var knowledge: [HTTPURL.Origin: Knowledge] {
         let now = clock()
         return entries.withLock { entries in
@@ -88,7 +90,8 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// A transfer wants connections of its own, which no more than `limit` may have at one time. If it may, `left` follows.
+    /// Admits a transfer with connections of its own to a host, if fewer than `limit` are admitted and the host is not
+    /// known to serve fewer. Returns whether it is admitted; `left` must follow then.
     func admit(_ origin: HTTPURL.Origin, limit: Int) -> Bool {
         entries.withLock { entries in
             let isAdmitted = entries.change(origin, adding: limit > 0 ? Entry() : nil) { entry in
@@ -100,13 +103,13 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// A request begins. Each is followed by `ended`.
+    /// Counts a request that begins, unless it shares one connection. `ended` must follow each call.
     func began(_ origin: HTTPURL.Origin, _ sharing: ConnectionSharing = .none) {
         guard sharing != .one else { return }
         entries.withLock { $0.change(origin, adding: Entry()) { Self.count(1, sharing, in: &$0) } }
     }
 
-    /// A request is over.
+    /// Removes a request that has ended from the count.
     func ended(_ origin: HTTPURL.Origin, _ sharing: ConnectionSharing = .none) {
         guard sharing != .one else { return }
         change(origin) { Self.count(-1, sharing, in: &$0) }
@@ -116,22 +119,22 @@ package final class HostBoard: Sendable {
         if sharing == .none { entry.requests += number } else { entry.streams += number }
     }
 
-    /// A transfer is over that was admitted.
+    /// Removes an admitted transfer from the count.
     func left(_ origin: HTTPURL.Origin) { change(origin) { $0.transfers -= 1 } }
 
-    /// A transfer gets bytes from one host (`to`), and no more from another.
+    /// Notes that a transfer receives bytes from a new host (`to`), and no longer from an old one; `nil`: from none.
     func works(from old: HTTPURL.Origin?, to new: HTTPURL.Origin?) {
         if let old { change(old) { $0.working -= 1 } }
         guard let new else { return }
         entries.withLock { $0.change(new, adding: Entry()) { $0.working += 1 } }
     }
 
-    /// How many transfers get bytes from it.
+    /// Returns the number of transfers that receive bytes from a host.
     func working(at origin: HTTPURL.Origin) -> Int { entries.withLock { $0.value(of: origin)?.working ?? 0 } }
 
     private func change(_ origin: HTTPURL.Origin, _ body: @Sendable (inout Entry) -> Void) {
         entries.withLock { entries in
-            // A list of a million hosts leaves nothing behind of those that said nothing.
+            // Remove a host without knowledge, so that a list of a million hosts needs no memory for each.
             let keepsHistory = entries.count <= Self.mostKept
             let isEmpty = entries.change(origin) { entry in
                 body(&entry)
@@ -141,16 +144,17 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Of so many hosts at most it is known how their answers were while nobody asks them.
+    /// The most hosts whose earlier responses are remembered while no request to them runs.
     private static let mostKept = 10_000
 
-    /// Of how many something is known.
+    /// The number of hosts on the board.
     var count: Int { entries.withLock { $0.count } }
 
-    /// Until when the host wants to be left alone.
+    /// Returns the time until which a host asked not to be contacted; `nil` if it did not ask. The time may be in the
+    /// past.
     func notBefore(_ origin: HTTPURL.Origin) -> Duration? { standing(origin).notBefore }
 
-    /// A host led to one that wants to be left alone.
+    /// Notes that a host redirected to a host that had asked not to be contacted.
     func led(from first: HTTPURL.Origin, to origin: HTTPURL.Origin) {
         guard first != origin else { return }
         entries.withLock { entries in
@@ -159,7 +163,7 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Somebody wants it asked now: what it said of later counts no more, nor what the host said that it leads to.
+    /// Clears the waits that a host and its last redirect target asked for, because the user wants a request now.
     package func overrule(_ origin: HTTPURL.Origin) {
         entries.withLock { entries in
             let other = entries.value(of: origin)?.ledTo
@@ -167,7 +171,7 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// What decides at a host, looked up together.
+    /// Returns the facts about a host that decide about requests, all from one lookup.
     func standing(_ origin: HTTPURL.Origin) -> Standing {
         guard let entry = entries.withLock({ $0.value(of: origin) }) else { return Standing() }
         let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
@@ -177,7 +181,7 @@ package final class HostBoard: Sendable {
             answers: entry.crowd.answers)
     }
 
-    /// What decides at a host.
+    /// The facts about a host that decide about requests.
     struct Standing {
         var notBefore: Duration?
         var ceiling: Int?
@@ -185,17 +189,17 @@ package final class HostBoard: Sendable {
         var usual: Int?
         var connections = 0
         var sharing = ConnectionSharing.none
-        /// Whether the next small file is asked for with its checksum.
+        /// `true` if the next request for a small file asks for a checksum, too.
         var wantsDigest = true
 
-        /// The answers of the host until now.
+        /// The number of responses of the host until now.
         var answers = 0
 
-        /// How a small file that has no request there yet would share.
+        /// How a new request for a small file shares connections.
         var nextSharing: ConnectionSharing { sharing.limited(ceiling: ceiling, connections: connections) }
     }
 
-    /// How an answer over HTTP/2 looked, and what it took to begin.
+    /// Records whether the body of a response over HTTP/2 was small, and the latency of its head.
     func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin, after latency: Duration = .zero) {
         entries.withLock { entries in
             let added = entries.count < Self.mostKept ? Entry() : nil
@@ -203,9 +207,9 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// A host closed the connection of one of several downloads before it answered.
+    /// Records that a host closed the connection of one of several downloads before it responded.
     ///
-    /// - Returns: `false`: the host never answered, or there is no other download.
+    /// - Returns: `false` if the host has never responded, or no other download is admitted.
     func refused(_ origin: HTTPURL.Origin) -> Bool {
         entries.withLock { entries in
             let counts = entries.change(origin) { entry in
@@ -217,13 +221,13 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// A host left one of several downloads waiting while it answered others.
+    /// Records that a host left one of several downloads waiting while it responded to others.
     func kept(_ origin: HTTPURL.Origin) { change(origin) { $0.crowd.kept(among: $0.transfers) } }
 
-    /// How many answers a host gave.
+    /// Returns the number of responses that a host has given.
     func answers(of origin: HTTPURL.Origin) -> Int { entries.withLock { $0.value(of: origin)?.crowd.answers ?? 0 } }
 
-    /// Returns whether a host serves only a few downloads at a time and has as many now.
+    /// Returns whether a host is known to serve a limited number of downloads at a time, and that many are admitted.
     func isFull(_ origin: HTTPURL.Origin) -> Bool {
         entries.withLock { entries in
             guard let entry = entries.value(of: origin), let limit = entry.crowd.limit else { return false }
@@ -231,7 +235,7 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// What an answer was, with a checksum or without.
+    /// Records a response, and whether it had a checksum.
     func answered(_ verdict: ResponseVerdict, from origin: HTTPURL.Origin) {
         if case .transient = verdict {} else { change(origin) { $0.crowd.answered() } }
         guard let hasDigest = SmallFilePolicy.hasDigest(verdict) else { return }
@@ -241,11 +245,11 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// How long it still wants to be left alone; `nil` if it does not.
+    /// Returns how long a host must not be contacted; `nil` if it may be contacted now.
     package func wait(of origin: HTTPURL.Origin) -> Duration? {
         notBefore(origin).map { $0 - clock() }.flatMap { $0 > .zero ? $0 : nil }
     }
 
-    /// The connections it allows, where that is known.
+    /// Returns the number of connections that a host allows; `nil` if no limit is known.
     package func ceiling(_ origin: HTTPURL.Origin) -> Int? { standing(origin).ceiling }
 }

@@ -1,13 +1,13 @@
-/// How many downloads a host serves at the same time, learned from refusals and from answers that do not come.
+/// The number of downloads that a host serves at the same time, learned from refusals and from missing responses.
 struct HostCrowd {
-    /// After this many answers in a row, one more download is tried.
+    /// The number of consecutive responses after which one more download is tried.
     private static let steady = 32
-    /// Refusals that say nothing yet.
+    /// The least number of refusals that counts. A single one may be chance.
     private static let chance = 2
 
-    /// Downloads that may have connections of their own; `nil`: no limit is known.
+    /// The number of downloads that may have connections of their own; `nil`: no limit is known.
     private(set) var limit: Int?
-    /// Answers since the process began.
+    /// The number of responses since the process began.
     private(set) var answers = 0
     private var recent = (answers: 0, refusals: 0)
     private var row = 0
@@ -36,7 +36,7 @@ struct HostCrowd {
         recent = (0, 0)
     }
 
-    /// The host left one of `count` downloads waiting while it answered others.
+    /// Notes that the host left one of `count` downloads waiting while it responded to others.
     mutating func kept(among count: Int) {
         row = 0
         limit = max(1, min(limit ?? count, count - 1))

@@ -1,11 +1,11 @@
-/// Monotonic time as a duration since a fixed instant of this process: what `TransferContext.now` counts in.
+/// The monotonic time as a duration since a fixed instant of this process, as in `TransferContext.now`.
 package enum MonotonicClock {
     private static let origin = ContinuousClock.now
 
-    /// The time now, never negative. Goes on while the machine sleeps: a stalled connection is stalled after a
-    /// suspend, too.
+    /// The current time, never negative. It advances while the machine sleeps, so that a stalled connection counts as
+    /// stalled after a suspend, too.
     package static var now: Duration {
-        // The origin first: it is made when it is first asked for, and made after the time it would be later than it.
+        // Read the origin before the time: it is created at its first use, and would otherwise be later than the time.
         origin.duration(to: .now)
     }
 }

@@ -1,22 +1,22 @@
 internal import TowlineCore
 import Synchronization
 
-/// Numbers the files of a batch that have the same name, in the order of the list, however fast the servers answer.
+/// The numbers of files with the same name in a batch, given in the order of the list, no matter how fast servers are.
 ///
-/// A name that the URL gives has its number when the download begins. A name that the server gives has its number with
-/// the answer, and the answer waits for those of the downloads before it in the list.
+/// A name from the URL gets its number when the download begins. A name from the server gets its number with the
+/// response, which waits for the responses of earlier downloads in the list.
 final class NameBoard: Sendable {
     /// How a name that exists already is handled.
     struct Terms {
         let source: String
-        /// Numbers with a file that no download made are passed over. Otherwise the first of them decides.
+        /// `true` to skip a number whose file no download made. Otherwise the first such number is returned.
         let passesFiles: Bool
     }
 
     private struct Numbers {
-        /// The next number to look at.
+        /// The next number to check.
         var next = 0
-        /// Numbers that finished downloads from elsewhere have.
+        /// The numbers that belong to finished downloads from other URLs.
         var passed: [(number: Int, source: PublishedSource)] = []
     }
 
@@ -31,10 +31,10 @@ final class NameBoard: Sendable {
 
     /// The number of names that are remembered. A forgotten name is found on disk.
     private static let mostNames = 100_000
-    /// An answer waits no longer than this for those before it.
+    /// The longest time that a response waits for those of earlier downloads.
     private static let patience = Duration.seconds(5)
 
-    /// By the hash of a place: a list may have millions of names.
+    /// The numbers by the hash of a place, which is short: a list may have millions of names.
     private let names = Mutex<[Int: Numbers]>([:])
     private let turns = Mutex(Turns())
 
@@ -52,7 +52,7 @@ final class NameBoard: Sendable {
                 defer { numbers.next += 1 }
                 let candidate = place.numbered(numbers.next)
                 if storage.seemsVacant(candidate) { return numbers.next }
-                // For no source, so that nothing is synced: only the name matters here.
+                // Survey for no source, so that nothing is synced: only the name matters here.
                 switch try? storage.survey(named: candidate, for: "") {
                 case .finished(_, let source)? where !(source == terms.source):
                     numbers.passed.append((numbers.next, source))
@@ -64,10 +64,10 @@ final class NameBoard: Sendable {
         }
     }
 
-    /// Notes that a download begins. `decided` follows.
+    /// Notes that a download begins. `decided` must follow.
     func begin(_ number: Int) { turns.withLock { _ = $0.undecided.insert(number) } }
 
-    /// Notes that the name of a download is decided, or that nobody is to wait for it.
+    /// Notes that the name of a download is decided, or that no download has to wait for it.
     func decided(_ number: Int) {
         let ready = turns.withLock { turns in
             guard turns.undecided.remove(number) != nil, !turns.waiters.isEmpty else {

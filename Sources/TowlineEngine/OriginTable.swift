@@ -1,25 +1,27 @@
 internal import TowlineCore
 
-/// Something for each of many origins, in which the one that was asked for last is found without hashing its name: in a
-/// list of small files it is nearly always the same.
+/// A table of values by origin, which finds the origin of the last lookup without hashing its name: in a list of small
+/// files nearly all lookups are for the same origin.
 struct OriginTable<Value> {
     private var indices: [HTTPURL.Origin: Int] = [:]
-    /// Row by row. Apart, because a comparison with what is in an array of both copies both.
+    /// The origin of each row. Apart from the values, because a comparison with an element of an array of both copies
+    /// both.
     private var origins: [HTTPURL.Origin] = []
     private var values: [Value] = []
-    /// The row that was asked for last.
+    /// The row of the last lookup.
     private var last = 0
 
-    /// How many there are.
+    /// The number of origins.
     var count: Int { origins.count }
 
-    /// Everything in it.
+    /// The origins with their values.
     var all: [(origin: HTTPURL.Origin, value: Value)] { Array(zip(origins, values)) }
 
-    /// What there is for an origin.
+    /// Returns the value of an origin; `nil` if the table has no value for it.
     mutating func value(of origin: HTTPURL.Origin) -> Value? { find(origin).map { values[$0] } }
 
-    /// Changes what there is for an origin; where there is nothing, what is `added`, or nothing.
+    /// Changes the value of an origin, which is first set to `added` if the table has no value for it. Returns the
+    /// result of `body`; `nil` if there is no value and `added` is `nil`.
     @discardableResult
     mutating func change<Answer>(
         _ origin: HTTPURL.Origin, adding added: @autoclosure () -> Value? = nil, _ body: (inout Value) -> Answer
@@ -43,7 +45,7 @@ struct OriginTable<Value> {
         return last
     }
 
-    /// Forgets what there is for an origin. The last row takes its place.
+    /// Removes the value of an origin. The last row moves to its row.
     mutating func remove(_ origin: HTTPURL.Origin) {
         guard let index = indices.removeValue(forKey: origin) else { return }
         let end = origins.count - 1

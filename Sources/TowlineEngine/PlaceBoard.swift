@@ -1,16 +1,16 @@
 import Synchronization
 
-/// Which places the transfers of this process are at, and for which source. The locks on disk keep processes
-/// apart; this tells two downloads of one process that want one name from two processes at one download.
+/// The places that the transfers of this process use, each with its source. Locks on disk separate processes. This
+/// board distinguishes two downloads of one process that want one name from two processes with one download.
 final class PlaceBoard: Sendable {
     private let users = Mutex<[Place: String]>([:])
 
-    /// Who is at a place.
+    /// Returns the source of the transfer that uses a place; `nil` if no transfer does.
     func user(of place: Place) -> String? { users.withLock { $0[place] } }
 
-    /// Takes a place that nobody is at.
+    /// Takes a place if no transfer uses it.
     ///
-    /// - Returns: whether it was free. Of several that come at once one gets it.
+    /// - Returns: `true` if the place was free. One of several concurrent calls succeeds.
     func take(_ place: Place, by source: String) -> Bool {
         users.withLock { users in
             guard let other = users.updateValue(source, forKey: place) else { return true }
@@ -19,9 +19,9 @@ final class PlaceBoard: Sendable {
         }
     }
 
-    /// Takes a place whose lock on disk one has.
+    /// Takes a place whose lock on disk the caller holds.
     func occupy(_ place: Place, by source: String) { users.withLock { $0[place] = source } }
 
-    /// Leaves a place.
+    /// Releases a place.
     func leave(_ place: Place) { users.withLock { $0[place] = nil } }
 }

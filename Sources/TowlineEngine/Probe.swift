@@ -1,22 +1,22 @@
 package import TowlineCore
 
-/// What a server says of a URL, found with the same question a download begins with.
+/// The server's response for a URL, to the same request with which a download begins.
 package struct ProbeReport: Sendable {
-    /// The URL that answered.
+    /// The URL of the final response.
     package var finalURL: HTTPURL
-    /// The URLs that led there, in order.
+    /// The URLs that redirected to `finalURL`, in order.
     package var redirects: [HTTPURL]
-    /// The head that answered.
+    /// The head of the final response.
     package var head: ResponseHead
-    /// The same, parsed.
+    /// The facts in `head`.
     package var facts: ResponseFacts
-    /// Whether a 206 came: ranges work.
+    /// `true` if the response was a 206, so that range requests work.
     package var givesRanges: Bool
 
-    /// Whether an interrupted download could ask for the rest.
+    /// Returns whether an interrupted download can request the rest.
     package var offersRanges: Bool { givesRanges || facts.acceptsRanges == true }
 
-    /// By what proof an interrupted download of it could go on, in words.
+    /// A text that says whether an interrupted download resumes, and what proves that the file is unchanged.
     package var resumption: String {
         if let coding = facts.contentCoding {
             let name = TerminalSafeText.make(coding, width: 20)
@@ -44,14 +44,15 @@ package struct ProbeReport: Sendable {
     }
 }
 
-/// Asks as a download would, reads the head, and closes.
+/// A request like that of a download, for the response head only.
 package enum Probe {
     private enum Event: Sendable {
         case answered(AttemptID, ResponseVerdict, ResponseHead)
         case ended(AttemptID, AttemptResult)
     }
 
-    /// - Throws: what a download would fail with before its first byte. Nothing is tried twice.
+    /// Sends the request and returns a report of the response. Throws the error with which a download would fail before
+    /// its first byte, without any retry.
     package static func run(
         _ options: DownloadOptions, transport: any Transport
     ) async throws(TowlineError) -> ProbeReport {
@@ -108,7 +109,7 @@ package enum Probe {
     }
 }
 
-/// Judges a head and closes.
+/// A receiver that judges the head and closes the connection.
 private final class HeadReceiver: AttemptReceiver {
     private let question: ResponseQuestion
     private let answered: @Sendable (ResponseVerdict, ResponseHead) -> Void

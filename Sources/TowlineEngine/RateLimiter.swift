@@ -1,16 +1,16 @@
 internal import TowlineCore
 import Synchronization
 
-/// A token bucket that many attempts share. A lock is taken only where a limit is set.
+/// A token bucket that many attempts share. Takes a lock only if a limit is set.
 package final class RateLimiter: Sendable {
     private let bucket: Mutex<TokenBucket>
     private let hasRate: Atomic<Bool>
     private let clock: @Sendable () -> Duration
 
-    /// - Parameter rate: bytes per second; 0: no limit.
+    /// Creates a limiter. `rate`: bytes per second; 0: no limit.
     package convenience init(rate: Int64) { self.init(rate: rate) { MonotonicClock.now } }
 
-    /// A limiter whose time is that of `clock`.
+    /// Creates a limiter that uses `clock`.
     package init(rate: Int64, clock: @escaping @Sendable () -> Duration) {
         self.clock = clock
         bucket = Mutex(TokenBucket(rate: rate, now: clock()))
@@ -21,24 +21,24 @@ package final class RateLimiter: Sendable {
     package func setRate(_ rate: Int64) {
         bucket.withLock { bucket in
             bucket.setRate(rate, now: clock())
-            // Within the lock: of two changes at one time, the same one wins here and there.
+            // Inside the lock, so that of two concurrent changes the same one wins in both places.
             hasRate.store(rate > 0, ordering: .relaxed)
         }
     }
 
-    /// Bytes per second; 0: no limit.
+    /// The rate in bytes per second; 0: no limit.
     package var rate: Int64 { bucket.withLock { $0.rate } }
 
-    /// Whether there is a limit, without a lock.
+    /// Returns whether a limit is set. Takes no lock.
     var isLimited: Bool { hasRate.load(ordering: .relaxed) }
 
-    /// Takes `bytes`; otherwise says how long to wait before asking again.
+    /// Takes `bytes` and returns `nil`. If the limit does not allow that, takes nothing and returns the time to wait.
     func take(_ bytes: Int) -> Duration? {
         guard isLimited else { return nil }
         return bucket.withLock { $0.take(bytes, now: clock()) }
     }
 
-    /// Gives back what was taken and could not be used.
+    /// Puts back bytes that were taken and could not be used.
     func giveBack(_ bytes: Int) {
         guard isLimited else { return }
         bucket.withLock { $0.giveBack(bytes) }

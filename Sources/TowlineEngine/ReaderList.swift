@@ -1,6 +1,6 @@
 internal import TowlineCore
 
-/// Who reads a transfer's bytes while they arrive, and what each will read next.
+/// The readers of a transfer's bytes while they arrive, each with the range that it will read next.
 struct ReaderList: Sendable {
     private struct Reader {
         var window = ByteRange(0, 0)
@@ -11,12 +11,13 @@ struct ReaderList: Sendable {
     private var nextNumber = 1
     private var isOver = false
 
-    /// Whether nobody reads.
+    /// Returns whether there are no readers.
     var isEmpty: Bool { readers.isEmpty }
 
-    /// Lets somebody read.
+    /// Adds a reader.
     ///
-    /// - Returns: a number, and a stream that gives something whenever more may be there, and ends with the transfer.
+    /// - Returns: the number of the reader, and a stream that yields whenever more bytes may be there and ends with the
+    ///   transfer.
     mutating func open() -> (number: Int, pulse: AsyncStream<Void>) {
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = nextNumber
@@ -25,9 +26,9 @@ struct ReaderList: Sendable {
         return (number, stream)
     }
 
-    /// Notes what a reader will read next.
+    /// Notes the range that a reader will read next.
     ///
-    /// - Returns: whether that is news for the plan: the reader waits, or went on by a good deal.
+    /// - Returns: `true` if that changes the plan: the reader waits, wanted nothing before, or has moved far.
     mutating func move(_ number: Int, to window: ByteRange, isWaiting: Bool) -> Bool {
         guard let old = readers[number]?.window, old != window else { return false }
         guard ReadWindow.isNews(window, after: old, isWaiting: isWaiting) else { return false }
@@ -35,26 +36,27 @@ struct ReaderList: Sendable {
         return true
     }
 
-    /// Somebody reads no more.
+    /// Removes a reader, and ends its stream.
     ///
-    /// - Returns: whether bytes were wanted for this reader.
+    /// - Returns: `true` if bytes were wanted for this reader.
     mutating func close(_ number: Int) -> Bool {
         guard let reader = readers.removeValue(forKey: number) else { return false }
         reader.pulse.finish()
         return !reader.window.isEmpty
     }
 
-    /// What is wanted. Who came last is first: a player that jumps opens a new connection before it leaves the old one.
+    /// The ranges that readers want, the newest reader first: a player that jumps opens a new connection before it
+    /// closes the old one.
     var wanted: [ByteRange] {
         readers.sorted { $0.key > $1.key }.map(\.value.window).filter { !$0.isEmpty }
     }
 
-    /// More may be there.
+    /// Signals all readers that more bytes may be there.
     func wake() {
         for reader in readers.values { reader.pulse.yield() }
     }
 
-    /// No more will come.
+    /// Ends the streams of all readers, also of those that are added later.
     mutating func end() {
         isOver = true
         for reader in readers.values { reader.pulse.finish() }

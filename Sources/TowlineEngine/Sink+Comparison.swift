@@ -1,7 +1,7 @@
 internal import TowlineCore
 
 extension Sink {
-    /// Whether it holds these bytes at an offset.
+    /// Returns whether the sink holds `bytes` at `offset`.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) -> Bool {
         var done = 0
         var isEqual = true

@@ -1,15 +1,15 @@
 internal import TowlineCore
 
-/// A transfer as long as it is one request for what may be a small file (`SmallFilePolicy`).
+/// A transfer while it is one request for a file that may be small (`SmallFilePolicy`).
 ///
-/// Whatever else happens than an answer that comes at once and is all of a small file, be it another answer, a wait of a
-/// moment or a stop, the request goes on as that of a `TransferRun`.
+/// If the response comes at once and is a complete small file, this type publishes the file. Anything else, such as
+/// another response, a short wait or a stop, is left to a `TransferRun`, which takes over the request.
 struct SmallFileRun {
     private let item: BatchRoster.Item
     private let services: TransferServices
-    /// Held here: a transfer holds its observer weakly.
+    /// The observer. Held here, because a transfer holds its observer weakly.
     private let observer: BatchRelay
-    /// Where it is reached.
+    /// The mailbox for events.
     let mailbox = TransferMailbox()
 
     private let launcher: AttemptLauncher
@@ -21,18 +21,18 @@ struct SmallFileRun {
         self.observer = observer
     }
 
-    /// A request that is under way, and where its file goes.
+    /// A running request, and the destination of its file.
     private struct Request {
         var writer: AttemptWriter
         var startedAt: Duration
         var answersBefore: Int
         var admission: HTTPURL.Origin?
         var place: Place
-        /// The name that the URL gives; `nil`: the user chose another.
+        /// The name from the URL; `nil` if the user chose a name.
         var nameOfURL: String?
         let source: String
 
-        /// What its answer was, if that came with all of its body and is all that happened.
+        /// Returns the verdict on the response if its complete delivery is the only event; otherwise `nil`.
         func delivered(in events: [TransferMailbox.Event]) -> ResponseVerdict? {
             guard events.count == 1, case .attempt(.delivered(let id, let verdict)) = events[0], id == writer.plan.id
             else { return nil }
@@ -40,7 +40,7 @@ struct SmallFileRun {
         }
     }
 
-    /// What the transfer came to.
+    /// Runs the transfer and returns its result.
     nonisolated(nonsending) func result() async -> Result<CompletedTransfer, TowlineError> {
         defer { withExtendedLifetime(observer) {} }
         guard var request = ask() else { return await transfer(nil).result() }
@@ -61,7 +61,7 @@ struct SmallFileRun {
                     mailbox.close()
                     let length = facts.representation.completeLength ?? 0
                     return .success(CompletedTransfer(outcome: .published(file), receivedBytes: length))
-                // It is all to be asked for again.
+                // The bytes are lost, so the whole file must be requested again.
                 case .lost: return await transfer(nil).result()
                 case .declined:
                     request.admission = nil
@@ -85,7 +85,7 @@ struct SmallFileRun {
             slot: observer.slot, item: item)
     }
 
-    /// What happens first; that its time is over, if nothing else does.
+    /// Returns the first events of the request; only `.look` if nothing happens for `TickPolicy.patience`.
     private nonisolated(nonsending) func firstEvents() async -> [TransferMailbox.Event] {
         services.load.enter()
         defer { services.load.leave() }
@@ -97,7 +97,7 @@ struct SmallFileRun {
 
     // MARK: Asking
 
-    /// Whether nothing is to hold bytes back, no other file is to make way, and the user is known by the options.
+    /// Returns whether there is no rate limit, no file to overwrite, and no user in the URL.
     private var isPlain: Bool {
         (item.options.rateLimit ?? 0) == 0 && !services.limiter.isLimited && item.options.existing != .overwrite
             && item.options.url.userInfo == nil
@@ -108,7 +108,7 @@ struct SmallFileRun {
         return launcher.launch(plan, hostCeiling: hostCeiling)
     }
 
-    /// Sends the request; `nil` where there is more to know or to decide before.
+    /// Sends the first request. Returns `nil` if a `TransferRun` must check or decide more first.
     private func ask() -> Request? {
         guard isPlain, case .file(let directory, let name) = item.options.target else { return nil }
         let terms = TransferTerms(item.options)
@@ -116,11 +116,11 @@ struct SmallFileRun {
         let source = item.options.url.withoutSecrets
         let number = name == nil ? item.nameNumber.load(ordering: .relaxed) : 0
         let place = Place(directory: directory, name: name ?? terms.nameOfURL).numbered(number)
-        // The directory is read by this, if it was not lately.
+        // This also reads the directory, unless that was done recently.
         let begun = services.storage.find(source: source, inDirectory: directory)
         guard name != nil || begun == nil, services.storage.seemsVacant(place) else { return nil }
         let origin = item.options.url.origin
-        // An attempt at a silent host takes no place from others, which `TransferRun` sees to.
+        // An attempt at a silent host must not take a slot from others. A `TransferRun` sees to that.
         guard !observer.slot.isSilent(origin) else { return nil }
         let host = services.board.standing(origin)
         guard (host.notBefore ?? .zero) <= services.now else { return nil }
@@ -136,7 +136,8 @@ struct SmallFileRun {
         )
     }
 
-    /// Sends the request that a redirect leads to, which takes the place of the last one; `nil` where there is more to decide.
+    /// Sends the request that replaces `last` after a redirect. Returns `nil` if the response is no redirect, or if a
+    /// `TransferRun` must decide more.
     private func follow(_ last: Request, _ events: [TransferMailbox.Event]) -> Request? {
         guard let verdict = last.delivered(in: events), case .redirect(_, let linked, _) = verdict else { return nil }
         let terms = TransferTerms(item.options)
@@ -173,8 +174,8 @@ struct SmallFileRun {
         return target
     }
 
-    /// - Parameter origin: where it wants a connection of its own; `nil`: nowhere.
-    /// - Returns: `false`: there is no room for it.
+    /// - Parameter origin: the host, if the request needs a connection of its own there; otherwise `nil`.
+    /// - Returns: `false` if that host has no room.
     private func changeAdmission(of request: inout Request, to origin: HTTPURL.Origin?) -> Bool {
         guard request.admission != origin else { return true }
         if let origin, !services.admit(origin, from: item.options.url.origin) { return false }
@@ -187,10 +188,11 @@ struct SmallFileRun {
 
     // MARK: Publishing
 
-    /// What is to be known of an answer of which all is there, for the place where nothing was.
+    /// Returns the facts of a response that is a complete and verified small file for a free destination; otherwise
+    /// `nil`.
     private func whole(_ verdict: ResponseVerdict, _ request: Request) -> ResponseFacts? {
         let writer = request.writer
-        // Its length has to be confirmed.
+        // Another response must confirm the length.
         if case .whole(let said) = verdict, said.representation.completeLength == nil,
             writer.framing?.needsProof == true
         {
@@ -213,7 +215,7 @@ struct SmallFileRun {
         return hasher.matches()
     }
 
-    /// What the user is told of a file that is published at once, as by a machine.
+    /// Reports the notices about a published file, as a state machine would.
     private func tell(_ facts: ResponseFacts, _ verdict: ResponseVerdict, _ request: Request) {
         for text in services.storage.takeNotices(inDirectory: request.place.directory) {
             observer.noticed(TransferNotice(.warning, .disk, text))
@@ -252,13 +254,13 @@ struct SmallFileRun {
         return outcome
     }
 
-    /// The host has answered, and is needed no more.
+    /// Marks the request as ended, and releases the admission, because the host is not needed any more.
     private func leave(_ request: Request) {
         end(request)
         if let admission = request.admission { services.board.left(admission) }
     }
 
-    /// The answer has come, with all of its body.
+    /// Marks a request as ended whose complete response was delivered.
     private func end(_ request: Request) {
         launcher.noteLongStream(request.writer)
         launcher.ended(request.writer, request.writer.deliveredResult)
@@ -266,7 +268,7 @@ struct SmallFileRun {
 }
 
 extension TransferSnapshot {
-    /// All bytes of a small file are there.
+    /// Creates the snapshot of a small file whose bytes are complete.
     fileprivate init(of facts: ResponseFacts, name: String, sharing: ConnectionSharing) {
         self.init()
         let length = facts.representation.completeLength ?? 0

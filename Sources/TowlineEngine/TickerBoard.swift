@@ -1,7 +1,7 @@
 internal import TowlineCore
 import Synchronization
 
-/// Makes one transfer look at itself now and then, from the moment it is started until it is ended.
+/// A source of ticks for one transfer, which checks its state at each tick, from `start` to `end`.
 final class Ticker: Sendable {
     private enum State {
         case waiting
@@ -13,23 +13,23 @@ final class Ticker: Sendable {
     private let after: DelayedCall
     private let tick: @Sendable (Occasion) -> Void
 
-    /// What the transfer is told.
+    /// The reason for a call of the transfer.
     enum Occasion {
-        /// It was started.
+        /// The ticker was started.
         case start
-        /// It slept for as long as it was to.
+        /// The duration of `sleep` is over.
         case tick
     }
 
     /// - Parameters:
     ///   - after: the timer.
-    ///   - tick: answers each with `sleep`, now or later.
+    ///   - tick: called for each occasion; it answers with a call of `sleep`, now or later.
     init(after: @escaping DelayedCall, _ tick: @escaping @Sendable (Occasion) -> Void) {
         self.after = after
         self.tick = tick
     }
 
-    /// Begins, unless it was ended before.
+    /// Starts the ticker, unless it was started or ended before.
     func start() {
         let begins = state.withLock { state in
             guard case .waiting = state else { return false }
@@ -39,7 +39,7 @@ final class Ticker: Sendable {
         if begins { tick(.start) }
     }
 
-    /// Ticks after that time. Called once for each tick: a busy transfer does not collect a backlog of them.
+    /// Ticks after `duration`. Called once for each tick: a busy transfer does not collect a backlog of ticks.
     func sleep(for duration: Duration) {
         guard !isOver else { return }
         after(duration) { [weak self] in
@@ -50,16 +50,16 @@ final class Ticker: Sendable {
 
     private var isOver: Bool { state.withLock { if case .over = $0 { true } else { false } } }
 
-    /// Ends it, for good.
+    /// Ends the ticker, for good.
     func end() { state.withLock { $0 = .over } }
 }
 
-/// Starts the tickers of transfers that are still there after a moment.
+/// A board that starts the tickers of transfers that still run after a delay.
 ///
-/// A small file is done before: of ten thousand in a row none needs a task and a timer of its own.
+/// Small files are complete before that, so that ten thousand of them in a row need no task and no timer each.
 final class TickerBoard: Sendable {
     private struct State {
-        /// In the order in which they are due.
+        /// The tickers to start, in the order in which they are due.
         var waiting: [(ticker: Ticker, due: Duration)] = []
         var isWatched = false
     }
@@ -71,13 +71,13 @@ final class TickerBoard: Sendable {
 
     /// - Parameters:
     ///   - after: the timer.
-    ///   - clock: the time that it counts in.
+    ///   - clock: the time with which due times are compared.
     init(after: @escaping DelayedCall, clock: @escaping @Sendable () -> Duration) {
         self.after = after
         self.clock = clock
     }
 
-    /// Starts a ticker after that time, or up to `TickPolicy.grace` later, unless it ends before.
+    /// Starts a ticker after `delay`, or up to `TickPolicy.grace` later, unless it ends before.
     func startSoon(_ ticker: Ticker, after delay: Duration = TickPolicy.grace) {
         let due = clock() + delay
         let needsWatch = state.withLock { state in
@@ -113,5 +113,5 @@ final class TickerBoard: Sendable {
     }
 }
 
-/// Calls something after a delay, which must return soon.
+/// A function that calls `body` after `delay`. `body` must return soon.
 package typealias DelayedCall = @Sendable (_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Void

@@ -1,17 +1,17 @@
 internal import TowlineCore
 import Synchronization
 
-/// What happens to a transfer, on its way to whoever runs it. Anybody may post, from any thread; one takes.
+/// The queue of events for the code that runs a transfer. Any thread may post. Only one task may take.
 final class TransferMailbox: Sendable {
-    /// What a transfer waits for.
+    /// An event that a transfer handles.
     enum Event: Sendable {
         case attempt(AttemptWriter.Report)
-        /// Of that sink; `nil`: of the place, whatever is there.
+        /// An event of a sink; `nil`: of the destination, with any sink.
         case storage(TransferEvent, of: ObjectIdentifier?)
-        /// That sink has made the file.
+        /// The sink has published the file.
         case published(PublishedFile, of: ObjectIdentifier)
         case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
-        /// The transfer has lasted for a moment: it looks at itself from now on.
+        /// The transfer has lasted longer than a moment. Regular ticks follow.
         case look
         case tick
         case nudge
@@ -21,17 +21,18 @@ final class TransferMailbox: Sendable {
 
     private struct State {
         var events: [Event] = []
-        /// Resumed once by whoever takes it from here. Not a checked one, which costs as much as the rest.
+        /// The continuation of `take`. The code that removes it from here resumes it, once. Unchecked, because a
+        /// checked continuation costs as much as the rest of the exchange.
         var taker: UnsafeContinuation<[Event], Never>?
         var isClosed = false
         var isStopped = false
-        /// Heard once, at the first stop.
+        /// The function to call at the first stop; `nil` if none.
         var stopped: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
 
-    /// Hands an event over. After `close` it is dropped.
+    /// Adds an event for the next `take`. Does nothing after `close`.
     func post(_ event: Event) {
         let (taker, stopped) = state.withLock { state in
             guard !state.isClosed else {
@@ -50,8 +51,8 @@ final class TransferMailbox: Sendable {
         stopped?()
     }
 
-    /// Calls `body` when a stop comes, or now if one came; `nil`: nobody listens any more. Who waits for something else than
-    /// events hears of it that way.
+    /// Calls `body` at the first stop, or now if a stop was posted before; `nil` removes it. The transfer uses this
+    /// while it waits for something other than events.
     func whenStopped(_ body: (@Sendable () -> Void)?) {
         let isStopped = state.withLock { state in
             state.stopped = body
@@ -60,7 +61,8 @@ final class TransferMailbox: Sendable {
         if isStopped { body?() }
     }
 
-    /// What came since the last call, in its order; waits for something. One call at a time, and none after `close`.
+    /// Returns the events since the last call, in their order, and waits for the first one. Only one call may run at a
+    /// time, and none after `close`.
     nonisolated(nonsending) func take() async -> [Event] {
         await withUnsafeContinuation { taker in
             let events = state.withLock { state in
@@ -72,7 +74,7 @@ final class TransferMailbox: Sendable {
         }
     }
 
-    /// Nobody takes any more.
+    /// Drops the waiting events and all later ones.
     func close() {
         state.withLock { state in
             state.isClosed = true

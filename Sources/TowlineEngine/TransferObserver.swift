@@ -1,41 +1,40 @@
 package import TowlineCore
 
-/// How a transfer ended well.
+/// The result of a transfer that succeeded.
 package struct CompletedTransfer: Hashable, Sendable {
-    /// What was made.
+    /// The kinds of results.
     package enum Outcome: Hashable, Sendable {
         /// The file was published by this transfer.
         case published(PublishedFile)
-        /// The file was there already, whole; nothing was fetched.
+        /// The complete file already existed. Nothing was downloaded.
         case alreadyThere(PublishedFile)
-        /// The file was there already, and the server has no other version.
+        /// The file already existed, and the server has no other version.
         case upToDate(PublishedFile)
-        /// Something was under the name and the user said to leave it.
+        /// The name was taken, and the user chose to skip the download.
         case skipped(path: String)
-        /// Everything went to standard output (`-`), a descriptor, a FIFO or a device.
+        /// The bytes went to standard output (`-`), a descriptor, a FIFO or a device.
         case streamed(length: Int64, to: String = "-")
     }
 
-    /// What was made.
+    /// The kind of result.
     package let outcome: Outcome
-    /// Bytes that came over the wire in this transfer.
+    /// The number of body bytes that this transfer received from the network.
     package let receivedBytes: Int64
 
-    /// Makes one.
+    /// Creates a result.
     package init(outcome: Outcome, receivedBytes: Int64) {
         self.outcome = outcome
         self.receivedBytes = receivedBytes
     }
 }
 
-/// What a transfer tells while it runs. Calls come from any thread, one at a time for one transfer, and must
-/// return soon.
+/// The observer of a transfer. Calls come from any thread, one at a time for each transfer, and must return soon.
 package protocol TransferObserver: AnyObject, Sendable {
-    /// A few times a second, and whenever the state changes.
+    /// Reports the state of the transfer, a few times a second and whenever the state changes.
     func progressed(_ snapshot: TransferSnapshot)
-    /// Something worth a sentence.
+    /// Reports a notice for the user.
     func noticed(_ notice: TransferNotice)
-    /// One line about a step of the transfer (`TransferTrace`), if `TransferServices.traces` is set.
+    /// Reports one line about a step of the transfer (`TransferTrace`), if `TransferServices.traces` is set.
     func traced(_ line: String)
 }
 

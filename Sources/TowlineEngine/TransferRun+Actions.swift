@@ -1,6 +1,6 @@
 internal import TowlineCore
 
-/// Doing what the machine says.
+/// Performing the actions of the state machine.
 extension TransferRun {
     func perform(_ actions: [TransferAction]) {
         for action in actions { perform(action) }
@@ -31,10 +31,10 @@ extension TransferRun {
 
     // MARK: Attempts
 
-    /// What writes the answer of an attempt that runs.
+    /// Returns the writer of a running attempt; `nil` if the attempt has ended.
     func writer(_ id: AttemptID) -> AttemptWriter? { writers.first { $0.plan.id == id } }
 
-    /// The journal's slot of an attempt is free again.
+    /// Releases the journal slot of an attempt.
     func giveBackSlot(_ id: AttemptID) {
         guard let index = slots.firstIndex(where: { $0.id == id }) else { return }
         part?.journal?.release(slots.remove(at: index).slot)
@@ -57,8 +57,8 @@ extension TransferRun {
                 hostCeiling: services.board.ceiling(plan.url.origin), receiveBuffer: receiveBuffer))
     }
 
-    /// With a rate limit: what a connection may bring in a quarter of a second. More would be sent for nothing when a
-    /// response is cut.
+    /// The receive buffer of a connection in bytes, `nil` without a rate limit: the connection's share of a quarter of
+    /// a second. More bytes would be sent for nothing when a response is cut.
     private var receiveBuffer: Int? {
         guard isLimited, let rate = [limiter.rate, services.limiter.rate].filter({ $0 > 0 }).min() else { return nil }
         let share = rate / 4 / Int64(max(1, options.connections ?? 1))
@@ -69,7 +69,7 @@ extension TransferRun {
         guard let writer = writer(id), let part, let lease = machine.response(of: id) else { return }
         var slot: (any JournalSlot)?
         destination.storing { () throws(TowlineError) in slot = try part.journal?.claimSlot(at: lease.lowerBound) }
-        // One that it had in the journal before is of a part file that was given up.
+        // An earlier slot of this attempt belongs to a part file that was abandoned.
         slots.removeAll { $0.id == id }
         if let slot { slots.append((id, slot)) }
         writer.attach(sink: part.sink, slot: slot, lease: lease.clipped(to: options.maximumSize))
@@ -86,7 +86,7 @@ extension TransferRun {
                 let mismatches = try await sink.verify(checksums, length: length)
                 mailbox.post(.storage(.verified(mismatches: mismatches), of: ObjectIdentifier(sink)))
             } catch {
-                // What it read was given up meanwhile: it is verified once more when it is whole again.
+                // The bytes were abandoned during the verification. The file is verified again when it is complete.
                 guard error.code != .cancelled else { return }
                 mailbox.post(.storage(.storageFailed(error), of: ObjectIdentifier(sink)))
             }
@@ -99,7 +99,7 @@ extension TransferRun {
             existing: options.existing, durable: options.durable, length: length,
             modified: modified?.secondsSince1970,
             version: destination.record.map { PublishedVersion(of: $0.representation, from: $0.resolved) })
-        // A journal takes longer to bring to its end, and what it is about is long enough to be watched meanwhile.
+        // Publishing takes longer with a journal, and the file is long enough to be observed meanwhile.
         guard part?.journal != nil else {
             publishing = terms
             return
@@ -110,7 +110,7 @@ extension TransferRun {
 }
 
 extension Sink {
-    /// Publishes and says what came of it.
+    /// Publishes the file and returns the event that reports the result.
     func published(_ terms: PublishTerms) async -> TransferMailbox.Event {
         do throws(TowlineError) {
             return .published(try await publish(terms), of: ObjectIdentifier(self))
@@ -121,7 +121,7 @@ extension Sink {
 }
 
 extension ByteRange {
-    /// The range up to the first byte beyond a limit, which shows that the file is longer.
+    /// Returns the range up to the first byte beyond a limit, which shows that the file is longer; `nil`: no limit.
     fileprivate func clipped(to most: Int64?) -> ByteRange {
         guard let most, most < .max else { return self }
         return ByteRange(lowerBound, max(lowerBound, min(upperBound, most + 1)))

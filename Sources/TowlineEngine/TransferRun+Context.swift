@@ -1,7 +1,8 @@
 internal import TowlineCore
 
 extension TransferRun {
-    /// What the world looks like now.
+    /// Returns the context for the next event. If the transfer needs a batch slot or admission to the host for its next
+    /// attempt, and can have them, it has them afterwards.
     func context() -> TransferContext {
         let shared = writers.count { $0.plan.sharing == .one }
         let origin = machine.nextOrigin
@@ -12,7 +13,7 @@ extension TransferRun {
         var context = TransferContext(
             now: now, progress: writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,
             hostCeiling: host.ceiling,
-            // Those that share one are not counted, but are among this transfer's own.
+            // The board does not count requests that share one connection. This transfer counts its own.
             hostConnections: host.connections + shared,
             sharing: sharing, mayConnect: hasSlot && mayConnect(to: origin, shares: sharing != .none),
             jitter: Backoff.jitter(at: now))
@@ -30,15 +31,15 @@ extension TransferRun {
         return context
     }
 
-    /// The same about an attempt that has ended.
+    /// Returns the context for the end of an attempt.
     func context(_ id: AttemptID) -> TransferContext {
         var context = context()
         context.othersWork = othersWork(at: id)
         return context
     }
 
-    /// The same about an answer, with what is to be known of the host that it leads to. As everywhere, who asks whether there is room has
-    /// taken it.
+    /// Returns the context for a response, with the facts about its redirect target. If this transfer may have a
+    /// connection of its own there (`elsewhere.mayConnect`), it is already admitted.
     func context(_ id: AttemptID, _ verdict: ResponseVerdict) -> TransferContext {
         var context = context(id)
         guard let origin = machine.leads(id, verdict) else { return context }

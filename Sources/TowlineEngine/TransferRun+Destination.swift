@@ -4,8 +4,8 @@ internal import TowlineCore
 extension TransferRun {
     var part: OpenPart? { destination.part }
 
-    /// Looks at the destination, and gives the actions for the first request: none if an existing file must be read
-    /// first.
+    /// Inspects the destination, and returns the actions for the first request: no actions if no request is needed, or
+    /// if an existing file must be read first.
     func begin() throws(TowlineError) -> [TransferAction] {
         try checkFields()
         var held: HeldDownload?
@@ -45,7 +45,7 @@ extension TransferRun {
         }
     }
 
-    /// The body of the response is in memory.
+    /// Returns whether the complete body of the response is in memory.
     private var isAtHand: Bool { delivered.flatMap { writer($0)?.holdsWhole } ?? false }
 
     private func prepared(
@@ -64,7 +64,7 @@ extension TransferRun {
         }
     }
 
-    /// Prepares the destination when all earlier entries of the list have their names.
+    /// Waits until all earlier entries of the list have their names, and prepares the destination.
     nonisolated(nonsending) func prepareInTurn(_ plan: PreparePlan) async {
         await destination.turn()
         // The wait has a time limit, so earlier entries may still have no name.
@@ -78,7 +78,7 @@ extension TransferRun {
 
     // MARK: Checksums of existing files
 
-    /// Existing files of at least this length are announced before they are read.
+    /// The least length in bytes of an existing file that is announced before it is read.
     private static let longProof: Int64 = 64 << 20
 
     /// Reads the existing files whose checksums decide, and continues.

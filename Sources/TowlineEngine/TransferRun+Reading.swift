@@ -1,6 +1,6 @@
 internal import TowlineCore
 
-/// Reading what is there while the rest arrives.
+/// Reading the received bytes while the rest arrives.
 extension TransferRun {
     /// See `TransferRunner.closeReader`.
     func closeReader(_ number: Int) {
@@ -23,7 +23,7 @@ extension TransferRun {
             Result { () throws(TowlineError) in try part.sink.read(into: buffer, at: range.lowerBound) }
         }
         if case .failure = result, machine.phase == .publishing {
-            // The file has its name, and the end of the transfer is about to be heard of.
+            // The file is already published, and the event that ends the transfer follows.
             return .missing
         }
         guard try result.get() == Int(wanted) else {

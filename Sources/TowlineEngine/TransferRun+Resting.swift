@@ -1,9 +1,9 @@
 internal import TowlineCore
 
-/// When a download of a batch leaves its place to others.
+/// A download of a batch that leaves its slot to others.
 extension TransferRun {
-    /// Leaves the place while the download waits for its next attempt, or while a silent host does not answer. Takes
-    /// the place back with the answer.
+    /// Leaves the slot while the download waits for its next attempt, or while a silent host does not respond. Takes
+    /// the slot back with the response.
     func rest() {
         guard let batchSlot else { return }
         yieldToOthers()
@@ -24,21 +24,21 @@ extension TransferRun {
             return
         }
         guard !isResting, let wait = machine.wait(now: now) else { return }
-        // A silent host is no sign that the network is gone for all.
+        // A silent host does not indicate that the network is down for all downloads.
         let isAsked = machine.waitsForServer || batchSlot.isSilent(machine.nextOrigin)
         isResting = batchSlot.rest(for: wait, isAsked: isAsked)
         if isResting { giveUpAdmission() }
     }
 
-    /// A host that has not answered for this time, and never before, counts as silent. Over a satellite, the connection
-    /// and the response take more than a second.
+    /// The time after which a host that has never responded counts as silent. Over a satellite, the connection and the
+    /// response take more than a second.
     private static let silence = Duration.milliseconds(1500)
 
-    /// Other answers of the host, and the time, after which it counts as a host that serves one request at a time.
+    /// The number of responses to others, and the time, after which a host counts as serving one request at a time.
     private static let othersServed = 1, kept = Duration.seconds(5)
 
-    /// Cancels the first request of this download once if its host answers other downloads and not this one: some
-    /// servers serve one connection at a time. The download then waits until the host has room.
+    /// Cancels the first request of this download once if its host responds to other downloads and not to this one:
+    /// some servers serve one connection at a time. The download then waits until the host has room.
     private func yieldToOthers() {
         guard !hasYielded, let sent = unansweredSince, services.now - sent >= Self.kept, writers.count == 1,
             let plan = writers.first?.plan, plan.sharing == .none, admission == plan.url.origin,
@@ -50,14 +50,14 @@ extension TransferRun {
         services.transport.cancel(plan.id)
     }
 
-    /// Notes when a request is sent that has no other beside it.
+    /// Notes the time of a request that is sent while no other runs.
     func noteRequest(at time: Duration, answersBefore: Int) {
         unansweredSince = time
         self.answersBefore = answersBefore
     }
 
-    /// Returns whether the next attempt may begin: the download has its place in the batch, or the host is silent, so
-    /// that the attempt needs no place.
+    /// Returns whether the next attempt may begin: the download has its slot in the batch, or the host is silent, so
+    /// that the attempt needs no slot.
     func takeBackSlot() -> Bool {
         guard isResting, let batchSlot else { return true }
         if let wait = machine.wait(now: services.now), wait > .zero { return false }
@@ -68,14 +68,14 @@ extension TransferRun {
         return !isResting
     }
 
-    /// Notes that the host of an attempt answers.
+    /// Notes that the host of an attempt responded.
     func noteAnswer(of id: AttemptID) {
         unansweredSince = nil
         guard let batchSlot, let writer = writer(id) else { return }
         batchSlot.note(silence: false, of: writer.plan.url.origin)
     }
 
-    /// Notes that the host of an attempt did not answer, if that is why the attempt failed.
+    /// Notes that the host of an attempt did not respond, if that is why the attempt failed.
     func noteSilence(of id: AttemptID, _ result: AttemptResult) {
         guard let batchSlot, unansweredSince != nil, let writer = writer(id),
             case .failed(let failure) = result

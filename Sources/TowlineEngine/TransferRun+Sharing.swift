@@ -1,35 +1,38 @@
 internal import TowlineCore
 
-/// Which small files share a connection (`SharingPolicy`).
+/// Connections that small files share (`SharingPolicy`), and admission to connections of their own.
 extension TransferRun {
-    /// A limit pauses one connection after the other, each with all that share it.
+    /// Returns whether requests may share a connection. Not under a rate limit, which would pause all requests of that
+    /// connection together.
     var mayShareConnections: Bool {
         !machine.needsOwnConnection && !isLimited
             && options.connection.mayShareConnections
     }
 
-    /// Whether the user limited its rate, or that of all together.
+    /// Returns whether the user limited the rate of this transfer or of all transfers together.
     var isLimited: Bool { limiter.isLimited || services.limiter.isLimited }
 
-    /// Whether it may have connections of its own to the host. Asked for when it has none and will not share.
+    /// Returns whether this transfer may have connections of its own to a host. Asks for admission if this transfer is
+    /// not admitted and its requests do not share a connection (`shares`).
     func mayConnect(to origin: HTTPURL.Origin, shares: Bool) -> Bool {
         if let admission {
-            // Its first request may be under way elsewhere: where a redirect led, or led to before.
+            // The first request may be running at another host, the target of a redirect now or earlier.
             let isUnderWay = machine.beginsAnew && !writers.isEmpty
             return admission == origin || isUnderWay || moveAdmission(to: origin)
         }
         return !shares && writers.isEmpty && isAdmitted(to: origin)
     }
 
-    /// From one host to another.
+    /// Moves the admission of this transfer to another host.
     ///
-    /// - Returns: `false`: there is no room, and it is admitted nowhere.
+    /// - Returns: `false` if that host has no room. The transfer is then admitted to no host.
     func moveAdmission(to origin: HTTPURL.Origin) -> Bool {
         if admission != origin { giveUpAdmission() }
         return isAdmitted(to: origin)
     }
 
-    /// Begins if it has just become one that needs a connection of its own, or was led to another host, and there is room for it.
+    /// Sends the request of a transfer that waits for a connection of its own, or for another host after a redirect, if
+    /// there is room.
     func takeTurn() {
         guard machine.waitsForTurn, takeBackSlot(), isAdmitted(to: machine.nextOrigin) || context().sharing != .none
         else {
@@ -38,27 +41,29 @@ extension TransferRun {
         perform(machine.handle(.tick, context()))
     }
 
-    /// From the moment that there is room for it until its bytes are there, as with its slot in a batch.
+    /// Returns whether this transfer is admitted to a host, and admits it if there is room. Like the slot in a batch,
+    /// it keeps the admission until its bytes are complete.
     private func isAdmitted(to origin: HTTPURL.Origin) -> Bool {
         guard machine.phase != .publishing else { return true }
         if admission == nil, services.admit(origin, from: options.url.origin) { admission = origin }
         return admission != nil
     }
 
-    /// Says where it gets bytes: others that its server has no room for meanwhile wait for it.
+    /// Enters the host that delivers bytes in the host board; `nil`: no host. Other transfers wait for this one if the
+    /// server has no room for them meanwhile.
     func tellWork(_ origin: HTTPURL.Origin?) {
         guard origin != worksAt else { return }
         services.board.works(from: worksAt, to: origin)
         worksAt = origin
     }
 
-    /// Whether others get bytes from the host that an attempt asked.
+    /// Returns whether other transfers receive bytes from the host of an attempt.
     func othersWork(at id: AttemptID) -> Bool {
         guard let origin = writer(id)?.plan.url.origin else { return false }
         return services.board.working(at: origin) > (worksAt == origin ? 1 : 0)
     }
 
-    /// It needs no connection any more.
+    /// Releases the admission, because this transfer needs no more connections.
     func giveUpAdmission() {
         guard let admission else { return }
         services.board.left(admission)
@@ -67,6 +72,6 @@ extension TransferRun {
 }
 
 extension ConnectionOptions {
-    /// Whether streams of one connection can be had, and may be.
+    /// Returns whether requests may be streams of one HTTP/2 connection.
     var mayShareConnections: Bool { httpProtocol == .automatic }
 }

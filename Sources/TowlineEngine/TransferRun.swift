@@ -1,12 +1,12 @@
 internal import TowlineCore
 import Synchronization
 
-/// One transfer: feeds what happens to the `TransferStateMachine` and does what it says.
+/// One transfer: passes events to the `TransferStateMachine` and performs the actions that it returns.
 ///
-/// Belongs to whoever runs it, a task or an actor (`TransferRunner`): everything rare comes together here, by way of the
-/// mailbox. Bytes never do (see `AttemptWriter`).
+/// Only the task or the actor (`TransferRunner`) that runs the transfer may use this type. Rare events arrive through
+/// the mailbox. Received bytes do not pass through this type (see `AttemptWriter`).
 final class TransferRun {
-    /// What a transfer waits for.
+    /// An event that a transfer handles.
     typealias Event = TransferMailbox.Event
 
     let options: DownloadOptions
@@ -14,62 +14,67 @@ final class TransferRun {
     let destination: Destination
     weak var observer: (any TransferObserver)?
     var machine: TransferStateMachine
-    /// The event that is handled, and those that came meanwhile.
+    /// The event in progress, then the events that `step` received meanwhile. A `nil` context means the context at the
+    /// time of handling.
     private var steps: [(TransferEvent, TransferContext?)] = []
-    /// Of the attempts that run.
+    /// The writers of the running attempts.
     var writers: [AttemptWriter] = []
-    /// Where it was admitted to connections of its own.
+    /// The origin at which this transfer is admitted with connections of its own; `nil` if none.
     var admission: HTTPURL.Origin?
     var slots: [(id: AttemptID, slot: any JournalSlot)] = []
-    /// The attempt that the transport is done with, while its answer is dealt with.
+    /// The attempt whose complete response is being handled while its body is in memory; `nil` if none.
     var delivered: AttemptID?
     var checkpoints: CheckpointPolicy
-    /// The checkpoint under way.
+    /// The checkpoint in progress; `nil` if none.
     var checkpoint: Task<Void, Never>?
     var storageTask: Task<Void, Never>?
-    /// What has no journal, a small file or a stream, is whole: `run` itself publishes it, having nothing else to wait for.
+    /// The terms for publishing a complete small file or stream, which has no journal. `run` publishes it itself,
+    /// because the transfer waits for nothing else.
     var publishing: PublishTerms?
     var published: PublishedFile?
     var ending: TransferEnding?
-    /// What it was stopped for; `nil`: it ends by itself.
+    /// The purpose of the stop; `nil` if the transfer was not stopped.
     private var stopPurpose: StopPurpose?
     var lastIntact: Duration
     var readers = ReaderList()
     let limiter: RateLimiter
     let mailbox: TransferMailbox
-    /// The request that was sent before there was this, until it is taken over.
+    /// The first request, sent before this transfer was created; `nil` without one, and after it is taken over or
+    /// abandoned.
     var headStart: HeadStart?
-    /// The attempt that is over for the host board.
+    /// The attempt that the host board already counts as ended (`HeadStart.isOver`); `nil` if none.
     var counted: AttemptID?
     let launcher: AttemptLauncher
-    /// Its place in a batch, and whether others have it until the next attempt.
+    /// The slot in a batch; `nil` outside a batch. `isResting`: other downloads may use the slot until the next
+    /// attempt.
     let batchSlot: BatchSlots.Slot?
     var isResting = false
-    /// Its entry in a batch.
+    /// The entry in a batch; `nil` outside a batch.
     let item: BatchRoster.Item?
-    /// An answer that waits until the downloads before it in the list have their names.
+    /// The plan of a response that waits until all earlier downloads of the list have their names; `nil` if none waits.
     var waitingForName: PreparePlan?
-    /// When a request was sent while no other ran; `nil` after an answer.
+    /// The time at which a request was sent while no other ran; `nil` after a response.
     var unansweredSince: Duration?
-    /// The answers of the host until then.
+    /// The number of responses that the host had given by then.
     var answersBefore = 0
-    /// The first request was cancelled because the host served others.
+    /// `true` after the first request was cancelled because the host served other downloads.
     var hasYielded = false
-    /// The host that gives it bytes, as all know.
+    /// The host that delivers bytes to this transfer, as entered in the host board; `nil` if none.
     var worksAt: HTTPURL.Origin?
-    /// Makes it look at itself, once it has lasted for a moment.
+    /// The source of `.look` and `.tick` events, which begin if the transfer lasts longer than a moment.
     private let ticker: Ticker
     private static let nextBlock = Atomic<UInt64>(1)
 
-    /// The name of the first attempt of another transfer; those of its next ones follow.
+    /// Returns the ID of the first attempt of a new transfer. The IDs of its next attempts follow that ID.
     static func firstID() -> AttemptID { AttemptID(nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue << 32) }
 
-    /// Prepares a transfer; nothing happens before `run`.
+    /// Creates a transfer, which does nothing before `run`.
     ///
     /// - Parameters:
-    ///   - mailbox: where it is reached.
-    ///   - headStart: its first request, if that is under way.
-    ///   - slot: its place in a batch.
+    ///   - mailbox: the mailbox for events.
+    ///   - headStart: the first request, if it was already sent.
+    ///   - slot: the download's slot in a batch.
+    ///   - item: the download's entry in a batch.
     init(
         options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?,
         mailbox: TransferMailbox = TransferMailbox(), headStart: HeadStart? = nil, slot: BatchSlots.Slot? = nil,
@@ -95,17 +100,17 @@ final class TransferRun {
             options, services, mailbox, nameOfURL: terms.nameOfURL, observer: observer, item: item)
         machine = TransferStateMachine(
             terms: terms, firstID: Self.firstID().value + 1, hostCeiling: host.ceiling,
-            // Found where no limit held bytes back.
+            // `usual` was measured without a rate limit, so it does not apply under one.
             hostUsual: limiter.isLimited || services.limiter.isLimited ? nil : host.usual)
         ticker = Ticker(after: services.after) { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
     }
 
-    /// What `run` came to.
+    /// Runs the transfer and returns the outcome of `run` as a `Result`.
     nonisolated(nonsending) func result() async -> Result<CompletedTransfer, TowlineError> {
         do throws(TowlineError) { return .success(try await run()) } catch { return .failure(error) }
     }
 
-    /// Runs to the end, and does not heed that its task is cancelled. See `TransferRunner.run`.
+    /// Runs the transfer to its end, and ignores cancellation of its task. See `TransferRunner.run`.
     nonisolated(nonsending) func run() async throws(TowlineError) -> CompletedTransfer {
         var events = headStart?.events ?? []
         do throws(TowlineError) {
@@ -121,7 +126,7 @@ final class TransferRun {
             throw error
         }
         services.load.enter()
-        // What is to be hashed while it comes is looked at from the beginning.
+        // A file that is hashed while it arrives needs ticks from the beginning.
         if options.checksum == nil { services.tickers.startSoon(ticker) } else { ticker.start() }
         defer {
             services.tickers.end(ticker)
@@ -144,7 +149,7 @@ final class TransferRun {
         return try finished()
     }
 
-    /// How long until it looks at itself once more.
+    /// The time until the next tick.
     private var sleepTime: Duration {
         let running = readers.isEmpty ? services.load.running : 1
         let regular = TickPolicy.interval(
@@ -166,15 +171,15 @@ final class TransferRun {
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
         case .attempt(.arrived(let id)): if let writer = writer(id) { attemptEnded(id, writer.conclude()) }
         case .storage(let event, let sink):
-            // What came of an older part file is nothing to the one that took its place.
+            // An event of an older part file does not concern the part file that replaced it.
             guard sink == nil || sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
             step(event)
         case .checkpoint(let event, let sink, let start, let bytes):
             checkpoint = nil
             checkpoints.completed(start: start, now: services.now, bytes: bytes)
-            // What is durable of an older part file says nothing of the one that took its place.
+            // The durable bytes of an older part file say nothing about the part file that replaced it.
             guard let part, ObjectIdentifier(part.sink) == sink else { break }
-            // What was not durable may have been dropped.
+            // The system may have dropped bytes that were not durable, so their hash does not count.
             if case .checkpointFailed = event { part.sink.forgetHashed() }
             step(event)
         case .published(let file, let sink):
@@ -204,14 +209,14 @@ final class TransferRun {
         readers.wake()
     }
 
-    /// What is to be waited for before the next event.
+    /// Does the work that must finish before the next event: publishes, waits for a name, reads an existing file.
     private nonisolated(nonsending) func goOn() async {
         if let terms = publishing.take(), let sink = part?.sink { handle(await sink.published(terms)) }
         if let plan = waitingForName.take() { await prepareInTurn(plan) }
         if destination.proof != nil { await prove() }
     }
 
-    /// `proof`: what is read meanwhile.
+    /// Reports a snapshot to the observer. `proof`: the existing file that is being read; `nil` if none.
     func tellProgress(of proof: Destination.Proof? = nil) {
         guard let observer else { return }
         var snapshot = machine.snapshot(now: services.now)
@@ -219,7 +224,7 @@ final class TransferRun {
             snapshot.state = .verifying
             snapshot.name = proof.place.name
         }
-        // The user's name for it, where there is one, is the one to show.
+        // Show the name of the destination or, before the destination is chosen, the name that the user gave.
         if let place = destination.place {
             snapshot.name = place.name
         } else if case .file(_, let name?) = options.target {
@@ -231,13 +236,14 @@ final class TransferRun {
         observer.progressed(snapshot)
     }
 
-    /// Whether the host gives checksums is for all to know.
+    /// Enters a response in the host board, so that all transfers know, for example, whether the host sends checksums.
     private func count(_ verdict: ResponseVerdict, of id: AttemptID) {
         guard let writer = writer(id), counted != id else { return }
         services.board.answered(verdict, from: writer.plan.url.origin)
     }
 
-    /// An answer came with all of its body: what it leads to is done before the body's bytes are written.
+    /// Handles a response whose complete body is in memory. The actions for the response precede the writing of its
+    /// body.
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
         noteAnswer(of: id)
         count(verdict, of: id)
@@ -247,12 +253,13 @@ final class TransferRun {
         if destination.proof == nil, waitingForName == nil { concludeDelivered() }
     }
 
-    /// The host gives something else than small files over HTTP/2. One that was given up for its length has said so.
+    /// Enters in the host board that a response over HTTP/2 is not a small file. The end of an attempt that was stopped
+    /// because of its length (`needsOwnConnection`) already reports that.
     private func tellLong(_ id: AttemptID) {
         if let writer = writer(id), !machine.needsOwnConnection { launcher.noteLongStream(writer) }
     }
 
-    /// The bytes of the answer that is dealt with are written, or dropped.
+    /// Writes or drops the body of the response in `delivered`, and ends its attempt.
     func concludeDelivered() {
         guard let id = delivered else { return }
         delivered = nil
@@ -260,7 +267,7 @@ final class TransferRun {
     }
 
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
-        // The slot is free before the next attempt starts, which can then go on with it.
+        // Release the slot before the next attempt starts, which can then use it.
         giveBackSlot(id)
         noteSilence(of: id, result)
         if let writer = writer(id), counted != id { launcher.ended(writer, result) }
@@ -268,14 +275,15 @@ final class TransferRun {
         writers.removeAll { $0.plan.id == id }
     }
 
-    /// Gives an event to the machine, and returns the actions that follow.
+    /// Passes an event to the state machine, and returns the actions that follow.
     func decide(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
         let actions = machine.handle(event, context)
         if services.traces, let line = TransferTrace.line(event, actions) { observer?.traced(line) }
         return actions
     }
 
-    /// Gives an event to the machine and performs its actions. An event that comes meanwhile waits until they are done.
+    /// Passes an event to the state machine and performs the actions. An event that is raised meanwhile waits until
+    /// they are done.
     func step(_ event: TransferEvent, _ context: TransferContext? = nil) {
         steps.append((event, context))
         guard steps.count == 1 else { return }
@@ -313,9 +321,9 @@ final class TransferRun {
         }
     }
 
-    /// What came since the last checkpoint is made durable too, unless that takes long: then not even a reboot costs a
-    /// byte of a transfer that was stopped or gave up. Nothing is synced any more when this returns in time: whoever is
-    /// at the place next finds it free.
+    /// Makes the bytes since the last checkpoint durable, unless that is likely to take long: then not even a reboot
+    /// costs a byte of a stopped or failed transfer. If this returns before its time limit, no sync is running, and the
+    /// next transfer finds the destination free.
     private nonisolated(nonsending) func lastCheckpoint() async {
         guard let part, let journal = part.journal, ending != .finished else { return }
         let running = checkpoint
@@ -326,7 +334,7 @@ final class TransferRun {
         let (isOver, over) = AsyncStream<Void>.makeStream()
         services.begin {
             await running?.value
-            // One that fails unmarks what it could not sync; the transfer ends the way it ends.
+            // A failed checkpoint unmarks the bytes that it could not sync, and does not change how the transfer ends.
             if makesOne { try? await journal.checkpoint(part.sink) }
             over.finish()
         }
@@ -358,7 +366,7 @@ final class TransferRun {
         throw stopped
     }
 
-    /// What it ends with when it was stopped.
+    /// The error of a transfer that was stopped.
     var stopped: TowlineError {
         TowlineError(
             .cancelled,
@@ -366,7 +374,7 @@ final class TransferRun {
                 + " Start the same download again to get the rest")
     }
 
-    /// Lets go of the part file; one that holds nothing and was made by this transfer disappears.
+    /// Closes the part file, or removes it if this transfer created it and it holds no bytes.
     private func close() {
         guard let part = destination.release() else { return }
         if ending != .finished, destination.isNew, machine.ledger.written.isEmpty, part.journal?.written.isEmpty ?? true
@@ -375,7 +383,7 @@ final class TransferRun {
             return
         }
         guard let storageTask else { return part.sink.close() }
-        // A checksum may still be read from the file; its descriptor stays until that notices.
+        // A checksum task may still read the file. Its descriptor stays open until the task notices the cancellation.
         storageTask.cancel()
         services.begin {
             await storageTask.value

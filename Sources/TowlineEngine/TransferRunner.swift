@@ -1,40 +1,41 @@
 package import TowlineCore
 
-/// Runs one transfer, and lets others look at it and read from it meanwhile.
+/// A runner for one transfer, which others may observe and read from meanwhile.
 ///
-/// An actor around a `TransferRun`. Who needs neither, as a batch of many small files, runs that itself.
+/// An actor around a `TransferRun`. A caller that needs neither, such as a batch of small files, runs a `TransferRun`
+/// without it.
 package actor TransferRunner {
-    /// What a reader finds at an offset.
+    /// The result of a read at an offset.
     package enum Piece: Sendable {
-        /// Bytes from there on.
+        /// The bytes from the offset on.
         case bytes([UInt8])
-        /// Not yet; the reader's pulse tells when to look again.
+        /// The bytes have not arrived. The reader's `pulse` signals when to read again.
         case missing
         /// The end of the file.
         case end
-        /// What was read before may be of another file, or wrong: it must not be joined with what is there now.
+        /// Bytes of earlier reads may be wrong or of another file. They must not be joined with the present bytes.
         case changed
-        /// The transfer is over.
+        /// The transfer has ended.
         case over
     }
 
-    /// How far beyond what a reader asks for bytes come ahead of the rest.
+    /// The number of bytes from a reader's offset on that are requested ahead of the rest.
     package static let readAhead: Int64 = 8 << 20
 
     private let transfer: TransferRun
     private nonisolated let mailbox: TransferMailbox
     private nonisolated let limiter: RateLimiter
 
-    /// Prepares a transfer; nothing happens before `run`.
+    /// Creates a transfer, which does nothing before `run`.
     package init(options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?) {
         transfer = TransferRun(options: options, services: services, observer: observer)
         (mailbox, limiter) = (transfer.mailbox, transfer.limiter)
     }
 
-    /// Runs to the end.
+    /// Runs the transfer to its end.
     ///
-    /// - Throws: `cancelled` after `stop`, or if the task is cancelled; otherwise what went wrong. The part file and its
-    ///   journal stay wherever another run could go on with them.
+    /// - Throws: `cancelled` after `stop`, or if the task is cancelled; otherwise the error of the transfer. The part
+    ///   file and its journal are kept if another run can resume them.
     package func run() async throws(TowlineError) -> CompletedTransfer {
         let result = await withTaskCancellationHandler {
             await transfer.result()
@@ -44,34 +45,34 @@ package actor TransferRunner {
         return try result.get()
     }
 
-    /// Ends the transfer soon, with everything kept; `run` then throws `cancelled`.
+    /// Stops the transfer soon and keeps its bytes; `run` then throws `cancelled`.
     package nonisolated func stop(_ purpose: StopPurpose) { mailbox.post(.stop(purpose)) }
 
-    /// Changes this transfer's own rate limit, in bytes per second; 0: none.
+    /// Changes this transfer's own rate limit, in bytes per second; 0: no limit.
     package nonisolated func setRateLimit(_ rate: Int64) { limiter.setRate(rate) }
 
-    /// The network changed: a wait before the next attempt ends now, unless the server asked for it. Cheap, and no
-    /// error at any time.
+    /// Reports that the network changed: a wait before the next attempt ends now, unless the server asked for it.
+    /// Cheap, and allowed at any time.
     package nonisolated func nudge() { mailbox.post(.nudge) }
 
-    /// Which bytes are there, and which are on their way.
+    /// The map of the bytes that are written and of those that are being requested.
     package var segmentMap: SegmentMap { transfer.machine.segmentMap }
 
     // MARK: Reading
 
-    /// What there is to read.
+    /// The content that can be read, as far as it is known now.
     package var content: TransferContent { transfer.machine.content }
 
-    /// Begins to read. The stream gives something whenever more may be there, and ends with the transfer.
+    /// Adds a reader. `pulse` yields whenever more bytes may be there, and ends with the transfer.
     package func openReader() -> (number: Int, pulse: AsyncStream<Void>) { transfer.readers.open() }
 
-    /// Ends what `openReader` began.
+    /// Removes a reader that `openReader` added.
     package func closeReader(_ number: Int) { transfer.closeReader(number) }
 
-    /// Reads at most `count` bytes of `range`, from its beginning; what is missing is fetched ahead of the rest, with
-    /// what follows it.
+    /// Reads at most `count` bytes from the beginning of `range`. Missing bytes, and those that follow them, are
+    /// requested ahead of the rest.
     ///
-    /// Reads from the page cache as a rule, and on this actor, so that nothing replaces the file meanwhile.
+    /// Reads on this actor, so that nothing replaces the file meanwhile. The bytes are usually in the page cache.
     package func read(
         _ number: Int, _ range: ByteRange, atMost count: Int, generation: Int
     ) throws(TowlineError) -> Piece {
@@ -79,12 +80,12 @@ package actor TransferRunner {
     }
 }
 
-/// What a transfer is stopped for.
+/// The purpose of a stop.
 package enum StopPurpose: Sendable {
-    /// The process is about to end: nothing may take long.
+    /// The process is about to exit: nothing may take long.
     case close
-    /// It goes on another time.
+    /// The transfer will be resumed later.
     case pause
-    /// It begins again at once, or what it has is to go: nothing need be durable.
+    /// The transfer starts again at once, or its bytes are to be deleted: nothing has to be durable.
     case discard
 }

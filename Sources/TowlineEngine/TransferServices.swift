@@ -1,42 +1,43 @@
 internal import TowlineCore
 import Synchronization
 
-/// What transfers of one assembly share.
+/// The services that the transfers of one assembly share.
 package final class TransferServices: Sendable {
-    /// The wire.
+    /// The transport that sends the requests.
     package let transport: any Transport
-    /// The disk.
+    /// The storage of part files and finished files.
     package let storage: any Storage
-    /// What is known of hosts.
+    /// The knowledge about hosts.
     package let board: HostBoard
-    /// The limit for all transfers together.
+    /// The rate limiter of all transfers together.
     package let limiter: RateLimiter
-    /// Which places this process's transfers are at.
+    /// The destinations that the transfers of this process use.
     let places = PlaceBoard()
-    /// What their small files come in.
+    /// The buffers of small files while they arrive.
     let buffers = BufferPool()
-    /// Where what comes in many pieces is put together.
+    /// The buffers in which small pieces are put together for one write.
     let stages = StagePool()
-    /// The host that the last redirect of a small file led to: those of a list mostly lead to one.
+    /// The root URL of the last redirect target of a small file; `nil` if none. In a list, most redirects lead to one
+    /// host.
     let lastTarget = Mutex<HTTPURL?>(nil)
-    /// The numbers of files with the same name in a batch; `nil`: there is no list whose order counts.
+    /// The numbers of files with the same name in a batch; `nil` outside a batch, where no order counts.
     let names: NameBoard?
-    /// How many of them run.
+    /// The number of running transfers.
     let load = TransferLoad()
-    /// What makes those look at themselves that last for a moment.
+    /// The board that starts the tickers of transfers that last longer than a moment.
     let tickers: TickerBoard
     /// The timer of all transfers.
     let after: DelayedCall
-    /// The time that everything here counts in: that of `HostBoard` and `RateLimiter`, too.
+    /// The monotonic time. `HostBoard` and `RateLimiter` use the same clock.
     let clock: @Sendable () -> Duration
-    /// Report each step of each transfer (`TransferObserver.traced`).
+    /// `true` to report each step of each transfer (`TransferObserver.traced`).
     let traces: Bool
-    /// The executor of unstructured tasks; `nil`: the runtime's own.
+    /// The executor of unstructured tasks; `nil`: the default executor of the runtime.
     private let executor: (any TaskExecutor)?
-    /// What decides how many of them run; `nil`: others do.
+    /// The slots of a batch; `nil` outside a batch, where the number of transfers is not limited here.
     private let slots: BatchSlots?
 
-    /// Assembles them.
+    /// Creates the services outside a batch.
     package convenience init(
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
         executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil,
@@ -57,7 +58,7 @@ package final class TransferServices: Sendable {
         names = slots == nil ? nil : NameBoard()
         self.executor = executor
         self.clock = clock
-        // Nobody cancels that task: it ends by itself.
+        // This task is never cancelled. It ends after the delay.
         let after =
             after ?? { delay, body in
                 Task {
@@ -73,23 +74,24 @@ package final class TransferServices: Sendable {
         self.limiter = limiter
     }
 
-    /// The time now.
+    /// The current time.
     var now: Duration { clock() }
 
-    /// Begins an unstructured task. Under a limit on threads (`RLIMIT_NPROC`) the runtime's own executor would wait for
-    /// a thread without end.
+    /// Starts an unstructured task. Under a limit on threads (`RLIMIT_NPROC`), the default executor of the runtime
+    /// would wait for a thread forever.
     @discardableResult
     func begin<Value: Sendable>(_ operation: sending @escaping () async -> Value) -> Task<Value, Never> {
         Task(executorPreference: executor, operation: operation)
     }
 
-    /// Whether one more may have connections of its own to a host, to which the one that it first asks may have led it. If it
-    /// may, `HostBoard.left` follows.
+    /// Admits a transfer with connections of its own to a host, and returns whether it is admitted. `HostBoard.left`
+    /// must follow then. `first`: the host of the download's URL, which may have redirected to `origin`.
     func admit(_ origin: HTTPURL.Origin, from first: HTTPURL.Origin) -> Bool {
         board.admit(origin, limit: slots?.connections(to: first) ?? .max)
     }
 
-    /// Writes down what one found out of a host, to which the one that it first asks may have led it.
+    /// Records a transfer's report about a host. `first`: the host of the download's URL, which may have redirected to
+    /// `origin`.
     func record(_ report: HostReport, of origin: HTTPURL.Origin, from first: HTTPURL.Origin) {
         if report.asksForLess { slots?.refused(by: first) }
         if case .leaveAlone = report { board.led(from: first, to: origin) }
@@ -97,7 +99,7 @@ package final class TransferServices: Sendable {
     }
 }
 
-/// How many transfers of one assembly run.
+/// The number of running transfers of one assembly.
 final class TransferLoad: Sendable {
     private let count = Atomic<Int>(0)
 
@@ -109,7 +111,7 @@ final class TransferLoad: Sendable {
 }
 
 extension TransferTerms {
-    /// The part of the options that decisions depend on.
+    /// Creates the terms from the options that decisions depend on.
     init(_ options: DownloadOptions) {
         self.init(source: options.url)
         connections = options.connections

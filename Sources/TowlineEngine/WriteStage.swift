@@ -1,26 +1,26 @@
 import Synchronization
 
-/// Bytes that follow one another, put together to be written in one call: a transport hands them over in pieces, libcurl in
-/// such of 16 KiB, and to copy eleven of those costs less than ten more calls do.
+/// A buffer of consecutive bytes, which are written in one call. A transport delivers bytes in pieces (libcurl: 16
+/// KiB), and a copy of eleven pieces costs less than ten more calls.
 package struct WriteStage {
-    /// So many bytes at most: what is read at once, so that it is one call and one mark.
+    /// The capacity in bytes: the size of one read of the transport, so that a read is one call and one mark.
     package static let size = 176 << 10
-    /// A shorter piece is the last one of what a transport has read: it hands over whole ones before.
+    /// The size of a full piece in bytes. A shorter piece is the last one of a read of the transport.
     static let piece = 16 << 10
-    /// A shorter piece that comes alone is written at once.
+    /// The size in bytes below which a piece that comes alone is written at once.
     static let least = 8 << 10
 
     private var buffer: StageBuffer?
-    /// How many bytes wait.
+    /// The number of bytes that wait.
     private(set) var count = 0
 
-    /// Whether nothing waits.
+    /// Returns whether no bytes wait.
     var isEmpty: Bool { count == 0 }
 
-    /// Whether so many more can wait.
+    /// Returns whether `more` bytes fit.
     func hasRoom(for more: Int) -> Bool { count + more <= Self.size }
 
-    /// Adds bytes for which there is room.
+    /// Appends bytes, which must fit (see `hasRoom`).
     mutating func append(_ bytes: UnsafeRawBufferPointer, from pool: StagePool) {
         let buffer = buffer ?? pool.take()
         self.buffer = buffer
@@ -28,7 +28,7 @@ package struct WriteStage {
         count += bytes.count
     }
 
-    /// Calls `body` with what waits, which nobody does any more then.
+    /// Calls `body` with the waiting bytes, and empties the stage, even if `body` throws.
     mutating func empty<Failure: Error>(
         into pool: StagePool, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
@@ -40,16 +40,17 @@ package struct WriteStage {
     }
 }
 
-/// Room for a `WriteStage`.
+/// The memory of a `WriteStage`.
 ///
-/// `@unchecked Sendable`: belongs to whoever has taken it, and to the pool meanwhile.
+/// `@unchecked Sendable`: a buffer belongs either to one stage or to the pool.
 final class StageBuffer: @unchecked Sendable {
     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: WriteStage.size, alignment: 4096)
 
     deinit { bytes.deallocate() }
 }
 
-/// Room for those that are being filled: one for each engine thread, since each is empty before its connection rests.
+/// The idle buffers of write stages. One for each engine thread is enough, because a stage is emptied before its
+/// connection waits for more bytes.
 final class StagePool: Sendable {
     private static let most = 4
 

@@ -1,31 +1,31 @@
-/// The exit statuses of `tow`, a promise to scripts.
+/// The exit statuses of `tow`. They are stable, because scripts rely on them.
 package enum ExitStatus: Int32, Sendable, CaseIterable {
-    /// Everything is there and durable.
+    /// All files are complete and durable.
     case success = 0
-    /// Some download failed for good.
+    /// A download failed permanently.
     case failed = 1
-    /// The command line makes no sense.
+    /// The command line is invalid.
     case usage = 2
-    /// The network or the server failed after all attempts; run again to go on.
+    /// The network or the server failed in all attempts; run the command again to resume.
     case transient = 3
-    /// The file changed on the server and the user asked not to start over.
+    /// The file changed on the server, and the user asked not to start over.
     case changedOnServer = 4
     /// The bytes are not the expected ones; the part file is kept as `NAME.tow-bad`.
     case checksumMismatch = 5
-    /// Disk full, permission, read or write failure.
+    /// The disk is full, permission is denied, or reading or writing failed.
     case disk = 6
-    /// Something is already under the final name.
+    /// The final name is already in use.
     case destinationExists = 7
-    /// The server refuses: 401, 403, 404, 410 and the like.
+    /// The server refused the request: 401, 403, 404, 410 or a similar status.
     case refusedByServer = 8
-    /// Another process has this download.
+    /// Another process uses this download.
     case destinationBusy = 9
-    /// Interrupted by SIGINT; everything is kept.
+    /// The command was interrupted by SIGINT; all bytes are kept.
     case interrupted = 130
-    /// Interrupted by SIGTERM; everything is kept.
+    /// The command was terminated by SIGTERM; all bytes are kept.
     case terminated = 143
 
-    /// The status that tells of `error`.
+    /// Creates the status that reports `error`.
     package init(_ error: TowlineError) {
         switch error.code {
         case .unusableURL, .unusableHeader, .unusableOption: self = .usage

@@ -44,7 +44,7 @@ extension TowlineError {
         private let base: Base
         private init(_ base: Base) { self.base = base }
 
-        /// The code of that name, as `description` gives it.
+        /// Creates the code with a name, as in `description`. Returns `nil` for an unknown name.
         package init?(name: String) {
             guard let base = Base(rawValue: name) else { return nil }
             self.base = base

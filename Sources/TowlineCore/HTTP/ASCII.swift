@@ -1,14 +1,14 @@
 extension ASCII {
-    /// Whether the byte is 0–9.
+    /// Returns whether the byte is 0–9.
     package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-    /// Whether the byte is A–Z or a–z.
+    /// Returns whether the byte is A–Z or a–z.
     package static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 
-    /// Whether the byte is a C0 control or DEL.
+    /// Returns whether the byte is a C0 control or DEL.
     package static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
 
-    /// Whether the byte is a `tchar` (RFC 9110 §5.6.2).
+    /// Returns whether the byte is a `tchar` (RFC 9110 §5.6.2).
     package static func isTokenByte(_ byte: UInt8) -> Bool {
         if isDigit(byte) || isLetter(byte) { return true }
         switch byte {
@@ -17,7 +17,7 @@ extension ASCII {
         }
     }
 
-    /// The value of a hexadecimal digit, `nil` for any other byte.
+    /// Returns the value of a hexadecimal digit, or `nil` for any other byte.
     package static func hexadecimalValue(_ byte: UInt8) -> UInt8? {
         switch byte {
         case 0x30...0x39: byte - 0x30
@@ -27,7 +27,7 @@ extension ASCII {
         }
     }
 
-    /// The number that decimal digits spell; `nil` beyond `Int64`, for any other byte, and for no digit at all.
+    /// Returns the value of decimal digits; `nil` for a value beyond `Int64`, any other byte, or an empty collection.
     package static func number(_ digits: some Collection<UInt8>) -> Int64? {
         guard !digits.isEmpty else { return nil }
         var value: Int64 = 0
@@ -41,7 +41,7 @@ extension ASCII {
         return value
     }
 
-    /// The text with A–Z made a–z.
+    /// Returns the text with A–Z converted to a–z.
     package static func lowercased(_ text: some StringProtocol) -> String {
         String(decoding: text.utf8.map(lowercased), as: UTF8.self)
     }

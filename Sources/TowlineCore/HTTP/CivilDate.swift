@@ -4,7 +4,7 @@ struct CivilDate {
     let month: Int64
     let day: Int64
 
-    /// `nil` if the month has no such day.
+    /// Creates a day; `nil` if the month does not have this day.
     init?(year: Int64, month: Int64, day: Int64) {
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let lengths: [Int64] = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
@@ -14,7 +14,7 @@ struct CivilDate {
         self.day = day
     }
 
-    /// The day that lies `dayNumber` days after 1 January 1970.
+    /// Creates the day that is `dayNumber` days after 1 January 1970.
     init(dayNumber: Int64) {
         // Years are counted from March, so that the leap day is the last of its year; 146,097 days are 400 years.
         let shifted = dayNumber + 719_468
@@ -28,7 +28,7 @@ struct CivilDate {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    /// Days since 1 January 1970.
+    /// The number of days since 1 January 1970.
     var dayNumber: Int64 {
         let shiftedYear = month <= 2 ? year - 1 : year
         let era = floorDivision(shiftedYear, 400)
@@ -39,7 +39,7 @@ struct CivilDate {
     }
 }
 
-/// The quotient rounded down, also for negative dividends.
+/// Returns the quotient rounded down, also for negative dividends.
 func floorDivision(_ dividend: Int64, _ divisor: Int64) -> Int64 {
     let quotient = dividend / divisor
     return dividend % divisor < 0 ? quotient - 1 : quotient

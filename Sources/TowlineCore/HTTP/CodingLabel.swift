@@ -3,29 +3,30 @@
 /// Apache (`AddEncoding`), Twisted and object stores send such labels. The body is the stored file, and its ranges are
 /// ranges of the stored bytes. The label is ignored if the name and the first bytes of the file agree.
 package enum CodingLabel: Hashable, Sendable {
-    /// An earlier run accepted the bytes that are held, and its journal does not say with which label.
+    /// An earlier transfer accepted the held bytes, and its journal does not record the label.
     case unknown
-    /// The bytes that are held came without a label.
+    /// The held bytes came without a label.
     case none
-    /// The bytes that are held came with this label.
+    /// The held bytes came with this label.
     case coding(String)
 
-    /// Makes the label of an accepted answer.
+    /// Creates the label of an accepted response.
     init(_ facts: ResponseFacts) {
         self = facts.label.map { .coding(Self.plain($0)) } ?? .none
     }
 
-    /// RFC 9110 §8.4.1: `x-gzip` is `gzip`.
+    /// Returns the coding in lower case without `x-`: `x-gzip` means `gzip` (RFC 9110 §8.4.1).
     private static func plain(_ coding: String) -> String {
         let coding = ASCII.lowercased(coding)
         return coding.hasPrefix("x-") ? String(coding.dropFirst(2)) : coding
     }
 
-    /// The signatures of the kinds of file that an answer may be, by all its names; empty if its coding is not a label.
+    /// Returns the signatures of the file types that the names of a response suggest; empty if its coding is not a
+    /// label.
     ///
     /// - Parameters:
-    ///   - verdict: the judgement of the head.
-    ///   - url: the URL that answered.
+    ///   - verdict: The verdict on the head.
+    ///   - url: The URL of the response.
     package static func signatures(
         for verdict: ResponseVerdict, from url: HTTPURL, _ question: ResponseQuestion
     ) -> [[UInt8]] {
@@ -40,14 +41,14 @@ package enum CodingLabel: Hashable, Sendable {
         return Set(names).flatMap { signatures(ofName: $0, facts.contentCoding ?? "") }
     }
 
-    /// Returns whether the first bytes of a body are those of a signature; `nil` if more bytes are needed.
+    /// Returns whether a body begins with a signature; `nil` if more bytes are needed.
     package static func agrees(_ bytes: some Collection<UInt8>, with signatures: [[UInt8]]) -> Bool? {
         if signatures.contains(where: { bytes.starts(with: $0) }) { return true }
         return signatures.contains { $0.count > bytes.count && $0.starts(with: bytes) } ? nil : false
     }
 
-    /// Returns whether a part with a coding may be joined as if it were not coded: the first answer came with the same
-    /// label, and the part has as many bytes as its range. A body that was compressed on the way has another length.
+    /// Returns whether a part with a coding may be joined as if it had no coding: the first response had the same
+    /// label, and the part is as long as its range. A body that was compressed for the transfer has another length.
     func allows(_ facts: ResponseFacts, _ range: ByteRange, _ question: ResponseQuestion) -> Bool {
         guard let coding = facts.contentCoding, case .length(range.count) = facts.contentLength else { return false }
         switch self {
@@ -57,7 +58,7 @@ package enum CodingLabel: Hashable, Sendable {
         }
     }
 
-    /// Returns whether a coding changes the bytes of a body. Some servers send other words, such as `utf-8` or `none`.
+    /// Returns whether a coding is known, that is, changes the bytes of a body. Some servers send words like `utf-8`.
     static func isKnown(_ coding: String) -> Bool {
         coding.utf8.split(separator: 0x2C).contains { member in
             codings.contains(plain(String(decoding: member.filter { $0 > 0x20 }, as: UTF8.self)))
@@ -117,7 +118,7 @@ package enum CodingLabel: Hashable, Sendable {
 }
 
 extension ResponseVerdict {
-    /// The same judgement of an answer whose coding is only a label.
+    /// The same verdict with the content coding treated as a label.
     package var withoutLabel: ResponseVerdict {
         switch self {
         case .partial(let range, let facts): .partial(range, facts.withoutLabel)

@@ -1,10 +1,10 @@
-/// The file name a server proposes (RFC 6266).
+/// The file name that a server proposes (RFC 6266).
 package enum ContentDisposition {
-    /// The name in `Content-Disposition`: `filename*` before `filename`, percent-encoding undone for `filename*`
-    /// alone. `nil` if there is none, it is empty, or several lines or parameters contradict each other.
+    /// Returns the name in `Content-Disposition`: `filename*` before `filename`, with percent-encoding decoded for
+    /// `filename*` only. `nil` if no name is present, the name is empty, or lines or parameters contradict each other.
     ///
-    /// Read leniently where servers are known to be careless (no disposition type, names with spaces and without
-    /// quotes), because the result is only a hint. It is hostile text: see `SafeFileName`.
+    /// Parsing is lenient for known errors of servers (no disposition type, names with spaces and without quotes),
+    /// because the result is only a hint. The result is untrusted text: see `SafeFileName`.
     package static func fileName(_ fields: HTTPFields) -> String? {
         guard let value = fields.value(named: "Content-Disposition") else { return nil }
         let parameters = parameters(of: value)
@@ -29,20 +29,20 @@ package enum ContentDisposition {
                 guard let value = parameterValue(&scanner) else { return parameters }
                 parameters.append((name, value))
             }
-            // The disposition type, and whatever else follows: on to the next parameter.
+            // Skips the disposition type or unknown text, up to the next parameter.
             _ = scanner.take { $0 != 0x3B }
             _ = scanner.skip(";")
         }
         return parameters
     }
 
-    /// Bytes that are no UTF-8 are ISO-8859-1 (RFC 6266 §4.3). Encoded words of mail are decoded, as browsers do.
+    /// Reads bytes that are not UTF-8 as ISO-8859-1 (RFC 6266 §4.3). Decodes encoded words of mail, as browsers do.
     private static func decodedPlain(_ value: String) -> String {
         let text = ByteText.readable(value)
         return value.utf8.contains(0x3F) ? EncodedWords.decoded(text) : text
     }
 
-    /// A quoted string, or else everything up to the `;`.
+    /// Reads a quoted string, or otherwise the bytes up to the `;`.
     private static func parameterValue(_ scanner: inout FieldScanner) -> String? {
         if scanner.next == 0x22 { return scanner.quotedString() }
         let raw = scanner.take { $0 != 0x3B }
@@ -50,8 +50,8 @@ package enum ContentDisposition {
         return String(decoding: raw[..<end], as: UTF8.self)
     }
 
-    /// `charset'language'value` (RFC 8187 §3.2.1) in UTF-8 or ISO-8859-1; `nil` for another charset, an escape that
-    /// is none, and bytes that are not of the charset: then `filename` counts (RFC 6266 §4.3).
+    /// Decodes `charset'language'value` (RFC 8187 §3.2.1) in UTF-8 or ISO-8859-1. `nil` for another charset, an invalid
+    /// escape, and bytes that are invalid in the charset: the caller then uses `filename` (RFC 6266 §4.3).
     private static func decodedExtendedValue(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = PercentEncoding.decoded(parts[2]) else { return nil }

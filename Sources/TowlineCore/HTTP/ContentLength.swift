@@ -1,19 +1,19 @@
-/// What `Content-Length` says (RFC 9110 §8.6).
+/// A parser of `Content-Length` (RFC 9110 §8.6).
 package enum ContentLength {
-    /// What was found.
+    /// The result of parsing the field.
     package enum Result: Hashable, Sendable {
-        /// No such field.
+        /// The field is absent.
         case absent
         /// The length in bytes.
         case length(Int64)
-        /// The field makes no sense; RFC 9112 §6.3 rule 5: the response cannot be used.
+        /// The field is invalid. RFC 9112 §6.3 rule 5: the response cannot be used.
         case invalid
     }
 
-    /// Reads all `Content-Length` lines as one list. Several members that agree count as one (RFC 9110 §8.6);
-    /// members that differ, signs, empty members and numbers beyond `Int64` make it invalid.
+    /// Reads all `Content-Length` lines as one list. Equal members count as one (RFC 9110 §8.6). Different members,
+    /// signs, empty members and numbers beyond `Int64` make the field invalid.
     package static func parse(_ fields: HTTPFields) -> Result {
-        // One number, as nearly all are.
+        // The usual case: one number.
         if let only = fields.value(named: "Content-Length"), let length = ASCII.number(only.utf8) {
             return .length(length)
         }

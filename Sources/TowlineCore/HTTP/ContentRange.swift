@@ -1,13 +1,13 @@
 /// A `Content-Range` field (RFC 9110 §14.4).
 package enum ContentRange: Hashable, Sendable {
-    /// `bytes 0-99/1234` or `bytes 0-99/*`: which bytes come, and of how many where that is said. The range is never
-    /// empty and never reaches beyond the complete length.
+    /// `bytes 0-99/1234` or `bytes 0-99/*`: the range of the body and, unless `*`, the complete length. The range is
+    /// never empty and never ends beyond the complete length.
     case satisfied(ByteRange, completeLength: Int64?)
-    /// `bytes */1234`: none of the bytes asked for exist. Comes with 416.
+    /// `bytes */1234`: the file contains no byte of the requested range. Sent with 416.
     case unsatisfied(completeLength: Int64)
 
-    /// `nil` for whatever RFC 9110 §14.4 calls invalid: last before first, a complete length not above last; and for
-    /// another unit, `*/*`, numbers beyond `Int64`, or anything before or after. Such a response is never joined.
+    /// Parses a field value. `nil` for an invalid value (RFC 9110 §14.4: last before first, a complete length not above
+    /// last), another unit, `*/*`, a number beyond `Int64`, or other text around it. Such a response is never joined.
     package init?(fieldValue: String) {
         var scanner = FieldScanner(fieldValue)
         guard scanner.skip(word: "bytes"), scanner.skip(" ") else { return nil }
@@ -28,7 +28,7 @@ package enum ContentRange: Hashable, Sendable {
         self = .satisfied(ByteRange(first, last + 1), completeLength: completeLength)
     }
 
-    /// The value as a server sends it.
+    /// The field value as a server sends it.
     package var fieldValue: String {
         switch self {
         case .satisfied(let range, let length):

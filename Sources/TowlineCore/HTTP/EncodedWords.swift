@@ -1,7 +1,7 @@
-/// Encoded words (RFC 2047), which servers made from mail software put into `filename=` and browsers decode.
+/// A decoder of encoded words (RFC 2047), which servers with code for mail send in `filename=` and browsers decode.
 enum EncodedWords {
     /// Returns the text with its encoded words decoded. A word in a charset other than UTF-8, US-ASCII and ISO-8859-1,
-    /// or with an invalid encoding, stays as it is.
+    /// or with an invalid encoding, is unchanged.
     static func decoded(_ text: String) -> String {
         var rest = Array(text.utf8)[...]
         var bytes: [UInt8] = []
@@ -22,7 +22,7 @@ enum EncodedWords {
         return String(validating: bytes, as: UTF8.self) ?? text
     }
 
-    /// Returns the word that starts here, as UTF-8 or a part of it, and its length: `=?charset?encoding?text?=`.
+    /// Returns the word at the start of the bytes, `=?charset?encoding?text?=`, as UTF-8 bytes, and its encoded length.
     private static func word(at bytes: ArraySlice<UInt8>) -> (word: [UInt8], count: Int)? {
         guard bytes.starts(with: [0x3D, 0x3F]) else { return nil }
         let parts = bytes.dropFirst(2).split(separator: 0x3F, maxSplits: 3, omittingEmptySubsequences: false)

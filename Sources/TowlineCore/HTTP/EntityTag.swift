@@ -1,23 +1,23 @@
-/// An entity tag (RFC 9110 §8.8.3). `fieldValue` goes back to the server byte for byte.
+/// An entity tag (RFC 9110 §8.8.3). Requests send `fieldValue` byte for byte.
 ///
-/// A value that breaks the syntax, such as one without quotes, is no strong validator. It is kept, because the same
-/// value in a later response is as good as an unchanged weak one.
+/// A value with invalid syntax, such as a value without quotes, is not a strong validator. It counts like a weak
+/// validator if a later response has the same value.
 package struct EntityTag: Hashable, Sendable {
-    /// The longest value without the syntax of an entity tag that is kept.
+    /// The maximum length in bytes of a value with invalid syntax.
     private static let longestMalformed = 256
 
-    /// The field value as it came, white space around it taken off.
+    /// The original field value without white space around it.
     package let fieldValue: String
-    /// True if the value is `[ "W/" ] DQUOTE *etagc DQUOTE`.
+    /// `true` if the value is `[ "W/" ] DQUOTE *etagc DQUOTE`.
     package let isWellFormed: Bool
-    /// True if the value begins with `W/`.
+    /// `true` if the value begins with `W/`.
     package var isWeak: Bool { fieldValue.hasPrefix("W/") }
-    /// True for a strong validator.
+    /// `true` for a strong validator.
     package var isStrong: Bool { isWellFormed && !isWeak }
 
-    /// `nil` for an empty value, control characters, and a malformed value that is long. Also `nil` for a tag with
-    /// U+FFFD: that stands for bytes that were not UTF-8, which cannot go back as they came and would make different
-    /// tags look the same.
+    /// Parses a field value. `nil` for an empty value, control characters, and a long malformed value. Also `nil` for a
+    /// tag with U+FFFD, which replaces bytes that were not UTF-8: such a tag cannot be sent back unchanged, and
+    /// different tags would be equal.
     package init?(fieldValue: String) {
         let bytes = Array(fieldValue.utf8)
         guard !fieldValue.unicodeScalars.contains("\u{FFFD}") else { return nil }
@@ -31,12 +31,12 @@ package struct EntityTag: Hashable, Sendable {
         else { return nil }
     }
 
-    /// Strong comparison (RFC 9110 §8.8.3.2): both strong and the same.
+    /// Compares strongly (RFC 9110 §8.8.3.2): both tags are strong and equal.
     package func matchesStrongly(_ other: EntityTag) -> Bool {
         isStrong && other.isStrong && fieldValue.utf8.elementsEqual(other.fieldValue.utf8)
     }
 
-    /// Weak comparison (RFC 9110 §8.8.3.2): the same but for `W/`, and here also but for missing quotes.
+    /// Compares weakly (RFC 9110 §8.8.3.2): ignores `W/` and, in addition to the RFC, missing quotes.
     package func matchesWeakly(_ other: EntityTag) -> Bool { opaqueTag.elementsEqual(other.opaqueTag) }
 
     /// The value without `W/` and without the quotes.
@@ -51,12 +51,12 @@ package struct EntityTag: Hashable, Sendable {
 }
 
 extension EntityTag {
-    /// The same bytes. Strings alone would also be equal when they only look the same (canonical equivalence).
+    /// Compares the bytes. Strings would also be equal under canonical equivalence.
     package static func == (left: EntityTag, right: EntityTag) -> Bool {
         left.fieldValue.utf8.elementsEqual(right.fieldValue.utf8)
     }
 
-    /// Feeds the bytes.
+    /// Hashes the bytes.
     package func hash(into hasher: inout Hasher) {
         for byte in fieldValue.utf8 { hasher.combine(byte) }
     }

@@ -1,32 +1,33 @@
 /// A cursor over the bytes of a field value, with the terminals of RFC 9110 §5.6.
 ///
-/// Bytes, not characters: `\r\n` is one `Character`, and a combining mark would hide the quote before it.
+/// The cursor uses bytes, not characters: `\r\n` is one `Character`, and a combining mark would hide the quote before
+/// it.
 struct FieldScanner {
     private let bytes: [UInt8]
     private(set) var index = 0
 
     init(_ text: some StringProtocol) { bytes = Array(text.utf8) }
 
-    /// Whether nothing is left.
+    /// `true` if no byte is left.
     var isAtEnd: Bool { index == bytes.count }
-    /// The next byte, `nil` at the end.
+    /// The next byte; `nil` at the end.
     var next: UInt8? { index < bytes.count ? bytes[index] : nil }
 
-    /// Takes the next byte if it is `byte`.
+    /// Takes the next byte if it is `byte`. Returns whether the byte was taken.
     mutating func skip(_ byte: Unicode.Scalar) -> Bool {
         guard let next, UInt32(next) == byte.value else { return false }
         index += 1
         return true
     }
 
-    /// Takes any byte.
+    /// Takes the next byte; `nil` at the end.
     mutating func take() -> UInt8? {
         guard let next else { return nil }
         index += 1
         return next
     }
 
-    /// Takes `text`, ASCII without case, if it comes next.
+    /// Takes `text` if it is next, ignoring ASCII case. Returns whether the text was taken.
     mutating func skip(word text: StaticString) -> Bool {
         let end = index + text.utf8CodeUnitCount
         guard end <= bytes.count else { return false }
@@ -46,20 +47,20 @@ struct FieldScanner {
         while let next, next == 0x20 || next == 0x09 { index += 1 }
     }
 
-    /// Takes bytes as long as `belongs` holds; may be none.
+    /// Takes bytes while `belongs` returns true; the result may be empty.
     mutating func take(while belongs: (UInt8) -> Bool) -> ArraySlice<UInt8> {
         let start = index
         while let next, belongs(next) { index += 1 }
         return bytes[start..<index]
     }
 
-    /// Takes a token (RFC 9110 §5.6.2); `nil` and nothing taken if none is there.
+    /// Takes a token (RFC 9110 §5.6.2). Returns `nil` and takes no byte if no token is next.
     mutating func token() -> String? {
         let found = take(while: ASCII.isTokenByte)
         return found.isEmpty ? nil : String(decoding: found, as: UTF8.self)
     }
 
-    /// Takes a quoted string (RFC 9110 §5.6.4) with its escapes undone; `nil` if it does not begin or does not end.
+    /// Takes a quoted string (RFC 9110 §5.6.4) and resolves its escapes; `nil` if a quote is missing at either end.
     mutating func quotedString() -> String? {
         guard skip("\"") else { return nil }
         var content: [UInt8] = []
@@ -75,14 +76,14 @@ struct FieldScanner {
         return nil
     }
 
-    /// Takes `1*DIGIT`; `nil` if no digit is there or the number is beyond `Int64` (RFC 9110 §14.1.2: a recipient
-    /// must expect large numerals and keep conversion from overflowing).
+    /// Takes `1*DIGIT`; `nil` if no digit is next or the number is beyond `Int64` (RFC 9110 §14.1.2: a recipient
+    /// must expect large numerals and prevent overflow).
     mutating func number() -> Int64? {
         let digits = take(while: ASCII.isDigit)
         return digits.isEmpty ? nil : ASCII.number(digits)
     }
 
-    /// Takes exactly `count` digits.
+    /// Takes exactly `count` digits; `nil` if fewer digits are next.
     mutating func number(digits count: Int) -> Int64? {
         let end = index + count
         guard end <= bytes.count, bytes[index..<end].allSatisfy(ASCII.isDigit) else { return nil }

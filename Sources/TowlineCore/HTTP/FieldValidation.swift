@@ -1,10 +1,10 @@
-/// Which header fields may go out.
+/// The rules for header fields that a request may carry.
 package enum FieldValidation {
-    /// Parses `Name: value` as `-H` gives it. The value may be empty; white space around it is dropped.
+    /// Parses `Name: value`, the argument of `-H`. The value may be empty; white space around it is removed.
     ///
-    /// - Throws: `unusableHeader` if the name is no token (RFC 9110 §5.1), if the value holds CR, LF, NUL or another
-    ///   control character (they would end the field and begin another: CVE-2017-6508), and for fields the downloader
-    ///   must be able to trust that it alone sets, such as `Range`. The message does not show the value.
+    /// - Throws: `unusableHeader` if the name is not a token (RFC 9110 §5.1), if the value contains CR, LF, NUL or
+    ///   another control character (a line break would start another field: CVE-2017-6508), and for fields that only
+    ///   Towline may set, such as `Range`. The message does not show the value.
     package static func parseUserHeader(_ text: String) throws(TowlineError) -> HTTPFields.Field {
         let bytes = Array(text.utf8)
         guard let colon = bytes.firstIndex(of: 0x3A) else {
@@ -43,17 +43,18 @@ package enum FieldValidation {
         "the header '\(name)' cannot be set: only Towline itself may set this header. Remove this header"
     }
 
-    /// Whether the text is a token.
+    /// Returns whether a name is a token (RFC 9110 §5.1).
     package static func isValidName(_ name: String) -> Bool {
         !name.isEmpty && name.utf8.allSatisfy(ASCII.isTokenByte)
     }
 
-    /// Whether the text may stand in a field value (RFC 9110 §5.5): no control character but the tab.
+    /// Returns whether a text may be a field value (RFC 9110 §5.5): it has no control character except the tab.
     package static func isValidValue(_ value: String) -> Bool {
         value.utf8.allSatisfy { $0 == 0x09 || !ASCII.isControl($0) }
     }
 
-    /// Ranges and conditions decide what may be joined; the others frame the message or belong to the connection.
+    /// The fields that only Towline sets. Ranges and conditions decide which bytes may be joined; the other fields
+    /// frame the message or belong to the connection.
     private static let ownFields: Set<String> = [
         "range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
         "content-length", "transfer-encoding", "te", "trailer", "connection", "keep-alive", "proxy-connection",

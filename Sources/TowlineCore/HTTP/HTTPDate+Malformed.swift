@@ -11,7 +11,7 @@ extension HTTPDate {
         }
     }
 
-    /// `2024-01-01T00:00:00.000Z`, also with a space instead of `T`.
+    /// Reads `2024-01-01T00:00:00.000Z`, also with a space instead of `T`.
     private static func isoDate(_ scanner: inout FieldScanner) -> Int64? {
         guard let year = scanner.number(digits: 4), scanner.skip("-"), let month = scanner.number(digits: 2),
             scanner.skip("-"), let day = scanner.number(digits: 2), scanner.skip(word: "T") || scanner.skip(" ")
@@ -19,7 +19,7 @@ extension HTTPDate {
         return seconds(year: year, month: month, day: day, &scanner)
     }
 
-    /// `[Mon, ]1 Jan 2024 00:00:00 +0000`, also with hyphens.
+    /// Reads `[Mon, ]1 Jan 2024 00:00:00 +0000`, also with hyphens.
     private static func mailDate(_ value: String) -> Int64? {
         var scanner = FieldScanner(value)
         _ = scanner.take(while: ASCII.isLetter)
@@ -52,7 +52,7 @@ extension HTTPDate {
         return date.dayNumber * 86_400 + hour * 3600 + minute * 60 + second - zone
     }
 
-    /// The offset of a zone from UTC in seconds: none, a name of UTC, or `+0100` or `+01:00`.
+    /// Reads a zone (none, a name of UTC, `+0100` or `+01:00`) and returns its offset from UTC in seconds.
     private static func zone(_ scanner: inout FieldScanner) -> Int64? {
         guard scanner.next == 0x2B || scanner.next == 0x2D else {
             let name = ASCII.lowercased(String(decoding: scanner.take(while: ASCII.isLetter), as: UTF8.self))

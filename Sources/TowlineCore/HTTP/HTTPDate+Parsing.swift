@@ -1,11 +1,11 @@
 extension HTTPDate {
     /// Reads any of the three forms of RFC 9110 §5.6.7: IMF-fixdate, RFC 850 and asctime.
     ///
-    /// `nil` for another form, a day the month does not have, or an hour beyond 23. Second 60, a leap second, counts
-    /// as the first of the next minute. The name of the day must be one, but a wrong one is no error.
+    /// `nil` for another form, a day that the month does not have, or an hour beyond 23. Second 60, a leap second,
+    /// counts as the first second of the next minute. The name of the day must be valid, but need not match the date.
     ///
-    /// - Parameter now: decides the century of RFC 850's two-digit year: the latest that is not more than 50 years
-    ///   after `now`. Without it, 70–99 means 1970–1999 and 00–69 means 2000–2069.
+    /// - Parameter now: The current date, which decides the century of RFC 850's two-digit year: the latest date at
+    ///   most 50 years after `now`. With `nil`, 70–99 means 1970–1999 and 00–69 means 2000–2069.
     package init?(fieldValue: String, now: HTTPDate? = nil) {
         if let seconds = Self.plainFixdate(fieldValue) {
             self.init(secondsSince1970: seconds)
@@ -25,11 +25,11 @@ extension HTTPDate {
         }
         guard let seconds, scanner.isAtEnd else { return nil }
         self.init(secondsSince1970: seconds)
-        // The leap second after the last day of 9999.
+        // Fails for the leap second after the last day of 9999.
         guard clamped == self else { return nil }
     }
 
-    /// An IMF-fixdate as nearly all dates are, read at its fixed places; `nil` leaves the matter open.
+    /// Reads an IMF-fixdate, the usual form, at fixed offsets; `nil` if the full parser must decide.
     private static func plainFixdate(_ text: String) -> Int64? {
         // Sun, 06 Nov 1994 08:49:37 GMT
         guard text.utf8.count == 29 else { return nil }
@@ -59,10 +59,10 @@ extension HTTPDate {
     private static let dayWords = dayNames.map(word)
     private static let monthWords = monthNames.map(word)
 
-    /// Three letters as one number.
+    /// Returns three letters as one number.
     private static func word(_ name: String) -> UInt32 { name.utf8.reduce(0) { $0 << 8 | UInt32($1) } }
 
-    /// `06 Nov 1994 08:49:37 GMT`
+    /// Reads `06 Nov 1994 08:49:37 GMT`.
     private static func fixdate(_ scanner: inout FieldScanner) -> Int64? {
         guard let day = scanner.number(digits: 2), scanner.skip(" "), let month = monthNumber(&scanner),
             scanner.skip(" "), let year = scanner.number(digits: 4), scanner.skip(" "),
@@ -71,7 +71,7 @@ extension HTTPDate {
         return seconds(year: year, month: month, day: day, time: time)
     }
 
-    /// `06-Nov-94 08:49:37 GMT`
+    /// Reads `06-Nov-94 08:49:37 GMT`.
     private static func rfc850(_ scanner: inout FieldScanner, now: HTTPDate?) -> Int64? {
         guard let day = scanner.number(digits: 2), scanner.skip("-"), let month = monthNumber(&scanner),
             scanner.skip("-"), let shortYear = scanner.number(digits: 2), scanner.skip(" "),
@@ -89,7 +89,7 @@ extension HTTPDate {
         return nil
     }
 
-    /// `Nov  6 08:49:37 1994`
+    /// Reads `Nov  6 08:49:37 1994`.
     private static func asctime(_ scanner: inout FieldScanner) -> Int64? {
         guard let month = monthNumber(&scanner), scanner.skip(" "),
             let day = scanner.skip(" ") ? scanner.number(digits: 1) : scanner.number(digits: 2), scanner.skip(" "),
@@ -111,7 +111,7 @@ extension HTTPDate {
         return hour * 3600 + minute * 60 + second
     }
 
-    /// RFC 9110 §5.6.7: the zone is always `GMT`, case and all.
+    /// Skips the zone, which is always `GMT` in upper case (RFC 9110 §5.6.7).
     private static func skipZone(_ scanner: inout FieldScanner) -> Bool {
         scanner.skip(" ") && scanner.skip("G") && scanner.skip("M") && scanner.skip("T")
     }

@@ -1,16 +1,16 @@
-/// The fields of one response head or request, in the order they came, names compared without case
-/// (RFC 9110 §5.1). Values are kept byte for byte, less the white space around them.
+/// The fields of one request or response head, in their original order. Names are compared without case
+/// (RFC 9110 §5.1). Values are kept byte for byte, without the white space around them.
 package struct HTTPFields: Hashable, Sendable {
-    /// One field line.
+    /// A field line.
     package struct Field: Hashable, Sendable {
-        /// The name as it came.
+        /// The name with its original case.
         package let name: String
         /// The value without surrounding white space.
         package let value: String
-        /// Which of sixty-four kinds the name is of: most names differ from another one in it already.
+        /// A 6-bit hash of the name, which lets most comparisons of different names end early.
         fileprivate let kind: UInt8
 
-        /// Makes a field line.
+        /// Creates a field line.
         package init(name: String, value: String) {
             self.name = name
             self.value = value
@@ -20,13 +20,13 @@ package struct HTTPFields: Hashable, Sendable {
 
     /// The field lines in order.
     package private(set) var lines: [Field] = []
-    /// Of which kinds the names are, a bit for each: a head is asked for twenty names, most of which no server sends.
+    /// A bit set of the kinds of all names. Each head is searched for twenty names, and most of them are absent.
     private var kinds: UInt64 = 0
 
-    /// No fields.
+    /// Creates an empty list.
     package init() {}
 
-    /// Fields from name and value pairs.
+    /// Creates fields from pairs of name and value.
     package init(_ pairs: [(String, String)]) {
         for (name, value) in pairs { append(name: name, value: value) }
     }
@@ -36,32 +36,32 @@ package struct HTTPFields: Hashable, Sendable {
 
     /// Adds a line at the end.
     package mutating func append(_ field: Field) {
-        // As many as most heads have.
+        // Most heads have at most 12 fields.
         if lines.isEmpty { lines.reserveCapacity(12) }
         lines.append(field)
         kinds |= 1 << UInt64(field.kind)
     }
 
-    /// A number below 64 for a name, the same however it is written: of its length and its first letter.
+    /// Returns a number below 64 that depends on the length and the first letter of a name, ignoring case.
     fileprivate static func kind(of name: String) -> UInt8 {
         let name = name.utf8
         let first = name.first.map(ASCII.lowercased) ?? 0
         return UInt8(truncatingIfNeeded: (name.count &* 5 &+ Int(first)) & 63)
     }
 
-    /// Whether there may be a line whose name is of that kind.
+    /// Returns whether a line with a name of this kind may exist.
     private func mayHave(_ kind: UInt8) -> Bool { kinds & (1 << UInt64(kind)) != 0 }
 
-    /// Removes all lines with that name.
+    /// Removes all lines with the given name.
     package mutating func removeAll(named name: String) { lines.removeAll { HTTPFields.equalNames($0.name, name) } }
 
-    /// Gives the last line, if there is one, another value.
+    /// Replaces the value of the last line, if any.
     package mutating func replaceLastValue(by value: String) {
         guard let last = lines.popLast() else { return }
         append(name: last.name, value: value)
     }
 
-    /// The values of all lines with that name, in order.
+    /// Returns the values of all lines with the given name, in order.
     package func values(named name: String) -> [String] {
         let kind = Self.kind(of: name)
         guard mayHave(kind) else { return [] }
@@ -72,14 +72,14 @@ package struct HTTPFields: Hashable, Sendable {
         return values
     }
 
-    /// The value of the first line with that name.
+    /// Returns the value of the first line with the given name, or `nil`.
     package func firstValue(named name: String) -> String? {
         let kind = Self.kind(of: name)
         guard mayHave(kind) else { return nil }
         return lines.first { $0.kind == kind && HTTPFields.equalNames($0.name, name) }?.value
     }
 
-    /// The value of the only line with that name; `nil` if there is none, or several that differ.
+    /// Returns the value of the lines with the given name; `nil` if no line exists or the values differ.
     package func value(named name: String) -> String? {
         let kind = Self.kind(of: name)
         guard mayHave(kind) else { return nil }
@@ -94,15 +94,16 @@ package struct HTTPFields: Hashable, Sendable {
         return first
     }
 
-    /// Whether a line with that name is there.
+    /// Returns whether a line with the given name exists.
     package func has(_ name: String) -> Bool {
         let kind = Self.kind(of: name)
         return mayHave(kind) && lines.contains { $0.kind == kind && HTTPFields.equalNames($0.name, name) }
     }
 
-    /// Whether both are sent as the same bytes. `==` does not say it: it takes two spellings of "é" for one text.
+    /// Returns whether both are sent as the same bytes. `==` is not sufficient: it treats two spellings of "é" as
+    /// equal.
     package func isSameOnWire(as other: HTTPFields) -> Bool {
-        // Those of small files are mostly one array.
+        // The requests for small files mostly share one array.
         isSameArray(as: other)
             || lines.count == other.lines.count
                 && lines.elementsEqual(other.lines) {
@@ -123,10 +124,10 @@ package struct HTTPFields: Hashable, Sendable {
         }.flatMap(\.self) ?? left.utf8.elementsEqual(right.utf8)
     }
 
-    /// Whether two field names are the same: ASCII without case.
+    /// Returns whether two field names are equal, ignoring ASCII case.
     package static func equalNames(_ left: String, _ right: String) -> Bool {
         guard left.utf8.count == right.utf8.count else { return false }
-        // A zip of two strings' bytes takes several times as long, and each head is compared with twenty names.
+        // A zip of two strings' bytes takes several times as long, and each head is searched for twenty names.
         return left.utf8.withContiguousStorageIfAvailable { left in
             right.utf8.withContiguousStorageIfAvailable { right in equalBytes(left, right) }
         }.flatMap(\.self) ?? left.utf8.elementsEqual(right.utf8) { ASCII.lowercased($0) == ASCII.lowercased($1) }
@@ -140,8 +141,8 @@ package struct HTTPFields: Hashable, Sendable {
     }
 }
 
-/// What ASCII says of single bytes.
+/// Classification and conversion of ASCII bytes.
 package enum ASCII {
-    /// The byte with A–Z made a–z.
+    /// Returns the byte with A–Z converted to a–z.
     package static func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 }

@@ -1,12 +1,12 @@
 extension HTTPURL {
-    /// Parses an absolute URL as a user types it or a server sends it.
+    /// Parses an absolute URL from a user or a server.
     ///
-    /// - Spaces and tabs around it are dropped. CR, LF and NUL are refused: CR and LF would end the request line
-    ///   (CVE-2017-6508), NUL would end the text for C. Other control characters are refused in the authority.
-    /// - User information ends at the last `@` of the authority; a backslash in the authority is refused, because
-    ///   some programs take it for a `/`.
-    /// - Bytes that a path or query must not contain are percent-encoded (`ByteText`); dot segments are removed
-    ///   (RFC 3986 §5.2.4); the fragment is dropped, since it never goes to a server (RFC 9110 §7.1).
+    /// - Removes spaces and tabs around the text. Refuses CR, LF and NUL: CR and LF would end the request line
+    ///   (CVE-2017-6508), NUL would end the text for C. Refuses other control characters in the authority.
+    /// - User information ends at the last `@` of the authority. Refuses a backslash in the authority, because
+    ///   some programs read it as a `/`.
+    /// - Percent-encodes bytes that a path or query must not contain (`ByteText`), removes dot segments
+    ///   (RFC 3986 §5.2.4), and removes the fragment, which is never sent to a server (RFC 9110 §7.1).
     ///
     /// - Throws: `unusableURL`, with a message that shows no secret.
     package init(parsing text: String) throws(TowlineError) {
@@ -21,7 +21,8 @@ extension HTTPURL {
         try self.init(scheme: scheme, afterSlashes: rest.dropFirst(2), text: text)
     }
 
-    /// The same, quicker for a text that begins as another URL does, up to its path, and goes out as it is: most of a list do.
+    /// Parses an absolute URL, faster if the text has the origin of `known` and needs no change, as most URLs of a
+    /// list.
     package init(parsing text: String, after known: HTTPURL?) throws(TowlineError) {
         if let known, let url = HTTPURL(text, beside: known) {
             self = url
@@ -30,14 +31,14 @@ extension HTTPURL {
         }
     }
 
-    /// A text that begins as another URL does, up to its path, and goes out as it is; `nil` for any other.
+    /// Creates a URL from a text with the origin of `known` that needs no change; `nil` for any other text.
     init?(_ text: String, beside known: HTTPURL) {
         guard let queryOffset = Self.queryOffset(in: text, after: known) else { return nil }
         self.init(origin: known.origin, requestText: text, pathOffset: known.pathOffset, queryOffset: queryOffset)
     }
 
-    /// The bytes before the `?`, or all, of a text that begins with the origin of `known` as that goes out and goes on with a path
-    /// and perhaps a query that do, too; `nil` for any other.
+    /// Returns the number of bytes before the `?` (or of all bytes) in a text that consists of the origin of `known`, a
+    /// path and an optional query that need no change; `nil` for any other text.
     private static func queryOffset(in text: String, after known: HTTPURL) -> Int? {
         var (text, start) = (text, known.requestText)
         return text.withUTF8 { bytes in
@@ -50,7 +51,7 @@ extension HTTPURL {
         }
     }
 
-    /// Parses what follows `scheme://`. Also for references that begin with `//`.
+    /// Parses the text after `scheme://`. Also used for references that begin with `//`.
     init(scheme: Scheme, afterSlashes bytes: ArraySlice<UInt8>, text: String) throws(TowlineError) {
         let end = bytes.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? bytes.endIndex
         guard !bytes[..<end].contains(where: ASCII.isControl) else {
@@ -67,7 +68,7 @@ extension HTTPURL {
         try self.init(origin: origin, userInfo: userInfo, pathAndQuery: Self.pathAndQuery(of: bytes[end...]))
     }
 
-    /// The bytes without white space around them, free of CR, LF and NUL, and not too many.
+    /// Returns the bytes without white space around them. Throws for CR, LF, NUL, and a text that is too long.
     static func checkedBytes(of text: String) throws(TowlineError) -> ArraySlice<UInt8> {
         guard text.utf8.count <= maximumByteCount else {
             throw unusable(text, "the URL is too long and must be shortened to \(maximumByteCount) bytes")
@@ -82,7 +83,7 @@ extension HTTPURL {
         return bytes
     }
 
-    /// Path and query as they go out, from what follows the authority; a fragment is dropped.
+    /// Returns the path and query to send, from the bytes after the authority. Removes the fragment.
     static func pathAndQuery(of bytes: ArraySlice<UInt8>) -> String {
         let bytes = bytes[..<(bytes.firstIndex(of: 0x23) ?? bytes.endIndex)]
         let pathEnd = bytes.firstIndex(of: 0x3F) ?? bytes.endIndex
@@ -90,7 +91,7 @@ extension HTTPURL {
         return PercentEncoding.encodedForRequest(withoutDotSegments(bytes[..<pathEnd]) + bytes[pathEnd...])
     }
 
-    /// Whether a path and what follows it up to a fragment go out as they are.
+    /// Returns whether a path and query can be sent without a change.
     private static func goesOut<Bytes: Collection<UInt8>>(_ bytes: Bytes, pathEnd: Bytes.Index) -> Bool {
         bytes.first == 0x2F && !hasDotSegments(bytes[..<pathEnd])
             && !bytes.contains(where: PercentEncoding.needsEscape)
@@ -99,7 +100,7 @@ extension HTTPURL {
     /// Removes `.` and `..` (RFC 3986 §5.2.4) from a path that is empty or begins with `/`, in linear time. An empty
     /// path becomes `/` (RFC 9110 §4.2.3).
     static func withoutDotSegments(_ path: ArraySlice<UInt8>) -> [UInt8] {
-        // Next to no path has any.
+        // Almost no path has dot segments.
         guard !path.isEmpty else { return [0x2F] }
         guard hasDotSegments(path) else { return Array(path) }
         var kept: [ArraySlice<UInt8>] = []
@@ -117,7 +118,7 @@ extension HTTPURL {
         return [0x2F] + kept.joined(separator: [0x2F])
     }
 
-    /// Whether a segment begins with a dot.
+    /// Returns whether a segment begins with a dot.
     private static func hasDotSegments(_ path: some Sequence<UInt8>) -> Bool {
         var previous: UInt8 = 0
         for byte in path {
@@ -135,7 +136,7 @@ extension HTTPURL {
         }
         guard let at = authority.lastIndex(of: 0x40) else { return (nil, authority) }
         let raw = authority[..<at]
-        // A lone % is no escape; a password may well hold one that nobody encoded.
+        // A lone % is not an escape; a password may contain a % that was not encoded.
         let decoded = PercentEncoding.decoded(raw, escape: 0x25) ?? Array(raw)
         guard let userInfo = String(validating: decoded, as: UTF8.self), !decoded.contains(where: ASCII.isControl)
         else {
@@ -170,14 +171,14 @@ extension HTTPURL {
         return (hostAndPort[..<colon], Int(port))
     }
 
-    /// An error about a text that did not parse.
+    /// Returns an error about a text that is not a valid URL. The message contains no secret.
     static func unusable(_ text: String, _ problem: String) -> TowlineError {
         TowlineError(.unusableURL, "\(problem): \(withoutSecrets(unparsed: text))")
     }
 }
 
 extension HTTPURL {
-    /// Reads the URL of a mirror, which gets no credentials and so must have none.
+    /// Parses the URL of a mirror. Throws if the URL contains credentials, because mirrors receive none.
     package init(mirror text: String) throws(TowlineError) {
         try self.init(parsing: text)
         guard userInfo == nil else {

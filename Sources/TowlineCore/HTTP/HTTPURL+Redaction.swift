@@ -1,6 +1,6 @@
 extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The URL without user information, and with the values of well-known signature and credential parameters of
-    /// the query taken out (their names stay). For journals, messages and logs.
+    /// The URL without user information and without the values of well-known signature and credential parameters of
+    /// the query (the names remain). For journals, messages and logs.
     package var withoutSecrets: String {
         guard let query else { return requestText }
         return origin.description + path + "?" + Self.redactedQuery(query)
@@ -10,27 +10,27 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
     package var description: String { withoutSecrets }
     /// `withoutSecrets`.
     package var debugDescription: String { withoutSecrets }
-    /// No children: `dump` and failing expectations show no secret either.
+    /// A mirror without children, so that `dump` and failing expectations show no secret.
     package var customMirror: Mirror { Mirror(self, children: []) }
 
-    /// How much a query parameter says about what it leads to, by its name in lower case.
+    /// The effect of a query parameter on the file that the URL returns, by its name in lower case.
     private enum Parameter {
-        /// Part of what is asked for.
+        /// The parameter selects the file.
         case plain
-        /// Signs a link: another value leads to the same file.
+        /// The parameter signs a link: another value returns the same file.
         case signature
-        /// Says who asks, or is called so and says what is asked for: `download?key=a.pdf`.
+        /// The parameter identifies the user, or has such a name but selects the file: `download?key=a.pdf`.
         case credential
     }
 
-    /// Signatures by their names alone: Amazon, Google Cloud and Alibaba Cloud Storage, Akamai.
+    /// The names that are always signatures: Amazon, Google Cloud and Alibaba Cloud Storage, Akamai.
     private static let signatures: Set<String> = [
         "x-amz-signature", "x-amz-credential", "x-amz-security-token", "x-goog-signature", "x-goog-credential",
         "x-oss-signature", "x-oss-credential", "x-oss-security-token", "hdnea", "hdnts", "hdntl",
     ]
 
-    /// Common words that are signatures only beside one of these: Amazon S3 (version 2), Google and Alibaba the same
-    /// way, CloudFront, Azure (where `se`, `sp` and `sv` say when and what, and stay).
+    /// Common words that are signatures only beside one of the listed names: Amazon S3 (version 2), Google and Alibaba
+    /// likewise, CloudFront, Azure (whose `se`, `sp` and `sv` give the time and the rights, and remain).
     private static let kin: [String: Set<String>] = {
         let signers: Set<String> = ["awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "key-pair-id"]
         var kin = Dictionary(uniqueKeysWithValues: signers.map { ($0, Set(["signature"])) })
@@ -42,7 +42,7 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return kin
     }()
 
-    /// Words of `kin` that are secrets in every URL; `policy` and `key-pair-id` are not.
+    /// The words of `kin` that are secrets in every URL, unlike `policy` and `key-pair-id`.
     private static let loneSecrets: Set<String> = [
         "awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "signature", "security-token", "sig", "hmac",
     ]
@@ -53,7 +53,7 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         "client_secret", "password", "passwd", "pwd", "jwt", "session", "sessionid", "session_id",
     ]
 
-    /// - Parameter names: the names of all parameters of the query.
+    /// - Parameter names: The names of all parameters of the query.
     private static func kind(of name: String, beside names: Set<String>) -> Parameter {
         if signatures.contains(name) { return .signature }
         if let kin = kin[name] {
@@ -70,8 +70,8 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
             })
     }
 
-    /// The query with secret values taken out. `;` separates parameters in some dialects, so that a name behind it
-    /// counts; the value of a secret parameter goes on to the next `&`.
+    /// Returns the query without secret values. `;` separates parameters in some dialects, so a name after `;` is
+    /// checked, but the value of a secret parameter extends to the next `&`.
     private static func redactedQuery(_ query: Substring) -> String {
         let names = names(in: query)
         return query.split(separator: "&", omittingEmptySubsequences: false)
@@ -99,7 +99,7 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return ASCII.lowercased(String(decoding: decoded, as: UTF8.self))
     }
 
-    /// Whether URLs that are this one `withoutSecrets` may lead to other files.
+    /// Returns whether URLs with the same `withoutSecrets` may be URLs of different files.
     package var isAmbiguousWithoutSecrets: Bool {
         guard let query else { return false }
         let names = Self.names(in: query)
@@ -109,10 +109,11 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         }
     }
 
-    /// A text that is no URL, for a message: nothing before the last `@`, no query, no raw control character.
+    /// Returns an invalid URL for a message: without the text before the last `@`, the query and raw control
+    /// characters.
     static func withoutSecrets(unparsed text: String) -> String {
         let bytes = text.utf8
-        // A password may hold any byte, so the last @ decides, wherever it stands.
+        // A password may contain any byte, so the last @ decides, at any position.
         let afterUser = bytes.lastIndex(of: 0x40).map { bytes[bytes.index(after: $0)...] } ?? bytes[...]
         let visible = afterUser.prefix { $0 != 0x3F && $0 != 0x23 }
         let shown = TerminalSafeText.make(String(decoding: visible.prefix(512), as: UTF8.self), width: 120)

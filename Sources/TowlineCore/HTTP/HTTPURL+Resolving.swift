@@ -1,11 +1,11 @@
 extension HTTPURL {
-    /// The URL that `reference`, the value of a `Location` or `Link` field, means here (RFC 3986 §5.2).
+    /// Resolves `reference`, the value of a `Location` or `Link` field, against this URL (RFC 3986 §5.2).
     ///
-    /// A reference without an authority keeps this URL's user information; one with an authority has its own or none.
+    /// A reference without an authority keeps this URL's user information. A reference with an authority does not.
     ///
-    /// - Parameter known: another URL, perhaps of the same origin as the one that is meant, which is found sooner then.
-    /// - Throws: `redirectRefused` for an empty reference, another scheme than http and https, and whatever
-    ///   `init(parsing:)` refuses: a server's mistake is not the user's.
+    /// - Parameter known: A URL that probably has the same origin as the result, which makes parsing faster.
+    /// - Throws: `redirectRefused` for an empty reference, a scheme other than http and https, and every error of
+    ///   `init(parsing:)`, because the mistake is the server's, not the user's.
     package func resolving(_ reference: String, after known: HTTPURL? = nil) throws(TowlineError) -> HTTPURL {
         if let known, let url = HTTPURL(reference, beside: known) { return url }
         do {
@@ -37,7 +37,7 @@ extension HTTPURL {
         return try HTTPURL(origin: origin, userInfo: url.userInfo, pathAndQuery: String(url.pathAndQuery))
     }
 
-    /// Path, query and fragment of a reference joined with this URL's (RFC 3986 §5.2.2 and §5.2.3).
+    /// Returns the path, query and fragment of a reference merged with this URL's (RFC 3986 §5.2.2 and §5.2.3).
     private func merged(_ reference: ArraySlice<UInt8>) -> [UInt8] {
         switch reference.first {
         case 0x2F: return Array(reference)
@@ -49,7 +49,7 @@ extension HTTPURL {
         }
     }
 
-    /// Whether the reference begins with `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." ) ":"` (RFC 3986 §3.1).
+    /// Returns whether the bytes begin with `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." ) ":"` (RFC 3986 §3.1).
     private static func hasScheme(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard let first = bytes.first, ASCII.isLetter(first) else { return false }
         let end = bytes.firstIndex {

@@ -1,6 +1,6 @@
 extension HTTPURL {
-    /// Parses a URL as a user types it: `host[:port][/path]` without a scheme is an http URL, as for curl and wget. A
-    /// server that wants https redirects.
+    /// Parses a URL that a user typed: `host[:port][/path]` without a scheme is an http URL, as with curl and wget. A
+    /// server that requires https redirects.
     ///
     /// - Throws: `unusableURL`. A word with another scheme (`ftp:`, `magnet:`) or with `@` gets no scheme: a user name
     ///   and password before the host would be sent unencrypted although the user did not write `http://`.
@@ -8,10 +8,10 @@ extension HTTPURL {
         try self.init(parsing: Self.withScheme(text))
     }
 
-    /// Returns what a user typed with `http://` if it lacks a scheme.
+    /// Returns the typed text, with `http://` added if the text has no scheme.
     package static func withScheme(_ text: String) -> String { lacksScheme(text) ? "http://" + text : text }
 
-    /// The same, quicker for a text that begins as another URL does (`init(parsing:after:)`).
+    /// Parses a URL that a user typed, faster if the text has the origin of `known` (`init(parsing:after:)`).
     package init(typed text: String, after known: HTTPURL?) throws(TowlineError) {
         try self.init(parsing: Self.withScheme(text), after: known)
     }

@@ -1,23 +1,23 @@
-/// A strict `http` or `https` URL (RFC 3986), in the one form in which it goes out.
+/// A strict `http` or `https` URL (RFC 3986), normalized to the form of a request.
 ///
-/// There is one parser, and what it read is what the transport is given: two parsers that disagree on where the host
-/// ends are how requests end up elsewhere (CVE-2024-38428, CVE-2024-10524). So there is a single authority syntax,
-/// everything else is refused, and `requestText` parses to the same URL again.
+/// One parser reads the URL, and the transport receives its output: two parsers that disagree about the end of the
+/// host send requests to the wrong server (CVE-2024-38428, CVE-2024-10524). The parser therefore accepts a single
+/// authority syntax, and `requestText` parses to the same URL again.
 ///
-/// Printing never shows a secret: `description` is `withoutSecrets`.
+/// `description` is `withoutSecrets`, so that printing never shows a secret.
 package struct HTTPURL: Hashable, Sendable {
-    /// The schemes that are spoken.
+    /// The supported schemes.
     package enum Scheme: String, Hashable, Sendable {
         /// Plain HTTP.
         case http
         /// HTTP over TLS.
         case https
 
-        /// The port where none is named.
+        /// The port of a URL without a port.
         package var defaultPort: Int { self == .http ? 80 : 443 }
     }
 
-    /// Who answers (RFC 9110 §4.3.1). Credentials never go from one origin to another.
+    /// An origin: scheme, host and port (RFC 9110 §4.3.1). Credentials for one origin are never sent to another.
     package struct Origin: Hashable, Sendable, CustomStringConvertible {
         /// The scheme.
         package let scheme: Scheme
@@ -26,19 +26,19 @@ package struct HTTPURL: Hashable, Sendable {
         /// The port, 1 … 65535.
         package let port: Int
 
-        /// What differs most often first.
+        /// Compares the properties that differ most often first.
         package static func == (left: Origin, right: Origin) -> Bool {
             left.port == right.port && left.host == right.host && left.scheme == right.scheme
         }
 
-        /// `https://host:port`, without the port where it is the scheme's own.
+        /// The text `https://host:port`, without the scheme's default port.
         package var description: String {
             var text = ""
             write(to: &text, beside: 0)
             return text
         }
 
-        /// Adds it to a text, which gets so many bytes more afterwards.
+        /// Appends the description to a text, and reserves space for `more` further bytes.
         func write(to text: inout String, beside more: Int) {
             text.reserveCapacity(text.utf8.count + host.utf8.count + 16 + more)
             text += scheme.rawValue
@@ -51,18 +51,18 @@ package struct HTTPURL: Hashable, Sendable {
         }
     }
 
-    /// A URL is not longer, neither as it was given nor as it goes out.
+    /// The maximum length of a URL in bytes, before and after normalization.
     package static let maximumByteCount = 16 * 1024
 
     /// Scheme, host and port.
     package let origin: Origin
-    /// `name` or `name:password` with percent-encoding undone; never empty.
+    /// The user information, `name` or `name:password`, percent-decoded; never empty, `nil` if absent.
     package let userInfo: String?
-    /// The full URL without user information and fragment: what the transport is given.
+    /// The full URL without user information and fragment, as given to the transport.
     package let requestText: String
-    /// Of them the bytes before the path.
+    /// The number of bytes of `requestText` before the path.
     let pathOffset: Int
-    /// And those before the `?`, or all.
+    /// The number of bytes of `requestText` before the `?`, or its length without a query.
     private let queryOffset: Int
 
     /// The scheme.
@@ -71,13 +71,13 @@ package struct HTTPURL: Hashable, Sendable {
     package var credentials: String? { userInfo.map { $0.contains(":") ? $0 : $0 + ":" } }
     /// The host in ASCII (`xn--` for other letters), lower case; an IPv6 address in its brackets, with its zone.
     package var host: String { origin.host }
-    /// The port, named or the scheme's own.
+    /// The port of the URL, or the default port of the scheme.
     package var port: Int { origin.port }
-    /// Path and query as they go out: ASCII, begins with `/`, without dot segments.
+    /// The path and query of the request: ASCII, begins with `/`, without dot segments.
     package var pathAndQuery: Substring { requestText[index(pathOffset)...] }
-    /// The path alone, percent-encoded.
+    /// The path, percent-encoded.
     package var path: Substring { requestText[index(pathOffset)..<index(queryOffset)] }
-    /// The query alone without its `?`, `nil` if there is no `?`.
+    /// The query without its `?`; `nil` if the URL has no `?`.
     package var query: Substring? {
         queryOffset < requestText.utf8.count ? requestText[index(queryOffset + 1)...] : nil
     }
@@ -86,8 +86,8 @@ package struct HTTPURL: Hashable, Sendable {
         requestText.utf8.index(requestText.startIndex, offsetBy: offset)
     }
 
-    /// The path's last component with percent-encoding undone once, or as it is where that is not UTF-8; `nil` if the
-    /// path ends in `/`. A hint for a name, and as hostile as any: see `SafeFileName`.
+    /// The last component of the path, percent-decoded once, or encoded if the result is not UTF-8; `nil` if the path
+    /// ends in `/`. A hint for a file name; untrusted text: see `SafeFileName`.
     package var lastPathComponent: String? {
         var text = requestText
         let (last, isPlain): (String, Bool) = text.withUTF8 { bytes in
@@ -99,7 +99,7 @@ package struct HTTPURL: Hashable, Sendable {
         return isPlain ? last : PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) } ?? last
     }
 
-    /// Makes a URL of checked components; refuses one that has grown too long.
+    /// Creates a URL from checked components. Throws if the URL is too long.
     init(origin: Origin, userInfo: String?, pathAndQuery: String) throws(TowlineError) {
         self.origin = origin
         self.userInfo = userInfo
@@ -117,7 +117,7 @@ package struct HTTPURL: Hashable, Sendable {
         }
     }
 
-    /// Makes a URL of a text that is checked and goes out as it is.
+    /// Creates a URL from a checked text that needs no change.
     init(origin: Origin, requestText: String, pathOffset: Int, queryOffset: Int) {
         self.origin = origin
         userInfo = nil
@@ -126,7 +126,7 @@ package struct HTTPURL: Hashable, Sendable {
         self.queryOffset = queryOffset
     }
 
-    /// The origin's `/`: nothing of this URL that may be a secret.
+    /// The URL of the origin with the path `/`. Contains no secret of this URL.
     package var root: HTTPURL {
         var text = ""
         origin.write(to: &text, beside: 1)
@@ -135,12 +135,12 @@ package struct HTTPURL: Hashable, Sendable {
         return HTTPURL(origin: origin, requestText: text, pathOffset: offset, queryOffset: offset + 1)
     }
 
-    /// The text has the origin in it, and in one form only.
+    /// Compares the normalized texts, which include the origin.
     package static func == (left: HTTPURL, right: HTTPURL) -> Bool {
         left.requestText == right.requestText && left.userInfo == right.userInfo
     }
 
-    /// As `==` compares.
+    /// Hashes the properties that `==` compares.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(requestText)
         hasher.combine(userInfo)

@@ -1,11 +1,11 @@
-/// Which texts name a host: a DNS name, an IPv4 address or an IPv6 address in brackets.
+/// The syntax of a host: a DNS name, an IPv4 address or an IPv6 address in brackets.
 ///
-/// Narrower than RFC 3986 §3.2.2: no percent-encoding and no sub-delimiters. No host that can be reached needs them,
-/// and each of them has been read as something else by some program.
+/// Narrower than RFC 3986 §3.2.2: no percent-encoding and no sub-delimiters. No reachable host needs them, and some
+/// programs interpret each of them differently.
 enum HostSyntax {
-    /// The host in ASCII and in lower case, a zone as it is; `nil` if it is not one.
+    /// Returns the host in ASCII and lower case, with an unchanged zone; `nil` if the bytes are not a host.
     static func normalized(_ bytes: ArraySlice<UInt8>) -> String? {
-        // Longer names do not exist, and have overflowed a buffer in a proxy client (CVE-2023-38545).
+        // Longer names do not exist; they overflowed a buffer in a proxy client (CVE-2023-38545).
         guard bytes.count <= longest else { return nil }
         if bytes.first == 0x5B {
             guard bytes.last == 0x5D else { return nil }
@@ -24,7 +24,7 @@ enum HostSyntax {
         return name
     }
 
-    /// The zone of an address: `%25eth0` (RFC 6874), or `%eth0` as ping(8) and other programs write it.
+    /// Returns the zone of an address: `%25eth0` (RFC 6874), or `%eth0` as ping(8) and other programs write it.
     private static func zone(_ bytes: ArraySlice<UInt8>) -> String? {
         let escaped = bytes.starts(with: [0x25, 0x32, 0x35]) && bytes.count > 3
         let zone = bytes.dropFirst(escaped ? 3 : 1)
@@ -35,17 +35,17 @@ enum HostSyntax {
         return String(decoding: zone, as: UTF8.self)
     }
 
-    /// The host without its zone. A server knows its address only without one.
+    /// Returns the host without its zone. A server knows its address only without a zone.
     static func withoutZone(_ host: String) -> String {
         host.firstRange(of: "%25").map { host[..<$0.lowerBound] + "]" } ?? host
     }
 
-    /// 253 characters and the dot of the root (RFC 1035 §2.3.4).
+    /// The maximum length in bytes: 253 characters and the dot of the root (RFC 1035 §2.3.4).
     static let longest = 254
 
-    /// A name of ASCII letters, digits, `-`, `.` and `_`, as nearly all are; `nil` leaves the matter open.
+    /// Returns a name of ASCII letters, digits, `-`, `.` and `_` in lower case; `nil` if the full parser must decide.
     private static func plainName(_ bytes: ArraySlice<UInt8>) -> String? {
-        // A dot may not come first, nor after another.
+        // A dot must not be first or follow another dot.
         var previous: UInt8 = 0x2E
         for byte in bytes {
             switch byte {
@@ -66,7 +66,7 @@ enum HostSyntax {
         return normalized(bytes[..<port.startIndex]) != nil
     }
 
-    /// What is wrong with what is no host.
+    /// Returns the error message for bytes that are not a host.
     static func problem(_ bytes: ArraySlice<UInt8>) -> String {
         if bytes.isEmpty { return "the URL must have a host name after http:// or https://" }
         if bytes.count > longest { return "the host name in the URL must have at most 253 characters" }
@@ -78,7 +78,7 @@ enum HostSyntax {
             : "the IPv6 address in the URL must end with ]"
     }
 
-    /// `IPv6address` of RFC 3986 §3.2.2, dotted IPv4 at the end included.
+    /// Returns whether the bytes are an `IPv6address` (RFC 3986 §3.2.2), which may end in a dotted IPv4 address.
     private static func isIPv6Address(_ bytes: ArraySlice<UInt8>) -> Bool {
         var groups = 0
         var compressed = false

@@ -3,7 +3,8 @@
 /// Towline converts names itself. libcurl's converter, libidn2, reads a name in the encoding of the process's locale,
 /// so that it fails without a UTF-8 locale (cron, containers).
 enum InternationalName {
-    /// Returns the name in lower case with each label in ASCII or in its `xn--` form; `nil` if it names no host.
+    /// Returns the name in lower case with each label in ASCII or in its `xn--` form; `nil` if the text is not a host
+    /// name.
     static func ascii(_ text: String) -> String? {
         let name = composed(text.lowercased())
         guard name.unicodeScalars.allSatisfy(mayStandInName) else { return nil }
@@ -12,15 +13,15 @@ enum InternationalName {
             guard let encoded = encoded(label) else { return nil }
             labels.append(encoded)
         }
-        // One dot at the end is the root's; an empty label elsewhere names nothing.
+        // A dot at the end is the root's; an empty label elsewhere is invalid.
         let named = labels.last?.isEmpty == true ? labels.dropLast() : labels[...]
         guard !named.isEmpty, !named.contains(where: \.isEmpty) else { return nil }
         return labels.joined(separator: ".")
     }
 
-    /// ASCII letters, digits, `-`, `.` and `_`; beyond ASCII the letters, marks and digits that IDNA's mapping leaves
-    /// alone (RFC 5892 §2: PVALID is what NFKC and case folding do not change), so that no character can turn into
-    /// `/`, `@`, `:` or `.` after this check, as `／` and `℀` would.
+    /// Returns whether a scalar may be in a name: ASCII letters, digits, `-`, `.` and `_`; beyond ASCII the letters,
+    /// marks and digits that IDNA's mapping does not change (RFC 5892 §2: PVALID is unchanged by NFKC and case
+    /// folding). No character can therefore become `/`, `@`, `:` or `.` after this check, as `／` and `℀` would.
     private static func mayStandInName(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII {
             let byte = UInt8(truncatingIfNeeded: scalar.value)
@@ -37,8 +38,8 @@ enum InternationalName {
 
     // MARK: Composition
 
-    /// Returns the text with each letter and its marks as one scalar, where Unicode has one (NFC): files and keyboards
-    /// of some systems give `u` and a diaeresis for `ü`, which DNS would take for another name.
+    /// Returns the text with each letter and its marks as one scalar if Unicode has such a scalar (NFC): files and
+    /// keyboards of some systems use `u` and a diaeresis for `ü`, which is a different name in DNS.
     private static func composed(_ text: String) -> String {
         var result = ""
         for character in text {
@@ -52,7 +53,7 @@ enum InternationalName {
         return result
     }
 
-    /// Swift compares characters by canonical equivalence.
+    /// Returns the single scalar that equals a character, or `nil`. Swift compares characters by canonical equivalence.
     private static func scalar(of character: Character, base: Unicode.Scalar) -> Unicode.Scalar? {
         let blocks: [ClosedRange<UInt32>] =
             switch base.value {
@@ -69,7 +70,7 @@ enum InternationalName {
 
     // MARK: Punycode
 
-    /// RFC 1035 §2.3.4.
+    /// The maximum length of a label in bytes (RFC 1035 §2.3.4).
     private static let longestLabel = 63
 
     private static func encoded(_ label: Substring.UnicodeScalarView) -> String? {
@@ -123,7 +124,7 @@ enum InternationalName {
         UInt8(truncatingIfNeeded: value < 26 ? 0x61 + value : 0x30 + value - 26)
     }
 
-    /// RFC 3492 §3.4.
+    /// Returns the next bias (RFC 3492 §3.4).
     private static func adapted(_ delta: Int, count: Int, isFirst: Bool) -> Int {
         var delta = isFirst ? delta / 700 : delta / 2
         delta += delta / count

@@ -1,12 +1,12 @@
-/// When a signed link ends, as far as its own query tells.
+/// The expiry time of a signed link, according to its query.
 ///
-/// A hint: the server's clock decides, and the key that signed may be taken back sooner. A wrong hint costs one renewal
-/// too many, never a byte.
+/// A hint: the server's clock decides, and the signing key may be revoked earlier. A wrong hint costs an unnecessary
+/// renewal, but no data.
 package enum LinkExpiry {
-    /// The end of the link in seconds since 1970; `nil` where the query names none. Of several, the earliest.
+    /// Returns the earliest expiry time in the query, in seconds since 1970; `nil` if the query contains no such time.
     ///
     /// - `X-Amz-Date` and `X-Amz-Expires` (AWS Signature Version 4), `X-Goog-Date` and `X-Goog-Expires` (Google Cloud
-    ///   Storage V4): a time and the seconds from there.
+    ///   Storage V4): a time and a number of seconds after it.
     /// - `Expires` (CloudFront, S3 V2, Google V2 and others): Unix seconds.
     /// - `se` beside `sig` (Azure's shared access signatures): ISO 8601.
     package static func secondsSince1970(_ url: HTTPURL) -> Int64? {
@@ -25,10 +25,10 @@ package enum LinkExpiry {
         return ends.min()
     }
 
-    /// 2001 to 5138: what is smaller counts seconds from somewhere else, what is larger no seconds at all.
+    /// Returns whether a value is a time from 2001 to 5138. Smaller values are relative, larger values are not seconds.
     private static func isTime(_ value: Int64) -> Bool { (1_000_000_000..<100_000_000_000).contains(value) }
 
-    /// The first value of each parameter, by its name in lower case, escapes undone.
+    /// Returns the first value of each parameter, percent-decoded, by the parameter's name in lower case.
     private static func parameters(_ query: Substring) -> [String: [UInt8]] {
         var values: [String: [UInt8]] = [:]
         for pair in query.split(separator: "&") {
@@ -43,14 +43,15 @@ package enum LinkExpiry {
 
     // MARK: ISO 8601
 
-    /// `20130524T000000Z`.
+    /// Parses `20130524T000000Z`.
     private static func basicTime(_ text: [UInt8]) -> Int64? {
         guard text.count == 16, text[8] == 0x54, text[15] == 0x5A else { return nil }
         return seconds(
             day: (text[0..<4], text[4..<6], text[6..<8]), time: (text[9..<11], text[11..<13], text[13..<15]))
     }
 
-    /// `2009-02-09`, `2009-02-09T08:49Z`, `2009-02-09T08:49:37.1234567Z`, and offsets such as `+01:00` for the `Z`.
+    /// Parses `2009-02-09`, `2009-02-09T08:49Z`, `2009-02-09T08:49:37.1234567Z`, and offsets such as `+01:00` for the
+    /// `Z`.
     private static func extendedTime(_ text: [UInt8]) -> Int64? {
         guard text.count >= 10, text[4] == 0x2D, text[7] == 0x2D else { return nil }
         let day = (text[0..<4], text[5..<7], text[8..<10])
@@ -70,7 +71,7 @@ package enum LinkExpiry {
         return time - offset
     }
 
-    /// The seconds that `Z` or `+hh:mm` stands for.
+    /// Returns the offset of `Z` or `+hh:mm` from UTC, in seconds.
     private static func offset(_ text: ArraySlice<UInt8>) -> Int64? {
         let bytes = Array(text)
         if bytes == [0x5A] { return 0 }
@@ -78,7 +79,7 @@ package enum LinkExpiry {
             let minutes = ASCII.number(bytes[4..<6]), minutes < 60
         else { return nil }
         switch bytes[0] {
-        case 0x2B, 0x20: return hours * 3600 + minutes * 60  // A `+` that nobody escaped may have become a space.
+        case 0x2B, 0x20: return hours * 3600 + minutes * 60  // A `+` that was not escaped may have become a space.
         case 0x2D: return -(hours * 3600 + minutes * 60)
         default: return nil
         }

@@ -2,11 +2,10 @@
 package enum PercentEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    /// The bytes that `text` stands for, its escapes undone once; `nil` if a `%` is not followed by two hexadecimal
-    /// digits.
+    /// Decodes the escapes of `text` once; `nil` if a `%` is not followed by two hexadecimal digits.
     package static func decoded(_ text: some StringProtocol) -> [UInt8]? { decoded(text.utf8, escape: 0x25) }
 
-    /// The same for bytes, with another character than `%`.
+    /// Decodes the escapes of bytes once, with `escape` instead of `%`.
     static func decoded(_ text: some Collection<UInt8>, escape: UInt8) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(text.count)
@@ -24,8 +23,8 @@ package enum PercentEncoding {
         return decoded
     }
 
-    /// Path or query text as it goes out: controls, the space, `"<>\^` and the backquote, `{|}` and all that is not
-    /// ASCII become escapes; escapes that are there stay as they are, `%2f` too, since a signature may cover them.
+    /// Encodes a path or query for a request: controls, the space, `"<>\^` and the backquote, `{|}` and bytes beyond
+    /// ASCII become escapes. Existing escapes, also `%2f`, remain unchanged, because a signature may cover them.
     package static func encodedForRequest(_ bytes: some Sequence<UInt8>) -> String {
         var encoded: [UInt8] = []
         for byte in bytes {
@@ -38,7 +37,7 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Whether a byte may not stand in a request as it is.
+    /// Returns whether a byte of a path or query must be escaped in a request.
     static func needsEscape(_ byte: UInt8) -> Bool {
         switch byte {
         case ...0x20, 0x7F...: true

@@ -1,19 +1,19 @@
-/// The URL of a proxy, checked before anything is sent: `[SCHEME://][NAME[:PASSWORD]@]HOST[:PORT]`.
+/// The URL of a proxy, checked before a request is sent: `[SCHEME://][NAME[:PASSWORD]@]HOST[:PORT]`.
 ///
-/// Accepts what libcurl accepts and nothing that libcurl would quote in an error message: the user information may hold
-/// a password. No message and no property shows the user information.
+/// Accepts only URLs that libcurl accepts, and refuses URLs that libcurl would quote in an error message: the user
+/// information may contain a password. No message and no property shows the user information.
 package struct ProxyAddress: Hashable, Sendable {
-    /// The schemes that libcurl speaks to proxies; without one a proxy speaks HTTP (`CURLOPT_PROXY(3)`).
+    /// The schemes that libcurl supports for proxies; a URL without a scheme means HTTP (`CURLOPT_PROXY(3)`).
     private static let schemes = ["http", "https", "socks5", "socks5h", "socks4", "socks4a", "socks"]
 
     /// The host and, if the URL has one, the port.
     package let place: String
-    /// The connection to the proxy itself uses TLS.
+    /// `true` if the connection to the proxy itself uses TLS.
     package let usesTLS: Bool
 
     /// Checks a proxy's URL.
     ///
-    /// - Throws: `unusableOption`; the message says what is wrong and shows nothing of the URL.
+    /// - Throws: `unusableOption`; the message describes the problem and shows no part of the URL.
     package init(parsing text: String) throws(TowlineError) {
         let bytes = Array(text.utf8)
         guard bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
@@ -72,7 +72,8 @@ package struct ProxyAddress: Hashable, Sendable {
         return (1...65_535).contains(number)
     }
 
-    /// An IPv6 address without its zone, `%eth0` or `%25eth0`: unlike a server, a proxy may be named by one.
+    /// Returns an IPv6 address without its zone, `%eth0` or `%25eth0`. Unlike a server, a proxy may have a zone in its
+    /// URL.
     private static func withoutZone(_ host: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         guard host.first == 0x5B, let percent = host.firstIndex(of: 0x25) else { return host }
         let zone = host[percent...].dropFirst().dropLast()

@@ -1,15 +1,15 @@
-/// Which IP addresses are of the public Internet: everything but what IANA's registries of special-purpose addresses set
-/// apart (RFC 6890 and what followed), multicast, and what has not been given out.
+/// A test for IP addresses of the public Internet: addresses other than the special-purpose addresses of IANA's
+/// registries (RFC 6890 and its updates), multicast addresses, and unallocated addresses.
 package enum PublicAddress {
-    /// Whether an address is public. One that carries an IPv4 address inside is judged by that.
+    /// Returns whether an address is public. For an IPv6 address that embeds an IPv4 address, the IPv4 address decides.
     ///
-    /// - Parameter bytes: 4 or 16, in network order; any other number is no address.
+    /// - Parameter bytes: 4 or 16 bytes, in network order; any other number is not an address.
     package static func isPublic(_ bytes: [UInt8]) -> Bool {
         switch bytes.count {
         case 4: return !special4.contains { matches(bytes, $0.prefix, $0.bits) }
         case 16:
             for carrier in carriers where matches(bytes, carrier, 96) { return isPublic(Array(bytes[12...])) }
-            // Global unicast is 2000::/3 (RFC 4291 §2.4); all else is special or not given out.
+            // Global unicast is 2000::/3 (RFC 4291 §2.4); other addresses are special or unallocated.
             return bytes[0] & 0xE0 == 0x20 && !special6.contains { matches(bytes, $0.prefix, $0.bits) }
         default: return false
         }
@@ -29,7 +29,8 @@ package enum PublicAddress {
         }
     }
 
-    /// Returns whether an address is public and does not belong to this machine or its directly connected IPv6 networks.
+    /// Returns whether an address is public and does not belong to this machine or its directly connected IPv6
+    /// networks.
     ///
     /// A service on this machine may trust every client that reaches the machine's own address, and a host in the same
     /// IPv6 network is as near as a host with a private IPv4 address. IPv4 networks with public addresses are shared by
@@ -65,7 +66,7 @@ package enum PublicAddress {
         ([0x20, 0x01], 23), ([0x20, 0x01, 0x0D, 0xB8], 32), ([0x20, 0x02], 16), ([0x3F, 0xFF], 20),
     ]
 
-    /// `::ffff:0:0/96` (RFC 4291 §2.5.5.2) and `64:ff9b::/96` (RFC 6052 §2.1).
+    /// The prefixes that embed an IPv4 address: `::ffff:0:0/96` (RFC 4291 §2.5.5.2), `64:ff9b::/96` (RFC 6052 §2.1).
     private static let carriers: [[UInt8]] = [
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF], [0, 0x64, 0xFF, 0x9B],
     ]

@@ -1,17 +1,17 @@
-/// What a response says of the representation it carries (RFC 9110 §3.2, §8).
+/// The metadata of the representation in a response (RFC 9110 §3.2, §8).
 package struct Representation: Hashable, Sendable {
-    /// The size of the whole, where it is known.
+    /// The complete length in bytes; `nil` if unknown.
     package var completeLength: Int64?
     /// The entity tag.
     package var entityTag: EntityTag?
     /// `Last-Modified`.
     package var lastModified: HTTPDate?
-    /// `Date` of the response that gave `lastModified`: it decides whether that counts as strong.
+    /// The `Date` of the response with `lastModified`; it decides whether `lastModified` is a strong validator.
     package var date: HTTPDate?
-    /// The media type without parameters, lower case; tells a login page from the file.
+    /// The media type without parameters, lower case; distinguishes a login page from the file.
     package var mediaType: String?
 
-    /// Makes one.
+    /// Creates the metadata of a representation.
     package init(
         completeLength: Int64? = nil, entityTag: EntityTag? = nil, lastModified: HTTPDate? = nil,
         date: HTTPDate? = nil, mediaType: String? = nil
@@ -23,20 +23,20 @@ package struct Representation: Hashable, Sendable {
         self.mediaType = mediaType
     }
 
-    /// What these fields prove when bytes of two responses are to be joined.
+    /// The proof that these fields give for joining the bytes of two responses.
     package var validator: Validator {
         if let entityTag, entityTag.isWellFormed {
             return entityTag.isWeak ? .weak : .strong(entityTag.fieldValue)
         }
-        // A malformed tag is no entity tag: beside it a date may be the strong validator (RFC 9110 §13.1.5).
+        // A malformed tag is not an entity tag: a date may then be the strong validator (RFC 9110 §13.1.5).
         guard let lastModified else { return entityTag == nil ? .none : .weak }
-        // RFC 9110 §8.8.2.2: strong if the origin's clock had moved on by at least a second when it answered.
-        // A Date that is missing, or before Last-Modified, proves nothing.
+        // RFC 9110 §8.8.2.2: strong if the response is at least one second later than Last-Modified by the origin's
+        // clock. A Date that is missing, or before Last-Modified, proves nothing.
         guard let date, date.secondsSince1970 > lastModified.secondsSince1970 else { return .weak }
         return .strong(lastModified.fieldValue)
     }
 
-    /// What the server vouches for every byte by: an entity tag or a date; `nil` if it does not.
+    /// The field value of the strong validator, an entity tag or a date; `nil` without a strong validator.
     package var strongValidator: String? {
         if case .strong(let value) = validator { return value }
         return nil
@@ -46,9 +46,11 @@ package struct Representation: Hashable, Sendable {
         "the server has a different version of the file (its ETag is different),"
         + " so its bytes cannot be joined with those downloaded so far"
 
-    /// Whether `other` contradicts what is known: another entity tag, date or complete length.
+    /// Returns the reason why `other` contradicts this one: another entity tag, date or complete length; otherwise
+    /// `nil`.
     ///
-    /// A field that one of the two does not give is no contradiction; whether it is enough proof is `sharesProof`.
+    /// A field that one of the two lacks is not a contradiction. `repeatsValidator` checks whether the proof is
+    /// sufficient.
     package func contradiction(with other: Representation) -> String? {
         if let mine = completeLength, let theirs = other.completeLength, mine != theirs {
             return "the server has a different version of the file (its length is \(theirs) bytes, expected \(mine)),"
@@ -68,7 +70,7 @@ package struct Representation: Hashable, Sendable {
         return nil
     }
 
-    /// Whether `other` repeats the validator: the same strong one, or, with `weakly`, the same weak one.
+    /// Returns whether `other` has the same strong validator or, with `weakly`, the same weak validator.
     package func repeatsValidator(of other: Representation, weakly: Bool) -> Bool {
         if let mine = entityTag, let theirs = other.entityTag {
             if weakly { return mine.matchesWeakly(theirs) }
@@ -79,18 +81,18 @@ package struct Representation: Hashable, Sendable {
             return false
         }
         if weakly { return true }
-        // A later response's own Date does not make a date strong that was weak when the first bytes came.
+        // The Date of a later response does not make a date strong that was weak in the first response.
         if case .strong = other.validator { return true }
         return false
     }
 }
 
-/// What may be sent in `If-Range` and what it proves (RFC 9110 §8.8.1, §13.1.5).
+/// A validator for `If-Range` and its strength (RFC 9110 §8.8.1, §13.1.5).
 package enum Validator: Hashable, Sendable {
-    /// An ETag without `W/`, or a date that counts as strong; the field value, byte for byte.
+    /// The field value, byte for byte: an ETag without `W/`, or a date that counts as strong.
     case strong(String)
-    /// Unchanged is a hint, no proof; never sent in `If-Range`.
+    /// A weak validator: an unchanged value is a hint, not a proof. Never sent in `If-Range`.
     case weak
-    /// Nothing at all.
+    /// No validator.
     case none
 }

@@ -1,4 +1,4 @@
-/// Statuses that carry no bytes of the file. Their bodies are never written to the part file.
+/// The evaluation of statuses without bytes of the file. Their bodies are never written to the part file.
 extension ResponseEvaluator {
     static func judgeRefusal(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         let status = facts.status
@@ -29,7 +29,7 @@ extension ResponseEvaluator {
         return .permanent(refusal(status, question))
     }
 
-    /// Judges statuses that mean "later".
+    /// Returns a transient verdict for statuses that mean "later"; `nil` for other statuses.
     private static func judgeLater(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict? {
         let status = facts.status
         let reason: String
@@ -46,7 +46,7 @@ extension ResponseEvaluator {
             reason = "the server reported a temporary error (\(status))"
         case _ where question.retryStatuses.contains(status):
             reason = "the server sent the status \(status), which --retry-on lists"
-        // A response without the file that names a time means "later" (RFC 9110 §10.2.3): a tape archive sends 202.
+        // A response without the file but with Retry-After means "later" (RFC 9110 §10.2.3): a tape archive sends 202.
         case 202 where facts.retryAfter != nil:
             reason = "the server prepares the file and asks to wait (202)"
         case 403 where facts.retryAfter != nil:

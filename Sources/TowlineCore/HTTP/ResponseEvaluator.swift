@@ -1,12 +1,12 @@
-/// Judges a response by what was asked and what is known. A pure function; `docs/http-rules.md` lists its rows.
+/// The evaluation of a response by the request and the known facts. A pure function; `docs/http-rules.md` lists its
+/// rows.
 ///
-/// The rule above all others: bytes of two responses are joined only with proof that they are of the same
-/// representation.
+/// The most important rule: bytes of two responses are joined only with proof of the same representation.
 package enum ResponseEvaluator {
-    /// The verdict on a response.
+    /// Returns the verdict on a response.
     package static func verdict(on head: ResponseHead, to question: ResponseQuestion) -> ResponseVerdict {
         var head = head
-        // Something on the way transformed the file (RFC 9110 §15.3.4).
+        // 203 means that a proxy transformed the file (RFC 9110 §15.3.4).
         if head.status == 203 { head.status = 200 }
         var facts = ResponseFacts(head, nameOfURL: question.nameOfURL)
         if let coding = facts.contentCoding, !CodingLabel.isKnown(coding) { facts = facts.withoutLabel }
@@ -22,7 +22,7 @@ package enum ResponseEvaluator {
         }
     }
 
-    /// A length that two parsers could read in two ways is refused (RFC 9112 §6.3 rule 5).
+    /// Returns an error for a length that two parsers could read in two ways (RFC 9112 §6.3 rule 5).
     private static func brokenFraming(_ facts: ResponseFacts, _ question: ResponseQuestion) -> TowlineError? {
         if case .invalid = facts.contentLength {
             let what = "the server sent an invalid Content-Length header, so the length of the file is unclear"
@@ -48,9 +48,9 @@ package enum ResponseEvaluator {
                 "the server sent as many bytes as were requested with status 200, which stands for the whole file"
             return .rangeRefused(reason: what)
         }
-        // A whole answer to a range never goes to the range's offset (RFC 9110 §14.2: a server may ignore Range).
+        // A 200 to a range request is never written at the range's offset (RFC 9110 §14.2: a server may ignore Range).
         if known.repeatsValidator(of: facts.representation, weakly: false) { return .rangeIgnored(facts) }
-        // nginx takes a tag that it made weak itself for another one: the next rung asks without If-Range.
+        // nginx does not match a tag that nginx itself made weak: the next rung asks without If-Range.
         if isUnchangedWeakly(known, facts) { return .rangeIgnored(facts) }
         if question.rung == .ifRange {
             let reason =
@@ -61,8 +61,8 @@ package enum ResponseEvaluator {
         return .rangeIgnored(facts)
     }
 
-    /// Returns whether a 200 is as long as the range that was asked for, and not as the file: probably that range,
-    /// whose bytes must not become the file.
+    /// Returns whether a 200 has the length of the requested range and not of the file. The body is probably that
+    /// range, which must not become the file.
     private static func isUnlabelledPart(
         _ facts: ResponseFacts, _ question: ResponseQuestion, _ known: Representation
     ) -> Bool {
@@ -74,8 +74,8 @@ package enum ResponseEvaluator {
         }
     }
 
-    /// Judges a 200 with Content-Range. Some servers honour Range and send 200: the body is the part that the field
-    /// names, and never the whole file by assumption.
+    /// Judges a 200 with Content-Range. Some servers support Range but send 200: the body is the part that
+    /// Content-Range names, and must not be assumed to be the whole file.
     private static func judgeLabelled(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         guard var part = facts.asPart, case .satisfied(let range, let complete) = part.contentRange else {
             // RFC 9110 §14.4 defines the field for a 206 and a 416 only.
@@ -137,14 +137,14 @@ package enum ResponseEvaluator {
         return .partial(range, question.known != nil && isLabelled ? facts.withoutLabel : facts)
     }
 
-    /// Returns whether a part that nobody asked for begins with the first byte, where nothing is held: the rest can be
-    /// requested.
+    /// Returns whether a part that was not requested begins with the first byte while no bytes are held: the rest can
+    /// then be requested.
     private static func isBeginning(_ facts: ResponseFacts, _ question: ResponseQuestion) -> Bool {
         guard question.known == nil, case .satisfied(let range, _) = facts.contentRange else { return false }
         return range.lowerBound == 0
     }
 
-    /// What the rung demands of a 206 and this one does not give.
+    /// Returns the reason why a 206 lacks the proof that the rung requires; `nil` if the proof is sufficient.
     private static func missingProof(
         _ known: Representation, _ facts: ResponseFacts, _ rung: ResponseQuestion.Rung
     ) -> String? {
@@ -154,7 +154,7 @@ package enum ResponseEvaluator {
             return "the server sent a part of the file, but nothing proves that the file is unchanged"
         case .checksum: return nil
         case .ifRange:
-            // RFC 9110 §15.3.7: a 206 repeats the ETag of the 200; Last-Modified may be left out after If-Range.
+            // RFC 9110 §15.3.7: a 206 repeats the ETag of the 200, but may omit Last-Modified after If-Range.
             guard known.entityTag?.isWellFormed ?? false else {
                 return known.entityTag == nil && given.entityTag != nil ? newTag : nil
             }
@@ -171,7 +171,7 @@ package enum ResponseEvaluator {
         }
     }
 
-    /// Returns true if length and validator are equal, the validator by weak comparison: enough for the third rung.
+    /// Returns whether the length is equal, and the validator by weak comparison: sufficient for the third rung.
     private static func isUnchangedWeakly(_ known: Representation, _ facts: ResponseFacts) -> Bool {
         known.repeatsValidator(of: facts.representation, weakly: true) && hasSameLength(known, facts.representation)
     }
@@ -192,7 +192,7 @@ package enum ResponseEvaluator {
         known.completeLength != nil && known.completeLength == given.completeLength
     }
 
-    /// Why the bytes are not where they were asked for (RFC 9110 §14.4, §15.3.7).
+    /// Returns the reason why the range is not the requested range (RFC 9110 §14.4, §15.3.7); `nil` if the range fits.
     private static func misplaced(
         _ range: ByteRange, _ complete: Int64?, _ facts: ResponseFacts, _ question: ResponseQuestion
     ) -> String? {
@@ -234,7 +234,7 @@ package enum ResponseEvaluator {
         }
         let isEnd = question.asked.lowerBound == length && question.holdsAllBeforeAsked
         if isEnd, known.completeLength ?? length == length {
-            // A server that looks at the range first refuses it for another file of that length, too.
+            // A server that checks the range first also refuses the range for a different file of this length.
             if let reason = known.contradiction(with: facts.representation) {
                 return .changed(reason: reason, whole: nil)
             }
@@ -250,7 +250,7 @@ package enum ResponseEvaluator {
         return .changed(reason: reason, whole: nil)
     }
 
-    /// The reason to ask for the whole file.
+    /// Returns the reason to request the whole file.
     static func rangeRequestRefused(_ status: Int) -> String {
         "the server refused a range request (\(status)), so only the whole file can be requested"
     }

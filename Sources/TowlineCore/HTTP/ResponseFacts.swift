@@ -1,41 +1,41 @@
-/// What a response head says, parsed once.
+/// The parsed fields of a response head.
 package struct ResponseFacts: Hashable, Sendable {
-    /// Status code.
+    /// The status code.
     package let status: Int
-    /// Complete length (from a 200's `Content-Length` or a 206's `Content-Range`), validators, media type.
+    /// The complete length (from a 200's `Content-Length` or a 206's `Content-Range`), the validators, the media type.
     package var representation: Representation
-    /// `Content-Length`. A transfer coding overrides the field (RFC 9112 §6.3 rule 3).
+    /// The result for `Content-Length`. A transfer coding overrides the field (RFC 9112 §6.3 rule 3).
     package let contentLength: ContentLength.Result
-    /// `Content-Range`, if there is one that makes sense.
+    /// The `Content-Range` field; `nil` if the field is absent or invalid.
     package let contentRange: ContentRange?
-    /// Whether there is a `Content-Range` at all.
+    /// `true` if the response has a `Content-Range` field, valid or not.
     package let hasContentRange: Bool
-    /// `Accept-Ranges` names `bytes`; `false` if it says `none`; `nil` if it says nothing.
+    /// `true` if `Accept-Ranges` names `bytes`, `false` if it does not (`none`); `nil` without the field.
     package let acceptsRanges: Bool?
-    /// The content coding, if it is not identity.
+    /// The content coding; `nil` for no coding or `identity`.
     package private(set) var contentCoding: String?
-    /// A content coding that only labels the stored file (`CodingLabel`), or that nobody knows.
+    /// A content coding that only labels the stored file (`CodingLabel`), or an unknown coding.
     package private(set) var label: String?
-    /// A transfer coding tells the end of the body.
+    /// `true` if a transfer coding marks the end of the body.
     package let isChunked: Bool
-    /// Checksums of the whole representation that the server vouches for, strongest first.
+    /// The server's checksums of the whole representation, strongest first.
     package private(set) var wholeDigests: [ServerChecksum]
-    /// Checksums of this response's content.
+    /// The checksums of this response's content.
     package private(set) var contentDigests: [ServerChecksum]
-    /// The checksum of the file that a redirect leads to.
+    /// The checksum of a redirect's target file; `nil` if not given.
     package let linked: LinkedChecksum?
-    /// The name the file should have, safe to use.
+    /// The name for the file, safe to use.
     package let fileName: String
-    /// The name of `Content-Disposition` as it was sent, if `fileName` is made of it.
+    /// The original name in `Content-Disposition` if `fileName` is based on it; otherwise `nil`.
     package let suggestion: String?
-    /// `Location`; `nil` also if several differ.
+    /// The `Location` field; `nil` if absent or if several values differ.
     package let location: String?
-    /// The response has a `Location` field.
+    /// `true` if the response has a `Location` field.
     package let hasLocation: Bool
-    /// `Retry-After`, relative.
+    /// The delay of `Retry-After` from the arrival of the response.
     package let retryAfter: Duration?
 
-    /// Parses a head. `nameOfURL` is the name where the server gives none (`SafeFileName.ofURL`).
+    /// Parses a head. `nameOfURL` is the name to use if the server gives none (`SafeFileName.ofURL`).
     package init(_ head: ResponseHead, nameOfURL: String) {
         let fields = head.fields
         status = head.status
@@ -60,7 +60,7 @@ package struct ResponseFacts: Hashable, Sendable {
         representation = Representation(
             entityTag: fields.value(named: "ETag").flatMap(EntityTag.init(fieldValue:)),
             lastModified: lastModified ?? modified.flatMap(HTTPDate.init(malformedFieldValue:)),
-            // Without Date, a date is a weak validator: one that is malformed must not be sent back in another form.
+            // Without Date, Last-Modified is a weak validator: a malformed date must not be sent in another form.
             date: lastModified == nil ? nil : fields.value(named: "Date").flatMap { HTTPDate(fieldValue: $0) },
             mediaType: Self.mediaType(fields))
         if status == 200, case .length(let length) = contentLength {
@@ -70,8 +70,8 @@ package struct ResponseFacts: Hashable, Sendable {
         }
     }
 
-    /// Adds the checksum that a redirect gave for the file, if this is a file of that length, or removes all checksums,
-    /// as the question says.
+    /// Removes all checksums if the question ignores them. Otherwise adds the checksum from a redirect if this file has
+    /// the length that the redirect gave.
     package mutating func adjustDigests(to question: ResponseQuestion) {
         if question.ignoresServerChecksums {
             (wholeDigests, contentDigests) = ([], [])
@@ -82,8 +82,8 @@ package struct ResponseFacts: Hashable, Sendable {
         }
     }
 
-    /// The same response as the part that a 200 with Content-Range names; `nil` unless Content-Length agrees, or is
-    /// missing, and no coding lies between the range and the body.
+    /// A 200 with Content-Range, treated as a part; `nil` unless Content-Length is missing or agrees with the range,
+    /// and the body has no content coding.
     package var asPart: ResponseFacts? {
         guard status == 200, contentCoding == nil, case .satisfied(let range, let complete) = contentRange else {
             return nil
@@ -94,7 +94,7 @@ package struct ResponseFacts: Hashable, Sendable {
         return part
     }
 
-    /// The same response, whose content coding is only a label.
+    /// The same response with its content coding treated as a label.
     var withoutLabel: ResponseFacts {
         var facts = self
         (facts.label, facts.contentCoding) = (contentCoding, nil)
@@ -121,7 +121,7 @@ package struct ResponseFacts: Hashable, Sendable {
 
     private static func mediaType(_ fields: HTTPFields) -> String? {
         guard let value = fields.firstValue(named: "Content-Type") else { return nil }
-        // Most come as they are kept.
+        // Most values need no change.
         if (1...127).contains(value.utf8.count), isPlain(value) { return value }
         let lowered = value.utf8.prefix { $0 != 0x3B }.compactMap { byte in
             byte == 0x20 || byte == 0x09 ? nil : ASCII.lowercased(byte)
@@ -138,7 +138,7 @@ package struct ResponseFacts: Hashable, Sendable {
         } ?? false
     }
 
-    /// Whether the content is a page for people: what captive portals and error pages answer with.
+    /// Returns whether the content is a web page, such as a captive portal or an error page.
     package var isWebPage: Bool {
         representation.mediaType.map(WebPage.isPage(mediaType:)) ?? false
     }

@@ -1,8 +1,8 @@
 /// The head of a final (not 1xx) response.
 package struct ResponseHead: Hashable, Sendable {
-    /// The version of HTTP the response came over.
+    /// The HTTP version of a response.
     package enum Version: Hashable, Sendable {
-        /// HTTP/1.0: closes after each response unless told otherwise.
+        /// HTTP/1.0: the connection closes after each response unless a field keeps it open.
         case http1_0
         /// HTTP/1.1.
         case http1_1
@@ -16,12 +16,12 @@ package struct ResponseHead: Hashable, Sendable {
     package var status: Int
     /// The fields, in order.
     package var fields: HTTPFields
-    /// The protocol it came over.
+    /// The HTTP version.
     package var version: Version
-    /// What passed between the request and this: a round trip, and what the server took. `nil` if nobody measured.
+    /// The time from the request to this head: a round trip and the server's processing. `nil` if not measured.
     package var latency: Duration?
 
-    /// Makes a head.
+    /// Creates a head.
     package init(status: Int, fields: HTTPFields = HTTPFields(), version: Version = .http1_1) {
         self.status = status
         self.fields = fields

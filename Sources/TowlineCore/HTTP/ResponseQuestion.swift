@@ -1,15 +1,15 @@
-/// What an attempt asked, and what was known when it asked: all that a response is judged by.
+/// The request of an attempt and the facts known at that time: the input for judging the response.
 package struct ResponseQuestion: Hashable, Sendable {
-    /// The bytes asked for.
+    /// The requested bytes.
     package enum Asked: Hashable, Sendable {
-        /// No `Range` field: the whole.
+        /// No `Range` field: the whole file.
         case whole
         /// `bytes=lower-` with an open end.
         case from(Int64)
         /// `bytes=lower-(upper-1)`.
         case range(ByteRange)
 
-        /// The first byte asked for.
+        /// The offset of the first requested byte.
         package var lowerBound: Int64 {
             switch self {
             case .whole: 0
@@ -18,7 +18,7 @@ package struct ResponseQuestion: Hashable, Sendable {
             }
         }
 
-        /// Returns whether a part may be the answer: it begins at the first byte asked for, and ends no later.
+        /// Returns whether a part may be the response: it begins at the first requested byte and does not end later.
         func mayReach(_ part: ByteRange) -> Bool {
             switch self {
             case .whole: false
@@ -28,9 +28,9 @@ package struct ResponseQuestion: Hashable, Sendable {
         }
     }
 
-    /// By which rung of the proof ladder this attempt joins its bytes to those held (DESIGN.md §4).
+    /// A rung of the proof ladder: the proof for joining the bytes of an attempt to the held bytes (DESIGN.md §4).
     package enum Rung: Hashable, Sendable, Comparable {
-        /// Nothing is held or written by others: nothing is joined.
+        /// No bytes are held or written by other attempts: no bytes are joined.
         case nothingToJoin
         /// (1) `If-Range` with a strong validator.
         case ifRange
@@ -38,52 +38,52 @@ package struct ResponseQuestion: Hashable, Sendable {
         case repeatedValidator
         /// (3) An unchanged weak validator, an equal complete length, and an overlap of 64 KiB.
         case weakWithOverlap
-        /// (4) A checksum of the whole, verified before publishing.
+        /// (4) A checksum of the whole file, verified before publishing.
         case checksum
-        /// The user said so: length and overlap alone.
+        /// The user allowed it: only length and overlap are checked.
         case unsafe
     }
 
-    /// The bytes asked for.
+    /// The requested bytes.
     package var asked: Asked
-    /// The proof this attempt brings.
+    /// The proof that this attempt uses.
     package var rung: Rung
-    /// What is known of the representation; `nil` before the first answer.
+    /// The known metadata of the representation; `nil` before the first response.
     package var known: Representation?
-    /// Whether every byte of the known complete length (or all up to `asked`) is held.
+    /// `true` if every byte before the requested range is held.
     package var holdsAllBeforeAsked: Bool
-    /// Whether this URL, or the one that led to it, gave bytes of the file before.
+    /// `true` if this URL, or the URL that redirected to it, returned bytes of the file before.
     package var workedBefore: Bool
-    /// Whether the download's bytes are a web page by its own account.
+    /// `true` if the download is a web page according to the user or its earlier media type.
     package var expectsWebPage: Bool
-    /// Whether a mirror was asked, whose answer has to say how long the file is, whatever the rung.
+    /// `true` if the request goes to a mirror, whose response must give the complete length on every rung.
     package var asksMirror = false
-    /// Whether the caller's user and password, or a token, went along.
+    /// `true` if the request carries the user's name and password, or a token.
     package var sendsUser = false
-    /// The user accepts a web page whatever the file should be.
+    /// `true` if the user accepts a web page for every kind of file.
     package var acceptsWebPages = false
-    /// The media type of bytes that are held, or are still in the part file after a restart.
+    /// The media type of the held bytes, or of the bytes in the part file after a restart.
     package var earlierMediaType: String?
-    /// The name that the user gave the file.
+    /// The file name that the user chose.
     package var fileName: String?
-    /// The label of the bytes that are held.
+    /// The label of the held bytes.
     package var label = CodingLabel.unknown
-    /// The checksums in responses are not used.
+    /// `true` to ignore the checksums in responses.
     package var ignoresServerChecksums = false
-    /// Statuses that the user calls transient.
+    /// The statuses that the user declared transient.
     package var retryStatuses: Set<Int> = []
-    /// The checksum of the file that the last redirect gave.
+    /// The checksum of the file from the last redirect.
     package var linked: LinkedChecksum?
-    /// The condition that was sent along, under which 304 is an answer.
+    /// The condition in the request, which permits a 304 response; `nil` for none.
     package var condition: ExistingFile.Condition?
-    /// A whole new file would replace held bytes.
+    /// `true` if a whole new file would replace held bytes.
     package var replacesBytes = false
     /// The download's first URL.
     package var source: HTTPURL
-    /// The name that it gives, for where the server gives none.
+    /// The file name from `source`, used if the server gives none.
     package var nameOfURL: String
 
-    /// Makes a question.
+    /// Creates a question.
     package init(
         asked: Asked, rung: Rung, known: Representation?, holdsAllBeforeAsked: Bool = false,
         workedBefore: Bool = false, expectsWebPage: Bool = false, source: HTTPURL,
@@ -100,41 +100,40 @@ package struct ResponseQuestion: Hashable, Sendable {
     }
 }
 
-/// What to do with a response.
+/// The verdict on a response.
 package indirect enum ResponseVerdict: Hashable, Sendable {
-    /// A 206, or a 200 that names a part, whose bytes belong at `range`; the end is open if the server gave no end that
-    /// can be trusted.
+    /// A 206, or a 200 with Content-Range, whose bytes belong at the given range.
     case partial(ByteRange, ResponseFacts)
-    /// A 200: its body is the whole, from offset 0, and joins nothing.
+    /// A 200: its body is the whole file from offset 0 and is not joined to other bytes.
     case whole(ResponseFacts)
-    /// 416 with `*/0`: the file is empty.
+    /// A 416 with `*/0`: the file is empty.
     case empty(ResponseFacts)
-    /// 416 with `*/M`, and all M bytes are held.
+    /// A 416 with `*/M` when all M bytes are held.
     case complete(length: Int64)
-    /// Ask again without `Range`.
+    /// The attempt must be repeated without `Range`.
     case askWithoutRange(reason: String)
-    /// The response is of another representation than the bytes held. `whole` if its body is all of the new one.
+    /// The response has another representation than the held bytes. `whole` is set if its body is the whole new file.
     case changed(reason: String, whole: ResponseFacts?)
-    /// A 200 with our strong validator and length: ranges, or `If-Range`, are ignored. Go up the ladder.
+    /// A 200 that does not contradict the held bytes: the server ignored the range or `If-Range`. Try the next rung.
     case rangeIgnored(ResponseFacts)
-    /// A response that does not answer the range; its body is not used.
+    /// A response that does not fit the requested range; its body is not used.
     case rangeRefused(reason: String)
-    /// 304 in response to the condition of the request: the existing file is up to date.
+    /// A 304 in response to the condition of the request: the existing file is up to date.
     case notModified
-    /// 304 in response to `If-Range`, which does not ask for it, or a 304 or 412 that does not fit the condition of an
-    /// update: ask without it.
+    /// A 304 in response to `If-Range`, which does not permit 304, or a 304 or 412 that does not fit the condition of
+    /// an update. The attempt must be repeated without the condition.
     case conditionRefused(reason: String)
-    /// A 206 that repeats the validator by weak comparison only, where it was strong. Ask again by the third rung.
+    /// A 206 that repeats a strong validator by weak comparison only. Try the third rung.
     case weakened(reason: String)
-    /// 3xx with a target, the checksum of the file there if the response gives one, and `Retry-After`.
+    /// A 3xx with a target, the checksum of the target file if the response gives it, and `Retry-After`.
     case redirect(location: String, LinkedChecksum? = nil, retryAfter: Duration? = nil)
-    /// 401, 403, 404 or 410 after it worked before.
+    /// A 401, 403, 404 or 410 from a URL that worked before.
     case linkExpired(status: Int, TowlineError)
-    /// Worth another attempt. `overloaded`: the host asks for less (429, 503).
+    /// A transient error, which is retried. `overloaded`: the host asks for fewer requests (429, 503, 509, 529).
     case transient(reason: String, retryAfter: Duration?, overloaded: Bool, status: Int)
-    /// A web page where the file was expected: a captive portal or a login page.
+    /// A web page instead of the expected file: a captive portal or a login page.
     case webPage(reason: String)
-    /// No attempt will mend it.
+    /// A permanent error, which is not retried.
     case permanent(TowlineError)
 
     /// The head of a response whose body is the whole file.
@@ -145,7 +144,8 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
         }
     }
 
-    /// The same of a whole whose length its head did not give, once its framing has told that it is over (RFC 9112 §7.1).
+    /// Returns the verdict with the complete length added, if the head gave none. Called once the framing has shown the
+    /// end of the body (RFC 9112 §7.1).
     package func ending(at length: Int64) -> ResponseVerdict {
         guard var facts = whole, facts.representation.completeLength == nil else { return self }
         facts.representation.completeLength = length

@@ -1,6 +1,6 @@
 /// The end of a body according to `Transfer-Encoding` (RFC 9112 §6.1, §6.3).
 package enum TransferCoding: Hashable, Sendable {
-    /// No such field.
+    /// The field is absent.
     case absent
     /// Only `identity`, the coding of RFC 2616 that changes nothing.
     case identity
@@ -32,7 +32,7 @@ package enum TransferCoding: Hashable, Sendable {
         }
     }
 
-    /// The codings that libcurl decodes without being asked. No request offers them, and some servers send them.
+    /// The codings that libcurl decodes automatically. No request offers them, but some servers send them.
     private static let decoded: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
 
     private static func name(_ member: Substring.UTF8View) -> String {

@@ -1,17 +1,17 @@
 /// A web page that arrives instead of a file: a login page, a captive portal, an error page with status 200.
 package enum WebPage {
-    /// The reason why an answer is refused, for a message.
+    /// The reason why a response is refused, for a message.
     package static let reason =
         "the server sent a web page instead of the file, perhaps a login page"
         + " (log in first, or use --accept-html to download the page)"
 
-    /// Returns whether the first bytes of an answer decide if the answer is used: its media type is that of a page, and
-    /// the name, the URL or earlier bytes are those of another kind of file. Servers also label other files
-    /// `text/html`.
+    /// Returns whether the first bytes of a response decide if the response is used: its media type is that of a page,
+    /// but the name, the URL or earlier bytes suggest another type of file. The bytes decide because servers also label
+    /// other files `text/html`.
     ///
     /// - Parameters:
-    ///   - verdict: the judgement of the head.
-    ///   - url: the URL that answered.
+    ///   - verdict: The verdict on the head.
+    ///   - url: The URL of the response.
     package static func isPossible(_ verdict: ResponseVerdict, from url: HTTPURL, _ question: ResponseQuestion) -> Bool
     {
         guard !question.acceptsWebPages, let facts = facts(of: verdict, question), facts.isWebPage else { return false }
@@ -22,19 +22,19 @@ package enum WebPage {
         return names.lazy.compactMap { $0.flatMap(isPage(name:)) }.first == false
     }
 
-    /// An answer that says what the file is, from its first byte.
+    /// Returns the facts of a response that delivers the file from its first byte; `nil` for other verdicts.
     static func facts(of verdict: ResponseVerdict, _ question: ResponseQuestion) -> ResponseFacts? {
         if case .partial(let range, let facts) = verdict, range.lowerBound == 0, question.known == nil { return facts }
         return verdict.whole
     }
 
-    /// Returns whether a media type is that of a page.
+    /// Returns whether a media type is the type of a web page.
     package static func isPage(mediaType: String) -> Bool {
         mediaType == "text/html" || mediaType == "application/xhtml+xml"
     }
 
-    /// Returns whether the extension of a name is that of a page, or of another kind of file; `nil` for any other
-    /// extension: `/wiki/Node.js` and `/download.php` may be anything.
+    /// Returns `true` if the extension of a name is that of a page, `false` for another known type of file, and `nil`
+    /// for any other extension: `/wiki/Node.js` and `/download.php` may be of any type.
     static func isPage(name: String) -> Bool? {
         guard let dot = name.utf8.lastIndex(of: 0x2E) else { return nil }
         let type = ASCII.lowercased(name[dot...].dropFirst())
@@ -60,10 +60,10 @@ package enum WebPage {
 
     // MARK: The first bytes
 
-    /// So many bytes are looked at; further white space or comments decide nothing.
+    /// The maximum number of bytes to examine; white space or comments beyond them are ignored.
     package static let mostLooked = 1024
 
-    /// Returns whether a body begins as a page does, by the signatures of the WHATWG standard "MIME Sniffing" §7.1;
+    /// Returns whether a body begins like a page, by the signatures of the WHATWG standard "MIME Sniffing" §7.1;
     /// `nil` if more bytes are needed.
     package static func isPage(_ bytes: [UInt8]) -> Bool? {
         var rest = withoutMark(bytes.prefix(mostLooked))
@@ -96,7 +96,7 @@ package enum WebPage {
         "<table", "<div", "<h1", "<h2", "<font", "<form", "<center", "<a", "<b", "<br", "<p", "<!--",
     ].map { Array($0.utf8) }
 
-    /// Without a byte order mark. UTF-16 is made readable as far as this needs.
+    /// Returns the bytes without a byte order mark. Removes the zero bytes of UTF-16, which is sufficient for ASCII.
     private static func withoutMark(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return bytes.dropFirst(3) }
         guard bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) else { return bytes }

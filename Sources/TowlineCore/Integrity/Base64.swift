@@ -1,6 +1,7 @@
-/// Base 64 (RFC 4648 §4), strict: padding is there, nothing else is, and the bits that pad are zero.
+/// A strict decoder for base 64 (RFC 4648 §4): padding is required, other characters are refused, and padding bits are
+/// zero.
 package enum Base64 {
-    /// The bytes that `text` encodes; `nil` if it is not in canonical form.
+    /// Returns the bytes that `text` encodes; `nil` if the text is not in canonical form.
     package static func decoded(_ text: some Collection<UInt8>) -> [UInt8]? {
         let padding = text.suffix(2).reduce(0) { $0 + ($1 == 0x3D ? 1 : 0) }
         guard text.count % 4 == 0 else { return nil }

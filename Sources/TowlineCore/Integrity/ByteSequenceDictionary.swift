@@ -1,12 +1,11 @@
-/// A structured-field dictionary (RFC 8941 §3.2), of which only byte sequences are kept.
+/// The byte sequences of a structured-field dictionary (RFC 8941 §3.2). Other members are ignored.
 ///
-/// The whole field is ignored if any of it is malformed (RFC 8941 §4.2): a digest that was read wrongly would refuse
-/// a good file.
+/// The whole field is ignored if any part is malformed (RFC 8941 §4.2): a misread digest would refuse a valid file.
 struct ByteSequenceDictionary {
-    /// Keys and byte sequences; of equal keys the last counts (RFC 8941 §4.2.2).
+    /// The keys and byte sequences. If a key is repeated, the last one counts (RFC 8941 §4.2.2).
     private(set) var members: [(key: String, value: [UInt8])] = []
 
-    /// `nil` if the lines joined by commas are not a dictionary.
+    /// Parses the lines of a field. Returns `nil` if the lines, joined by commas, are not a dictionary.
     init?(lines: [String]) {
         var scanner = FieldScanner(lines.joined(separator: ","))
         scanner.skipWhitespace()
@@ -62,7 +61,7 @@ struct ByteSequenceDictionary {
             _ = scanner.take()
             return scanner.skip("0") || scanner.skip("1") ? .other : nil
         default:
-            // Tokens and numbers: only their extent matters here.
+            // Only the length of tokens and numbers matters here.
             let other = scanner.take { ASCII.isTokenByte($0) || $0 == 0x3A || $0 == 0x2F }
             return other.isEmpty ? nil : .other
         }

@@ -1,12 +1,12 @@
 /// CRC-32C (Castagnoli), reflected polynomial 0x82F63B78, RFC 3720 appendix B.4.
 ///
-/// For records of a few dozen bytes; whole files go through the checksum code of `TowlineDisk`.
+/// This code is for records of a few dozen bytes. `TowlineDisk` computes the checksums of whole files.
 package enum CRC32C {
     private static let table: [UInt32] = (0..<256).map { byte in
         (0..<8).reduce(UInt32(byte)) { crc, _ in crc & 1 == 1 ? (crc >> 1) ^ 0x82F6_3B78 : crc >> 1 }
     }
 
-    /// The checksum of `bytes`.
+    /// Returns the checksum of `bytes`.
     package static func checksum(_ bytes: some Sequence<UInt8>) -> UInt32 {
         ~bytes.reduce(~0) { crc, byte in (crc >> 8) ^ table[Int(UInt8(truncatingIfNeeded: crc) ^ byte)] }
     }

@@ -36,7 +36,7 @@ public struct Checksum: Hashable, Sendable {
         }
     }
 
-    /// Returns whether anybody can make other bytes with this checksum (CRC-32C).
+    /// Returns whether other bytes with this checksum are easy to construct (CRC-32C).
     package var isForgeable: Bool { algorithm == .crc32c }
 
     /// The algorithm.

@@ -1,17 +1,17 @@
-/// A checksum that does not hold: what the bytes should hash to, and what they do.
+/// A checksum that does not match: the expected value and the value of the bytes.
 package struct ChecksumMismatch: Hashable, Sendable, CustomStringConvertible {
-    /// What was expected.
+    /// The expected checksum.
     package let expected: Checksum
-    /// What the bytes hash to; `nil` where the system's library refuses the algorithm.
+    /// The checksum of the bytes; `nil` if the system's library refuses the algorithm.
     package let found: Checksum?
 
-    /// Makes one.
+    /// Creates a mismatch.
     package init(expected: Checksum, found: Checksum?) {
         self.expected = expected
         self.found = found
     }
 
-    /// Both, for a message.
+    /// A text with both checksums, for a message.
     package var description: String {
         guard let found else {
             return "expected \(expected), but OpenSSL on this system cannot compute \(expected.algorithm.rawValue)"

@@ -1,18 +1,18 @@
-/// Checksums that a response carries. An `ETag` is never taken for one.
+/// The checksums in a response. An `ETag` is never used as a checksum.
 package enum DigestFields {
-    /// Checksums of the whole representation as it goes over the wire, strongest first, each once.
+    /// Returns the checksums of the whole representation as transferred, strongest first, without duplicates.
     ///
     /// *All* means that the body is the whole file: a 200, or a 206 whose Content-Range names every byte.
     ///
-    /// | field | counts on | since |
+    /// | field | counts on | because |
     /// |---|---|---|
-    /// | `Repr-Digest` | 200, 206 | it covers the whole representation, whatever range comes (RFC 9530 §3) |
+    /// | `Repr-Digest` | 200, 206 | it covers the whole representation, whatever range is sent (RFC 9530 §3) |
     /// | `Digest` | 200, 206 | it covers the instance, not the message (RFC 3230 §4.3.2) |
-    /// | `Content-Digest` | all | there the content is the representation (RFC 9530 §2) |
-    /// | `Content-MD5` | all, not coded | it covers the body that came (RFC 2616 §14.15) |
+    /// | `Content-Digest` | all | the content is then the representation (RFC 9530 §2) |
+    /// | `Content-MD5` | all, not coded | it covers the body that is sent (RFC 2616 §14.15) |
     /// | `x-goog-hash` | 200, 206, not coded | it covers the stored object, which may be stored coded and sent decoded |
-    /// | `x-ms-blob-content-md5` | 200, 206, not coded | it covers the stored blob, whatever range comes |
-    /// | `x-amz-checksum-…` | all, not coded | on a part it may be the part's; with `-N` it is a hash of hashes |
+    /// | `x-ms-blob-content-md5` | 200, 206, not coded | it covers the stored blob, whatever range is sent |
+    /// | `x-amz-checksum-…` | all, not coded | with a part, it may cover the part; with `-N` it is a hash of hashes |
     package static func wholeFile(_ head: ResponseHead) -> [ServerChecksum] {
         guard head.status == 200 || head.status == 206 else { return [] }
         let fields = head.fields
@@ -26,9 +26,9 @@ package enum DigestFields {
         return sorted(found)
     }
 
-    /// Checksums of the content of this one message, strongest first: `Content-Digest` (RFC 9530 §2), and
-    /// `Content-MD5` where the body is the whole file and not coded. With a part some servers and caches send the
-    /// `Content-MD5` of the whole and others that of the part, so there it proves nothing.
+    /// Returns the checksums of the content of this response, strongest first: `Content-Digest` (RFC 9530 §2), and
+    /// `Content-MD5` if the body is the whole file and not coded. With a part of the file, some servers and caches send
+    /// the `Content-MD5` of the whole file and others that of the part, so that it proves nothing.
     package static func content(_ head: ResponseHead) -> [ServerChecksum] {
         guard head.status == 200 || head.status == 206 else { return [] }
         var found = structured(contentDigest, head.fields)
@@ -37,9 +37,9 @@ package enum DigestFields {
         return sorted(found)
     }
 
-    /// The SHA-256 of the file that a redirect of Hugging Face leads to: `X-Linked-Etag` of 64 hexadecimal digits, with
-    /// or without quotes, and `X-Linked-Size`. For files in Git itself the tag has 40 digits, and is no checksum of the
-    /// bytes.
+    /// Returns the SHA-256 of the file that a redirect of Hugging Face leads to: `X-Linked-Etag` of 64 hexadecimal
+    /// digits, with or without quotes, and `X-Linked-Size`. For files in Git itself, the tag has 40 digits and is not a
+    /// checksum of the bytes; the result is then `nil`.
     package static func linked(_ head: ResponseHead) -> LinkedChecksum? {
         guard let size = head.fields.value(named: "X-Linked-Size"), !size.isEmpty, size.utf8.allSatisfy(ASCII.isDigit),
             let length = ASCII.number(size.utf8),
@@ -55,7 +55,7 @@ package enum DigestFields {
     static let contentMD5 = "Content-MD5"
     private static let linkedTag = "X-Linked-Etag"
 
-    /// Returns whether the body is every byte of the file, as far as the head says.
+    /// Returns whether the body is the whole file according to the head.
     private static func carriesAll(_ head: ResponseHead) -> Bool {
         let range = head.fields.value(named: "Content-Range").flatMap(ContentRange.init(fieldValue:))
         guard case .satisfied(let range, let complete) = range else { return head.status == 200 }
@@ -74,12 +74,12 @@ package enum DigestFields {
             .map(\.element)
     }
 
-    /// Whether a content coding lies between what is stored and what came.
+    /// Returns whether the body has a content coding, so that it differs from the stored file.
     private static func isCoded(_ fields: HTTPFields) -> Bool {
         fields.values(named: "Content-Encoding").contains { !$0.isEmpty && !HTTPFields.equalNames($0, "identity") }
     }
 
-    /// The keys of RFC 9530 §7.2. Its `crc32c` is left out: how its four bytes are written is not said.
+    /// Returns the checksums with keys of RFC 9530 §7.2, without `crc32c`: the RFC does not specify its byte order.
     private static func structured(_ name: String, _ fields: HTTPFields) -> [ServerChecksum] {
         let lines = fields.values(named: name)
         guard !lines.isEmpty else { return [] }
@@ -98,7 +98,8 @@ package enum DigestFields {
         }
     }
 
-    /// `Digest: SHA-256=base64,md5=base64` (RFC 3230 §4.3.2); `crc32c` is hexadecimal without leading zeros there.
+    /// Parses `Digest: SHA-256=base64,md5=base64` (RFC 3230 §4.3.2), in which `crc32c` is hexadecimal without leading
+    /// zeros.
     private static func legacyDigests(_ fields: HTTPFields) -> [ServerChecksum] {
         list("Digest", fields) { name, value in
             switch name {
@@ -112,7 +113,8 @@ package enum DigestFields {
         }
     }
 
-    /// `x-goog-hash: crc32c=n03x6A==,md5=Ojk9c3dhfxgoKVVHYwFbHQ==`, base 64 of the bytes, most significant first.
+    /// Parses `x-goog-hash: crc32c=n03x6A==,md5=Ojk9c3dhfxgoKVVHYwFbHQ==`: base 64 of the bytes, most significant
+    /// first.
     private static func googleHashes(_ fields: HTTPFields) -> [ServerChecksum] {
         let stored = fields.values(named: "x-goog-stored-content-encoding")
         guard stored.allSatisfy({ $0.isEmpty || HTTPFields.equalNames($0, "identity") }) else { return [] }
@@ -125,8 +127,8 @@ package enum DigestFields {
         }
     }
 
-    /// The checksums of an object that was uploaded in one go. A value of several parts ends in `-N`, which is no
-    /// base 64; its type says `COMPOSITE` as well.
+    /// Returns the checksums of an object that was uploaded in one request. The value of a multipart upload ends in
+    /// `-N`, which is not base 64, and its type is `COMPOSITE`.
     private static func amazonChecksums(_ fields: HTTPFields) -> [ServerChecksum] {
         let types = fields.values(named: "x-amz-checksum-type")
         guard types.allSatisfy({ HTTPFields.equalNames($0, "FULL_OBJECT") }) else { return [] }
@@ -144,8 +146,8 @@ package enum DigestFields {
         fields.value(named: name).flatMap { base64($0[...], .md5) }.map { [ServerChecksum(field: name, $0)] } ?? []
     }
 
-    /// The members `name=value` of a comma-separated list. Two values for one algorithm contradict each other: then
-    /// neither counts.
+    /// Returns the members `name=value` of a comma-separated list. If an algorithm has two different values, neither
+    /// counts.
     private static func list(
         _ fieldName: String, _ fields: HTTPFields, _ checksum: (String, Substring) -> Checksum?
     ) -> [ServerChecksum] {

@@ -1,18 +1,19 @@
-/// A checksum that a response carries, and the field that it came in.
+/// A checksum in a response, and its field.
 package struct ServerChecksum: Hashable, Sendable, CustomStringConvertible {
     /// The name of the field, as its specification writes it.
     package let field: String
     /// The checksum.
     package let checksum: Checksum
 
-    /// Makes one.
+    /// Creates a checksum.
     package init(field: String, _ checksum: Checksum) {
         self.field = field
         self.checksum = checksum
     }
 
-    /// Returns whether the field is about the content of one response, which a flipped bit on the way makes wrong. Such
-    /// bytes are requested a second time. Other fields come from a store, and a second response has the same ones.
+    /// Returns whether the field covers the content of one response. A bit error in transit makes that content wrong,
+    /// so the bytes are requested again. Other fields are stored on the server, and a second response has the same
+    /// values.
     var isOfContent: Bool { field == DigestFields.contentDigest || field == DigestFields.contentMD5 }
 
     /// The checksum as text.

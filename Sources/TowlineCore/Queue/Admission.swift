@@ -1,66 +1,66 @@
-/// Whether one more download may run now: a limit for all, for each host and for each group.
+/// Limits the downloads that run at once: in total, for each host and for each group.
 ///
-/// A value: the caller tells it what starts and what ends. It never holds what waits, so that a million waiting
-/// downloads cost it nothing; whoever keeps those asks for the first one that is not blocked.
+/// The caller reports each download that starts or ends. Waiting downloads are not stored here, so a million of them
+/// cost nothing; the caller that stores them selects the first one that is not blocked.
 package struct Admission: Hashable, Sendable {
-    /// What a download counts against.
+    /// The host and group whose limits a download counts against.
     package struct Share: Hashable, Sendable {
-        /// `scheme://host:port` of its URL.
+        /// The `scheme://host:port` of the download's URL.
         package var host: String
-        /// Its group, if it is in one.
+        /// The download's group; `nil` if it has no group.
         package var group: String?
 
-        /// Makes one.
+        /// Creates a share.
         package init(host: String, group: String? = nil) {
             self.host = host
             self.group = group
         }
     }
 
-    /// Downloads that run at once, at most, over all.
+    /// The maximum number of downloads that run at once, in total.
     package var limit: Int
-    /// And for each host.
+    /// The maximum number for each host.
     package var hostLimit: Int
-    /// And for those groups that have a limit of their own; 0 holds a group back entirely.
+    /// The maximum number for each group that has a limit; 0 stops all downloads of a group.
     package var groupLimits: [String: Int]
-    /// How many run.
+    /// The number of downloads that run.
     package private(set) var running = 0
     private var hosts: [String: Int] = [:]
     private var groups: [String: Int] = [:]
 
-    /// Nothing runs yet.
+    /// Creates an admission without running downloads.
     package init(limit: Int, hostLimit: Int, groupLimits: [String: Int] = [:]) {
         self.limit = limit
         self.hostLimit = hostLimit
         self.groupLimits = groupLimits
     }
 
-    /// How many more may run, whatever their hosts and groups.
+    /// The number of downloads that may still start, regardless of hosts and groups.
     package var room: Int { max(0, limit - running) }
 
-    /// Hosts of which none may start now.
+    /// The hosts at their limit.
     package var blockedHosts: Set<String> { Set(hosts.filter { $0.value >= hostLimit }.keys) }
 
-    /// Groups of which none may start now.
+    /// The groups at their limit.
     package var blockedGroups: Set<String> {
         Set(groupLimits.filter { groups[$0.key, default: 0] >= $0.value }.keys)
     }
 
-    /// Whether this one may start now.
+    /// Returns whether a download with this share may start now.
     package func admits(_ share: Share) -> Bool {
         guard room > 0, hosts[share.host, default: 0] < hostLimit else { return false }
         guard let group = share.group, let limit = groupLimits[group] else { return true }
         return groups[group, default: 0] < limit
     }
 
-    /// One starts. Limits may be exceeded for as long as it runs: one that the user lowered meanwhile ends nothing.
+    /// Records that a download starts. A running download may exceed a limit: lowering a limit ends no download.
     package mutating func start(_ share: Share) {
         running += 1
         hosts[share.host, default: 0] += 1
         if let group = share.group { groups[group, default: 0] += 1 }
     }
 
-    /// One that started has ended.
+    /// Records that a started download ended.
     package mutating func end(_ share: Share) {
         running -= 1
         Self.decrement(&hosts, share.host)

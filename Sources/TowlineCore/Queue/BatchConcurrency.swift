@@ -1,59 +1,60 @@
-/// How many downloads of a batch fetch at once.
+/// Decides how many downloads of a batch receive bytes at once.
 ///
-/// Unless the user says, five: each may take sixteen connections. While they are so short that most of their time goes
-/// for asking, sixteen, which is what one host gets anyway (DESIGN.md §5), or as many as pay off where they come from far away
-/// (`ConnectionSearch`). Where they are streams of one connection, what a server is usually ready for at once: RFC 9113 §6.5.2
-/// recommends that it be no less than a hundred. Where each has to come a long way, as many as several connections bear
+/// The default is five, because each download may use sixteen connections. For short downloads, which spend most of
+/// their time on requests, it is sixteen, the connection limit of a host (DESIGN.md §5), or the number that pays off
+/// for a distant host (`ConnectionSearch`). For streams of one connection it is a hundred: RFC 9113 §6.5.2 recommends
+/// that servers allow at least as many. For streams to a distant host it is the number that several connections carry
 /// (`ConnectionSharing`).
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
-    /// As many streams as a connection bears.
+    /// The number of streams of one connection.
     private static let streams = 100
-    /// As many as these are unless the user says.
+    /// The highest limit unless the user sets a number.
     package static let most = ConnectionSharing.connections * ConnectionSharing.streams
-    /// Downloads that take less, on average of the last ones, are short.
+    /// The mean time in seconds below which downloads count as short.
     private static let short = 1.0
 
     private let fixed: Int?
     private let affordable: Int
-    /// Seconds that the last ones took, each counting an eighth less than the one after it.
+    /// The mean time of the last downloads in seconds. Each counts an eighth less than the one after it.
     private var mean: Double?
-    /// How many there were, up to two.
+    /// The number of downloads that ended, up to two.
     private var count = 0
-    /// Which share of them came over a connection that others share, each counting a quarter less than the one after it.
+    /// The share of downloads over a shared connection. Each counts a quarter less than the one after it.
     private var shared = 0.0
-    /// Whether the last one shared several.
+    /// `true` if the last download used `ConnectionSharing.several`.
     private var sharesSeveral = false
     private var search = ConnectionSearch()
-    /// How many of those that are fetched are long.
+    /// The number of long downloads that receive bytes.
     private var longCount = 0
-    /// How many there were beside each other, and how many of those may still come.
+    /// The number of downloads that ran at once, and how many of them may still end after the limit was lowered.
     private var crowd = (size: ConnectionSearch.usual, left: ConnectionSearch.usual)
 
-    /// A wait for the next attempt that is worth leaving a place for, and how many may do so in a row.
+    /// The shortest wait that makes a download free its slot, and how many may do so in a row without success.
     private static let restful = Duration.milliseconds(500), mostInVain = 64
-    /// So many left their places since one had its bytes.
+    /// The number of downloads that freed their slots since a download last received all its bytes.
     private var leftInVain = 0
 
     /// - Parameters:
-    ///   - fixed: what the user says; `nil`: whatever suits the downloads.
-    ///   - affordable: there are descriptors for so many.
+    ///   - fixed: the number that the user set; `nil`: adapt to the downloads.
+    ///   - affordable: the maximum number that the file descriptors allow.
     package init(fixed: Int? = nil, affordable: Int = .max) {
         self.fixed = fixed.map { max(1, $0) }
         self.affordable = max(1, affordable)
     }
 
-    /// So many at once now.
+    /// The number of downloads that may receive bytes at once now.
     package var limit: Int { min(wanted, affordable) }
 
-    /// So many of them may have connections of their own to a host.
+    /// Returns the number of these downloads that may have connections of their own to a host.
     package func connections(to origin: HTTPURL.Origin) -> Int {
         fixed ?? (search.origin == origin ? unshared : ConnectionSearch.usual)
     }
 
     private var wanted: Int {
         if let fixed { return fixed }
-        // The second one tells whether the next share a connection (`SharingPolicy`): until then none is opened for them.
+        // The second download shows whether the next ones share a connection (`SharingPolicy`). Until then, no
+        // connections are opened for them.
         guard count > 1, isShort else { return Self.usual }
         guard shared > 0.9 else { return unshared }
         return sharesSeveral ? Self.most : Self.streams
@@ -61,27 +62,29 @@ package struct BatchConcurrency: Sendable {
 
     private var isShort: Bool { mean.map { $0 < Self.short } ?? false }
 
-    /// What was found is of connections that nobody shares, and not of long files.
+    /// The limit for unshared connections. The result of the search does not apply to shared ones or to long files.
     private var unshared: Int {
         isUnshared && longCount < ConnectionSearch.usual ? search.limit : ConnectionSearch.usual
     }
 
     private var isUnshared: Bool { shared < 0.1 }
 
-    /// For so many at once there are descriptors: a part file, its journal and a connection each, and some for the process.
+    /// Returns how many downloads the descriptors allow at once. Each needs a part file, a journal and a connection,
+    /// and the process needs some itself.
     package static func affordable(descriptors: Int) -> Int { max(1, (descriptors - reserved) / 3) }
 
-    /// So many more may wait for the disk with a descriptor each; they leave most to those that fetch.
+    /// Returns how many more downloads may wait for the disk, each with one descriptor. Most descriptors remain for
+    /// downloads that receive bytes.
     package static func affordablePublishing(descriptors: Int) -> Int {
         min(mostPublishing, max(0, (descriptors - reserved) / 4))
     }
 
-    /// What the process itself needs: standard streams, event queues, directories, libraries.
+    /// The number of descriptors that the process needs: standard streams, event queues, directories, libraries.
     private static let reserved = 64
-    /// Enough for one sync to be shared by many.
+    /// The maximum number of downloads that wait for the disk: enough for many to share one sync.
     package static let mostPublishing = 256
 
-    /// A download has its bytes, so long after it began.
+    /// Records that a download received all its bytes, `duration` after it began.
     package mutating func fetched(
         after duration: Duration, _ sharing: ConnectionSharing = .none, from origin: HTTPURL.Origin? = nil,
         now: Duration
@@ -91,14 +94,15 @@ package struct BatchConcurrency: Sendable {
         if count > 1, isUnshared, isShort { search.fetched(after: duration, from: origin, now: now) }
     }
 
-    /// A download is over without, so long after it began.
+    /// Records that a download ended without all its bytes, `duration` after it began.
     package mutating func ended(after duration: Duration) { note(duration, .none) }
 
     private mutating func note(_ duration: Duration, _ sharing: ConnectionSharing) {
         count = min(count + 1, 2)
         shared += ((sharing != .none ? 1 : 0) - shared) / 4
         sharesSeveral = sharing == .several
-        // Four times as many may take four times as long without being longer, the last of them when there are fewer again.
+        // Four times as many downloads may each take four times as long without being longer. The last of them may end
+        // when fewer run again.
         if search.limit >= crowd.size {
             crowd = (search.limit, search.limit)
         } else {
@@ -109,11 +113,11 @@ package struct BatchConcurrency: Sendable {
         mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
     }
 
-    /// Whether a download leaves its place to others while it waits so long for its next attempt. If so it does.
+    /// Returns whether a download frees its slot while it waits for its next attempt, and counts the freed slot.
     ///
-    /// One of a file that is long would get it back late, and who wants one at a time wants one after the other. Where none
-    /// gets its bytes any more the others are not better off, as when the network is gone; but those are that wait because
-    /// their server asked for it.
+    /// A long download would get its slot back late, and a user who sets one download at a time wants them in order. If
+    /// no download receives bytes any more, as without a network, a freed slot does not help the others. A wait that
+    /// the server requested (`isAsked`) always frees the slot.
     package mutating func leavesPlace(for wait: Duration, isAsked: Bool, isLong: Bool) -> Bool {
         guard wait >= Self.restful, !isLong, fixed != 1 else { return false }
         guard !isAsked else { return true }
@@ -122,14 +126,14 @@ package struct BatchConcurrency: Sendable {
         return true
     }
 
-    /// So many more are fetched that are long.
+    /// Adds `number` to the number of long downloads that receive bytes.
     package mutating func tookUpLong(_ number: Int) { longCount += number }
 
-    /// An attempt of one failed.
+    /// Records that an attempt of a download failed.
     package mutating func failed(at origin: HTTPURL.Origin, now: Duration) {
         search.failed(at: origin, now: now)
     }
 
-    /// A host says that it is asked for too much.
+    /// Records that a host reported overload.
     package mutating func refused(by origin: HTTPURL.Origin, now: Duration) { search.refused(by: origin, now: now) }
 }

@@ -1,66 +1,67 @@
-/// How many short downloads at once pay off, each with a connection of its own (DESIGN.md §5).
+/// The search for the number of short downloads that pay off at once, each with its own connection (DESIGN.md §5).
 ///
-/// A host that is near is kept busy by sixteen. From far away each connection waits for most of its time, and four times as
-/// many bring up to four times the files: until the line is full, or the host. So where even the quickest takes long, two
-/// doublings are tried, and how many arrive in a second is measured. If they bring less than a tenth each, they are taken
-/// back; otherwise as many stay as bring what was measured. A failed attempt takes back one doubling. After a while it
-/// begins anew: networks change.
+/// Sixteen downloads keep a nearby host busy. A connection to a distant host waits most of the time, and four times as
+/// many deliver up to four times the files, until the line or the host is saturated. If even the fastest download takes
+/// long, the search tries two doublings and measures the downloads per second. If each doubling gains less than a
+/// tenth, both are undone; otherwise the limit becomes the number that the measured gain requires. A failed attempt
+/// undoes one doubling. The search is repeated after a while, because networks change.
 package struct ConnectionSearch: Sendable {
-    /// So many now.
+    /// The number of downloads at once now.
     package private(set) var limit = Self.usual
 
-    /// As many as one long download may have.
+    /// The number of connections that one long download may have.
     package static let usual = 16
-    /// Two doublings. More is for those who ask for it: many hosts allow an address no more.
+    /// The number after two doublings. The user must ask for more, because many hosts allow an address no more.
     package static let most = 64
 
-    /// Even the quickest takes so long: it waits for the way.
+    /// The minimum time of the fastest download of a distant host.
     static let far = Duration.milliseconds(40)
-    /// So many tell how long one takes.
+    /// The number of downloads that are enough to measure the duration.
     static let enough = 5
-    /// Three times as many are more than chance.
+    /// The gain that is more than chance.
     static let plain = 3.0
-    /// Two doublings paid off if each brought a tenth.
+    /// The minimum gain that pays off for two doublings: a tenth each.
     static let worthwhile = 1.21
-    /// Some of the connections are still young when they are measured.
+    /// The factor that corrects for connections that are still new when they are measured.
     static let margin = 1.25
-    /// How long a finding is believed at first; twice as long after each further one.
+    /// The first and the longest time before the search is repeated. The time doubles with each result.
     static let firstPause = Duration.seconds(15), longestPause = Duration.seconds(3600)
-    /// How long one of a host that is near.
+    /// The time before the search is repeated for a nearby host.
     static let nearPause = Duration.seconds(1)
 
     private enum Mode: Hashable {
-        /// How long a download takes with the usual number.
+        /// Measures the time of a download with the usual number.
         case looking
-        /// How many arrive with more, where the usual number seems to bring so many a second.
+        /// Measures the downloads per second with `most`; the estimate for the usual number is `before`.
         case trying(before: Double)
-        /// How many the usual number does bring, where more bring so many.
+        /// Measures the downloads per second with the usual number; `most` reached the rate `with`.
         case comparing(with: Double)
         case resting(until: Duration)
     }
 
     private var mode = Mode.looking
     private var pause = Self.firstPause
-    /// The host that most of the last ones are of, for which the limit is; and how many of others came since.
+    /// The host that the limit applies to, and the number of consecutive downloads from other hosts since.
     private(set) var origin: HTTPURL.Origin?
     private var strangers = 0
     private var steppedAt: Duration?
-    /// Downloads that count since the last step, and what they took together.
+    /// The number of downloads that count since the last step, their total time and their shortest time.
     private var count = 0
     private var taken = Duration.zero
     private var least = Duration.zero
-    /// So many do not count after a step: those of connections that are young, whose windows are small, and of the number before.
+    /// The number of downloads that do not count after a step: their connections are new, with small windows, or they
+    /// began before the step.
     private var unsteady = 0
     private var beganAt = Duration.zero
     private var failedAt: Duration?
-    /// The last hosts that said that it is too much, until when that counts.
+    /// The last hosts that reported overload, and the time until which that counts.
     private var refusals: [HTTPURL.Origin: Duration] = [:]
     private static let mostRefusals = 100
 
-    /// Nothing is known.
+    /// Creates a search without results.
     package init() {}
 
-    /// A download has its bytes, so long after it began.
+    /// Records that a download received all its bytes, `duration` after it began.
     package mutating func fetched(after duration: Duration, from origin: HTTPURL.Origin? = nil, now: Duration) {
         if steppedAt == nil || isOther(origin) { return begin(origin, now) }
         switch mode {
@@ -69,7 +70,7 @@ package struct ConnectionSearch: Sendable {
         case .looking: look(duration, now)
         case .trying(let before):
             guard let rate = rate(now) else { return }
-            // What the first few took says too little of how long they take where some take much longer than others.
+            // If durations differ much, the estimate from the first few is poor, so a smaller gain is measured again.
             if rate >= before * Self.plain {
                 settle(rate / before, now)
             } else {
@@ -79,13 +80,13 @@ package struct ConnectionSearch: Sendable {
         }
     }
 
-    /// Whether a host other than the one that this is about comes again and again instead.
+    /// Returns whether the last `usual` downloads came from other hosts than `self.origin`.
     private mutating func isOther(_ origin: HTTPURL.Origin?) -> Bool {
         strangers = origin == self.origin ? 0 : strangers + 1
         return strangers >= Self.usual
     }
 
-    /// From here on it is about that host, of which nothing is known.
+    /// Begins the search for another host.
     private mutating func begin(_ origin: HTTPURL.Origin?, _ now: Duration) {
         self.origin = origin
         strangers = 0
@@ -95,9 +96,9 @@ package struct ConnectionSearch: Sendable {
         step(until > now ? .resting(until: until) : .looking, to: Self.usual, now)
     }
 
-    /// So many at once bring so many in the time that one takes (Little 1961).
+    /// Estimates the rate of the usual number: the downloads at once divided by the mean time of one (Little 1961).
     private mutating func look(_ duration: Duration, _ now: Duration) {
-        // Those that began before, with another number beside them, do not count.
+        // Downloads that began before the step ran beside another number of downloads and do not count.
         guard let steppedAt, now - duration >= steppedAt else { return }
         least = count == 0 ? duration : min(least, duration)
         count += 1
@@ -107,8 +108,8 @@ package struct ConnectionSearch: Sendable {
         step(.trying(before: Double(limit * count) / taken.seconds), to: Self.most, now)
     }
 
-    /// How many arrive in a second, once enough have. Those that run at once may well end at once: the time is that of two
-    /// whole rounds.
+    /// Returns the downloads per second once enough have ended, `nil` before. Downloads that run at once may end at
+    /// once, so the measurement takes two full rounds.
     private mutating func rate(_ now: Duration) -> Double? {
         count += 1
         if count <= unsteady { beganAt = now }
@@ -116,23 +117,23 @@ package struct ConnectionSearch: Sendable {
         return Double(count - unsteady) / (now - beganAt).seconds
     }
 
-    /// Whether a notice tells of an attempt that failed.
+    /// Returns whether a notice reports a failed attempt.
     package static func isFailure(_ kind: TransferNotice.Kind) -> Bool { kind == .retrying || kind == .limited }
 
-    /// Whether a download that ended so may have been one connection too many: some hosts say that with a 403.
+    /// Returns whether an error may mean one connection too many: some hosts respond to that with 403.
     package static func isFailure(_ code: TowlineError.Code) -> Bool { code == .refusedByServer || code == .transient }
 
-    /// An attempt failed and another follows, or none: it may have been one connection too many.
+    /// Records a failed attempt, with or without a retry: there may have been one connection too many.
     package mutating func failed(at origin: HTTPURL.Origin? = nil, now: Duration) {
         guard origin == self.origin else { return }
-        // Of several that fail within moments the first says it all.
+        // Only the first of several failures within a moment counts.
         if let last = failedAt, now - last < Self.nearPause { return }
         failedAt = now
         if case .resting = mode, limit == Self.usual { return }
         rest(at: max(Self.usual, limit / 2), now)
     }
 
-    /// The host says that it is asked for too much: for as long as such a word counts no more are tried.
+    /// Records that a host reported overload: no additional connections are tried for `longestPause`.
     package mutating func refused(by origin: HTTPURL.Origin?, now: Duration) {
         if let origin {
             refusals[origin] = now + Self.longestPause

@@ -8,7 +8,7 @@ public struct DownloadID: Hashable, Comparable, Sendable, CustomStringConvertibl
     private let high: UInt64
     private let low: UInt64
 
-    /// Makes one of a time and 80 random bits, of which `random.high` gives the lowest 16.
+    /// Creates an identifier from a time in milliseconds since 1970 and 80 random bits (`random.high`: the highest 16).
     package init(milliseconds: UInt64, random: (high: UInt16, low: UInt64)) {
         high = milliseconds << 16 | UInt64(random.high)
         low = random.low
@@ -29,12 +29,12 @@ public struct DownloadID: Hashable, Comparable, Sendable, CustomStringConvertibl
         self.low = low
     }
 
-    /// 16 bytes, most significant first; their order is that of the names.
+    /// The identifier as 16 bytes, most significant first. They sort in the same order as the text forms.
     package var bytes: [UInt8] {
         [high, low].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64($0))) } }
     }
 
-    /// Reads `bytes`; `nil` unless there are 16.
+    /// Creates an identifier from `bytes`. Returns `nil` unless there are 16.
     package init?(bytes: some Collection<UInt8>) {
         guard bytes.count == 16 else { return nil }
         high = bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }

@@ -1,31 +1,32 @@
-/// When a sync begins that many small files are to be served by: at once, or in a moment, when more wait for the same.
+/// Decides when a sync for many small files begins: at once, or a moment later, when more files wait for it.
 ///
-/// A sync costs about the same for one file and for a hundred, and while one is under way the next files come. Where few
-/// come meanwhile, each sync would serve few, and whoever comes waits for many: what databases call group commit, and solve
-/// by a short wait (PostgreSQL's `commit_delay`, MySQL's `binlog_group_commit_sync_delay`). Nobody waits longer for company than
-/// the last sync took.
+/// A sync costs about the same for one file and for a hundred, and more files arrive while one runs. If few arrive,
+/// each sync serves few files, and a new file waits for many syncs. Databases solve this with a short wait, called
+/// group commit (PostgreSQL's `commit_delay`, MySQL's `binlog_group_commit_sync_delay`). The wait is no longer than the
+/// last sync.
 package struct GroupCommit: Sendable {
-    /// So many are not waited for: whoever is alone waits for nobody.
+    /// The minimum number of files in the last sync that causes a wait. A single file never waits for others.
     private static let few = 4
-    /// For more nobody waits: half of those that may wait for the disk, so that as many come while they are served.
+    /// The number of waiting files that makes a sync begin at once: half of the files that may wait for the disk, so
+    /// that as many can arrive during the sync.
     package static let enough = BatchConcurrency.mostPublishing / 2
     private let longest: Duration
-    /// For less no thread sleeps.
+    /// The shortest time that a thread sleeps.
     private static let shortest = Duration.milliseconds(1)
-    /// After so long the last sync says nothing about the next.
+    /// The time after which the last sync does not predict the next one.
     private static let memory = Duration.milliseconds(50)
 
     private var last: (count: Int, took: Duration, end: Duration)?
 
-    /// - Parameter longest: nobody waits longer than that.
+    /// - Parameter longest: the maximum wait.
     package init(longest: Duration = .milliseconds(10)) { self.longest = longest }
 
-    /// So many were served by one sync, from then to then.
+    /// Records that one sync served `count` files, from the time `began` to the time `end`.
     package mutating func served(_ count: Int, from began: Duration, to end: Duration) {
         last = (count, end - began, end)
     }
 
-    /// How long to wait for more where so many wait; `nil`: not at all.
+    /// Returns how long to wait for more files if `waiting` files wait; `nil`: not at all.
     package func patience(waiting: Int, at now: Duration) -> Duration? {
         guard let last, last.count >= Self.few, now - last.end < Self.memory, waiting < Self.enough else { return nil }
         guard last.took >= Self.shortest else { return nil }

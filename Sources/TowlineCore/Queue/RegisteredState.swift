@@ -1,5 +1,5 @@
-/// The state of a download in the list. What a transfer does at the moment (`connecting` … `publishing`) is not part of
-/// the list, because it would be wrong after a kill.
+/// The state of a download in the list. The list does not contain the current activity of a transfer (`connecting` …
+/// `publishing`), because it would be wrong after a kill.
 package enum RegisteredState: Int, Hashable, Sendable, CaseIterable {
     /// Waits until other downloads finish.
     case queued
@@ -26,7 +26,7 @@ package enum DownloadCommand: Hashable, Sendable, CaseIterable {
     case pause
     /// Continues a paused, waiting or failed download.
     case resume
-    /// Continues, and also starts a cancelled download again.
+    /// Continues a paused, waiting or failed download, and also starts a cancelled download again.
     case retry
     /// Ends the download and discards its bytes.
     case cancel

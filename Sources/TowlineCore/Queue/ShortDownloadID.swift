@@ -1,15 +1,15 @@
-/// What a person types of a name: its first or its last characters.
+/// A short form of a download's identifier, as a user types it: its first or its last characters.
 ///
-/// Downloads that were added together begin alike, so that the end is what tells them apart; `tow list` shows it.
+/// Downloads that were added together have the same first characters, so `tow list` shows the last ones.
 package struct ShortDownloadID: Hashable, Sendable {
     private let digits: String
 
-    /// Fewer characters mean nothing.
+    /// The minimum number of characters.
     package static let minimumLength = 4
-    /// What lists show.
+    /// The number of characters that lists show.
     package static let shownLength = 6
 
-    /// Reads 4 to 26 digits of a name, upper or lower case; `nil` if it is nothing of the kind.
+    /// Parses 4 to 26 digits in upper or lower case. Returns `nil` for any other text.
     package init?(_ text: some StringProtocol) {
         let digits = text.uppercased()
         guard (Self.minimumLength...26).contains(digits.utf8.count),
@@ -18,7 +18,7 @@ package struct ShortDownloadID: Hashable, Sendable {
         self.digits = digits
     }
 
-    /// Whether it is that download's.
+    /// Returns whether the identifier of the download begins or ends with these characters.
     package func matches(_ id: DownloadID) -> Bool {
         let name = id.description
         return name.hasSuffix(digits) || name.hasPrefix(digits)

@@ -18,7 +18,7 @@ public struct ByteRangeSet: Hashable, Sendable {
     /// Returns true if the set is empty.
     public var isEmpty: Bool { ranges.isEmpty }
 
-    /// Index of the first range whose upper bound is at least `offset`.
+    /// Returns the index of the first range whose upper bound is at least `offset`.
     private func firstIndex(reaching offset: Int64) -> Int {
         var low = 0
         var high = ranges.count

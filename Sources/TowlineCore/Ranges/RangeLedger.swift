@@ -1,48 +1,48 @@
-/// Which bytes of a download are missing, leased to an attempt, written, and durable.
+/// A record of the bytes of a download that are missing, leased to an attempt, written, and durable.
 ///
 /// Invariants, checked by `RangeLedgerTests` under random operations:
 /// - durable ⊆ written;
-/// - a lease's own written bytes are in `written`, and nothing after its position is claimed because of it;
+/// - the bytes that an attempt wrote are in `written`, and no byte after its position is there because of it;
 /// - a byte is missing, leased or written, and only a race leases a byte twice.
 package struct RangeLedger: Hashable, Sendable {
-    /// The bytes one attempt is to bring.
+    /// The bytes assigned to an attempt.
     package struct Lease: OfAttempt, Hashable, Sendable {
         package let id: AttemptID
-        /// From the next byte it is to write to the end; `Int64.max` while the end is not known.
+        /// The range from the next byte to write to the end; the end is `Int64.max` while unknown.
         package fileprivate(set) var range: ByteRange
-        /// Whether another attempt has the same bytes.
+        /// `true` if another attempt has the same bytes.
         package let isRace: Bool
     }
 
-    /// The size of the whole, once known.
+    /// The complete length in bytes; `nil` while unknown.
     package private(set) var completeLength: Int64?
-    /// Bytes that are in the part file.
+    /// The bytes that are in the part file.
     package private(set) var written = ByteRangeSet()
-    /// Bytes that survive a power loss.
+    /// The bytes that survive a power loss.
     package private(set) var durable = ByteRangeSet()
-    /// What is leased.
+    /// The leases of all attempts.
     package private(set) var leases: [Lease] = []
 
-    /// Nothing known.
+    /// Creates a ledger without bytes and with an unknown length.
     package init() {}
 
-    /// What an earlier transfer left.
+    /// Creates a ledger with the bytes of an earlier transfer.
     package init(completeLength: Int64?, written: ByteRangeSet) {
         self.completeLength = completeLength
         self.written = written
         if let completeLength { clip(to: completeLength) }
     }
 
-    /// The whole, its end open while unknown.
+    /// The range of the whole file; the end is `Int64.max` while the length is unknown.
     package var whole: ByteRange { ByteRange(0, completeLength ?? .max) }
 
-    /// Whether every byte of a known length is written.
+    /// Returns whether the length is known and every byte is written.
     package var isWhole: Bool {
         guard let completeLength else { return false }
         return written.contains(ByteRange(0, completeLength))
     }
 
-    /// Learns the length; what lies beyond is no longer missing, leased or written.
+    /// Sets the complete length. Bytes beyond it are no longer missing, leased or written.
     package mutating func learn(completeLength: Int64) {
         self.completeLength = completeLength
         clip(to: completeLength)
@@ -57,41 +57,41 @@ package struct RangeLedger: Hashable, Sendable {
         }
     }
 
-    /// The bytes that are neither written nor leased, ascending.
+    /// The bytes that are neither written nor leased, in ascending order.
     package var missing: [ByteRange] {
         var taken = written
         for lease in leases { taken.insert(lease.range) }
         return taken.gaps(in: whole)
     }
 
-    /// What an attempt is to bring.
+    /// Returns the bytes leased to an attempt; `nil` if it has no lease.
     package func lease(of id: AttemptID) -> ByteRange? { leases[id]?.range }
 
-    /// Leases bytes to an attempt.
+    /// Leases bytes to an attempt, instead of any earlier lease of the attempt.
     package mutating func lease(_ range: ByteRange, to id: AttemptID, isRace: Bool = false) {
         release(id)
         leases.append(Lease(id: id, range: range, isRace: isRace))
     }
 
-    /// Records that an attempt wrote everything up to `position`.
+    /// Records that an attempt wrote all bytes up to `position`.
     package mutating func advance(_ id: AttemptID, to position: Int64) {
         guard let lease = leases[id], position > lease.range.lowerBound else { return }
-        // An attempt may run past an end that was cut meanwhile: those bytes are right, and written.
+        // An attempt may write past an end that was cut in the meantime: these bytes are valid and count as written.
         let reached = max(lease.range.lowerBound, min(position, completeLength ?? .max))
         written.insert(ByteRange(lease.range.lowerBound, reached))
         leases.change(id) { $0.range = ByteRange(reached, max(lease.range.upperBound, reached)) }
     }
 
-    /// Cuts the end of a lease; the rest is missing again.
+    /// Cuts the end of a lease. The bytes after `end` are missing again.
     package mutating func shrink(_ id: AttemptID, to end: Int64) {
         leases.change(id) { lease in
             guard end < lease.range.upperBound else { return }
-            // What lies before it is no longer its own.
+            // The bytes before `lowerBound` are written and no longer belong to the lease.
             lease.range = ByteRange(lease.range.lowerBound, max(lease.range.lowerBound, end))
         }
     }
 
-    /// Moves the end of a lease towards `end`, as far as the bytes that follow it are missing.
+    /// Moves the end of a lease towards `end`, as far as the following bytes are missing.
     package mutating func extend(_ id: AttemptID, to end: Int64) {
         guard let range = leases[id]?.range, range.upperBound < min(end, whole.upperBound) else { return }
         let next = missing.first { $0.lowerBound == range.upperBound }
@@ -99,23 +99,23 @@ package struct RangeLedger: Hashable, Sendable {
         leases.change(id) { $0.range = ByteRange(range.lowerBound, min(next.upperBound, end)) }
     }
 
-    /// Ends a lease; what it did not write is missing again.
+    /// Ends a lease. The bytes that were not written are missing again.
     package mutating func release(_ id: AttemptID) { leases.removeAll { $0.id == id } }
 
-    /// Records what a checkpoint made durable.
+    /// Records the bytes that a checkpoint made durable.
     package mutating func markDurable(_ ranges: ByteRangeSet) {
         for range in ranges.ranges {
             for present in written.intersection(range).ranges { durable.insert(present) }
         }
     }
 
-    /// Takes written bytes back: they were lost or proven wrong.
+    /// Marks written bytes as missing: they were lost or proven wrong.
     package mutating func withdraw(_ range: ByteRange) {
         written.remove(range)
         durable.remove(range)
     }
 
-    /// Written bytes that end right at `offset`, contiguous.
+    /// Returns the number of contiguous written bytes that end at `offset`.
     package func writtenBefore(_ offset: Int64) -> Int64 {
         guard offset > 0, let run = written.range(holding: offset - 1) else { return 0 }
         return offset - run.lowerBound

@@ -1,15 +1,15 @@
-/// The time to the end, calm enough to read: it follows the rate slowly and never jumps for a single sample.
+/// An estimate of the remaining time, steady enough to read: small deviations change it only slowly.
 package struct RemainingTimeEstimator: Hashable, Sendable {
     private var shown: Double?
     private var last: Duration?
 
-    /// Knows nothing.
+    /// Creates an estimator without samples.
     package init() {}
 
     /// - Parameters:
-    ///   - missing: bytes still to come.
-    ///   - rate: bytes per second, `nil` or 0 if nothing moves.
-    /// - Returns: `nil` while there is no rate to go by, or the end is over a year away.
+    ///   - missing: the number of missing bytes.
+    ///   - rate: the rate in bytes per second; `nil` or 0 if no bytes arrive.
+    /// - Returns: the remaining time; `nil` if there is no rate, or the time is over a year.
     package mutating func estimate(missing: Int64, rate: Double?, now: Duration) -> Duration? {
         guard let rate, rate > 1 else {
             shown = nil
@@ -19,7 +19,7 @@ package struct RemainingTimeEstimator: Hashable, Sendable {
         guard fresh < 31_536_000 else { return nil }
         if let shown, let last {
             let expected = max(0, shown - (now - last).seconds)
-            // Off by more than a fifth: believe the new one; else lean towards it.
+            // A deviation of more than a fifth replaces the estimate; a smaller one adjusts it.
             let isFar = abs(fresh - expected) > max(2, expected * 0.2)
             self.shown = isFar ? fresh : expected + (fresh - expected) * 0.2
         } else {

@@ -1,38 +1,40 @@
-/// When the rest of a body is worth moving from its connection to its file within the kernel (splice(2)): nothing is copied
-/// to this process and back, but the connection ends with the response, since whoever speaks HTTP on it does not see its end.
+/// Decides when to move the rest of a body from its connection to its file within the kernel (splice(2)). No bytes are
+/// copied to this process and back, but the connection ends with the response, because the HTTP library does not see
+/// the end of the body.
 ///
-/// Where bytes come fast and their way is short, a new connection costs less than copying does.
+/// If bytes arrive fast and the round trip is short, a new connection costs less than copying.
 package struct SplicePolicy: Hashable, Sendable {
-    /// The rate is taken over so many bytes: more than a server sends at once that holds back in between.
+    /// The number of bytes over which the rate is measured: more than a server that pauses between bursts sends at
+    /// once.
     package static let window: Int64 = 4 << 20
-    /// So long may a window take: from 64 MiB a second on copying shows.
+    /// The longest time for a window that counts as fast: from 64 MiB a second, copying has a noticeable cost.
     static let longestWindow = Duration.milliseconds(62)
-    /// A request may have taken so long to its answer: a new connection and the next request take twice as long.
+    /// The longest time from the request to its response: a new connection and the next request take twice that time.
     static let longestLatency = Duration.milliseconds(10)
-    /// Less is not worth the beginning and another connection.
+    /// The minimum rest in bytes that is worth the setup and another connection.
     package static let least: Int64 = 8 << 20
-    /// So much is moved at once, then it is marked: what was taken from the connection and is not in the file is lost with the
-    /// process, and with 32 KiB that may not be marked that is 256 KiB.
+    /// The maximum number of bytes that are moved at once and then marked. A killed process loses the bytes that left
+    /// the connection and are not in the file. With up to 32 KiB of unmarked bytes, the loss is at most 256 KiB.
     package static let most: Int64 = 224 << 10
 
-    /// At how many bytes of the body to ask next.
+    /// The number of received body bytes at which to call `paysOff` next.
     package private(set) var next = SplicePolicy.window
     private var since: Duration
 
     /// - Parameters:
-    ///   - now: when the head came, by a clock of the caller's.
-    ///   - latency: the time from the request to it.
-    /// - Returns: `nil` on a long way, where it never does.
+    ///   - now: the time at which the head arrived, on the caller's clock.
+    ///   - latency: the time from the request to the head.
+    /// - Returns: `nil` if splicing never pays off because of the latency.
     package init?(now: Duration, latency: Duration) {
         guard latency <= Self.longestLatency else { return nil }
         since = now
     }
 
-    /// Whether it pays off from here on.
+    /// Returns whether splicing pays off for the rest of the body.
     ///
     /// - Parameters:
-    ///   - received: so many bytes of the body came.
-    ///   - rest: so many are to come.
+    ///   - received: the number of body bytes received.
+    ///   - rest: the number of body bytes still missing.
     package mutating func paysOff(received: Int64, rest: Int64, now: Duration) -> Bool {
         guard received >= next else { return false }
         let end = (received / Self.window + 1) * Self.window

@@ -1,18 +1,18 @@
 /// A rate smoothed over the last seconds: an exponentially weighted mean over time, not over samples, so that it
-/// does not depend on how often it is fed.
+/// does not depend on the number of samples.
 package struct ThroughputEstimator: Hashable, Sendable {
     private let timeConstant: Double
     private var weight = 0.0
     private var mean = 0.0
     private var last: Duration?
 
-    /// - Parameter timeConstant: how far back it looks.
+    /// - Parameter timeConstant: the time after which the weight of a sample drops to 1/e.
     package init(timeConstant: Duration = .seconds(3)) { self.timeConstant = timeConstant.seconds }
 
-    /// Bytes per second; `nil` before the first half second of samples.
+    /// The rate in bytes per second; `nil` before the first half second of samples.
     package var rate: Double? { weight < 0.15 ? nil : mean / weight }
 
-    /// Adds the bytes that came since the last call.
+    /// Adds the bytes received since the last call. The first call starts the measurement.
     package mutating func add(_ bytes: Int64, now: Duration) {
         guard let last else {
             self.last = now
@@ -26,10 +26,11 @@ package struct ThroughputEstimator: Hashable, Sendable {
         self.last = now
     }
 
-    /// Forgets everything: after a pause the old rate says nothing.
+    /// Discards all samples: after a pause the old rate is meaningless.
     package mutating func reset() { self = ThroughputEstimator(timeConstant: .seconds(timeConstant)) }
 
-    /// e to the power of a number that is not positive, by its series: the standard library has none.
+    /// Returns e to the power of `exponent`, which is not positive, by the power series: the standard library has no
+    /// such function.
     private func exponential(_ exponent: Double) -> Double {
         guard exponent > -20 else { return 0 }
         // e^x = (e^(x/32))^32; for |x/32| < 1 six terms are exact to 1e-6.

@@ -1,22 +1,22 @@
-/// A throughput over some time, and how evenly the bytes came.
+/// A measurement of the throughput over some time, and of how evenly the bytes arrived.
 struct ThroughputMeter: Hashable, Sendable {
-    /// What was measured so far.
+    /// The result of the measurement so far.
     struct Reading: Hashable, Sendable {
-        /// How long.
+        /// The duration of the measurement.
         var length: Duration
-        /// Everything that came.
+        /// The number of bytes received in that time.
         var bytes: Int64
-        /// The standard error of the rate, as a share of it, squared.
+        /// The square of the relative standard error of the rate.
         var squaredError: Double
-        /// Bytes per second.
+        /// The rate in bytes per second.
         var rate: Double { Double(bytes) / max(length.seconds, 1e-9) }
-        /// The mean says little: the next moments may bring much more, or much less.
+        /// Returns whether the rate is unreliable: it may soon be much higher or lower.
         var isUneven: Bool { squaredError > 0.2 * 0.2 }
-        /// The mean can be compared with another.
+        /// Returns whether the rate can be compared with another one.
         var isEven: Bool { squaredError < 0.05 * 0.05 }
     }
 
-    /// How long one sample takes.
+    /// The minimum duration of one sample.
     static let sampleLength = Duration.milliseconds(15)
 
     private var start: Duration?
@@ -28,12 +28,12 @@ struct ThroughputMeter: Hashable, Sendable {
     private var sum = 0.0
     private var squares = 0.0
 
-    /// When the sample that is being taken is over; `nil` before the first.
+    /// The time at which the current sample ends; `nil` before the first sample.
     var nextSample: Duration? { start.map { _ in sampleStart + Self.sampleLength } }
 
-    /// Adds the bytes that came since the last call; the first call begins the measurement.
+    /// Adds the bytes received since the last call. The first call begins the measurement.
     ///
-    /// - Returns: whether a sample ended, and so `reading` changed.
+    /// - Returns: `true` if a sample ended, so that `reading` changed.
     mutating func add(_ bytes: Int64, now: Duration) -> Bool {
         guard start != nil else {
             start = now
@@ -54,7 +54,7 @@ struct ThroughputMeter: Hashable, Sendable {
         return true
     }
 
-    /// `nil` before the first sample has ended.
+    /// The result so far; `nil` before the first sample has ended.
     var reading: Reading? {
         guard let start, count > 0 else { return nil }
         let mean = sum / count

@@ -1,24 +1,24 @@
-/// A token bucket: `rate` bytes a second on average, `burst` at once. Time is given, never read.
+/// A token bucket: `rate` bytes a second on average, `burst` at once. The caller passes the time.
 ///
-/// Debt is allowed: bytes that came are taken whole, and the next ones wait until the debt is paid. So a buffer
-/// larger than the burst cannot wait forever.
+/// The bucket allows debt: received bytes are taken as a whole, and the next ones wait until the debt is paid. A buffer
+/// larger than the burst therefore cannot wait forever.
 package struct TokenBucket: Sendable {
-    /// Bytes per second; 0: no limit.
+    /// The rate in bytes per second; 0: no limit.
     package private(set) var rate: Int64
     private var tokens: Double
     private var last: Duration
 
-    /// A full bucket.
+    /// Creates a full bucket.
     package init(rate: Int64, now: Duration) {
         self.rate = max(0, rate)
         tokens = Double(Self.burst(self.rate))
         last = now
     }
 
-    /// A tenth of a second's worth, and at least one small buffer.
+    /// Returns the burst in bytes: the bytes of a tenth of a second, but at least one small buffer.
     private static func burst(_ rate: Int64) -> Int64 { max(rate / 10, 4096) }
 
-    /// Changes the rate; what was saved up is kept up to the new burst.
+    /// Changes the rate. Saved tokens are kept up to the new burst.
     package mutating func setRate(_ rate: Int64, now: Duration) {
         refill(now)
         self.rate = max(0, rate)
@@ -33,7 +33,7 @@ package struct TokenBucket: Sendable {
 
     /// Takes `bytes` if the bucket is not in debt.
     ///
-    /// - Returns: `nil` if they are taken; otherwise how long to wait before asking again.
+    /// - Returns: `nil` if the bytes are taken; otherwise the time to wait before the next call.
     package mutating func take(_ bytes: Int, now: Duration) -> Duration? {
         guard rate > 0 else { return nil }
         refill(now)
@@ -41,11 +41,11 @@ package struct TokenBucket: Sendable {
             tokens -= Double(bytes)
             return nil
         }
-        // At least a millisecond: a shorter sleep costs more than it gives.
+        // The wait is at least a millisecond: a shorter sleep is not worth its cost.
         return .seconds(max(0.001, -tokens / Double(rate)))
     }
 
-    /// Gives back what was taken and not used.
+    /// Returns bytes to the bucket that were taken and not used.
     package mutating func giveBack(_ bytes: Int) {
         guard rate > 0 else { return }
         tokens = min(Double(Self.burst(rate)), tokens + Double(bytes))

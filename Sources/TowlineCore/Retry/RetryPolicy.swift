@@ -1,76 +1,76 @@
-/// What a failure means for the next attempt.
+/// The effect of a failure on the next attempt.
 package enum FailureClass: Hashable, Sendable {
-    /// Another attempt may work: at most `limit` in a row that bring nothing (`nil`: the user's own limit).
+    /// Another attempt may succeed, up to `limit` in a row without a byte (`nil`: the user's limit).
     case transient(limit: Int?)
-    /// No attempt will mend it.
+    /// No further attempt can succeed.
     case permanent(TowlineError.Code)
 }
 
-/// The retry table: a row per way in which the wire can fail, with its reason. `docs/retry-table.md` shows it with
-/// the statuses of HTTP, which `ResponseEvaluator` classifies.
+/// The retry table: a row for each kind of transport failure, with its reason. `docs/retry-table.md` contains the table
+/// and the HTTP statuses, which `ResponseEvaluator` classifies.
 package struct RetryPolicy: Hashable, Sendable {
-    /// Attempts in a row that bring nothing before the transfer gives up; 0: no end.
+    /// The number of consecutive attempts without a byte after which the transfer fails; 0: no limit.
     package var maxTries: Int
-    /// How long to wait between them.
+    /// The wait between attempts.
     package var backoff: Backoff
-    /// The longest `Retry-After` that is waited for; a longer one ends the transfer. `nil`: any is.
+    /// The longest `Retry-After` that the transfer waits for; a longer one ends the transfer. `nil`: no limit.
     package var longestWait: Duration?
 
-    /// Makes a policy.
+    /// Creates a policy.
     package init(maxTries: Int = 20, backoff: Backoff = Backoff(base: .seconds(1))) {
         self.maxTries = maxTries
         self.backoff = backoff
     }
 
-    /// Whether it is how a server refuses one connection too many.
+    /// Returns whether a failure of this kind may mean that the server refuses one connection too many.
     static func mayBeTooMany(_ kind: TransportFailure.Kind) -> Bool {
         [.closedBeforeHead, .connectFailed, .streamRefused, .connectTimedOut].contains(kind)
     }
 
-    /// The row for a failure.
+    /// Returns the row for a kind of failure.
     package static func classify(_ kind: TransportFailure.Kind) -> FailureClass {
         switch kind {
-        // Wi-Fi that is just coming up resolves nothing; a name that is wrong never will. Five tries tell them apart.
+        // Wi-Fi that is just connecting resolves no name; a wrong name never resolves. Five attempts distinguish them.
         case .hostNotFound, .hostNotPublic: .transient(limit: 5)
-        // The server restarts, the route flaps, the port is not open yet.
+        // The server may restart, the route may be unstable, or the port may not be open yet.
         case .connectFailed, .connectTimedOut: .transient(limit: nil)
-        // The proxy may restart, but one that refuses us will go on refusing.
+        // The proxy may restart, but a proxy that refuses the request continues to refuse it.
         case .proxyFailed: .transient(limit: 3)
-        // Nobody but the user can correct credentials, and a proxy may lock an account after a few wrong ones.
+        // Only the user can correct credentials, and a proxy may lock an account after a few wrong ones.
         case .proxyUnauthorized: .permanent(.refusedByServer)
         case .proxyUnusable: .permanent(.unusableOption)
-        // Nobody but the user can name another certificate or another file.
+        // Only the user can name another certificate or file.
         case .clientCertificateRefused: .permanent(.refusedByServer)
         case .tlsFileUnusable: .permanent(.unusableOption)
-        // Versions and ciphers do not change while anybody waits.
+        // Versions and ciphers do not change during a wait.
         case .tlsIncompatible: .permanent(.untrustedServer)
-        // Nobody but the user can decide to trust.
+        // Only the user can decide to trust the server.
         case .certificateRefused: .permanent(.untrustedServer)
         case .addressRefused: .permanent(.addressRefused)
-        // A handshake that broke may have been a reset; one that cannot agree fails again at once.
+        // A failed handshake may have been a reset; a handshake without agreement fails again at once.
         case .tlsFailed: .transient(limit: 3)
-        // The oldest failure of all; the bytes before it are kept.
+        // The connection broke, which is normal; the bytes before the break are kept.
         case .closedBeforeHead, .bodyCut: .transient(limit: nil)
-        // Slow is not dead.
+        // A slow server is not a dead one.
         case .headTimedOut: .transient(limit: nil)
-        // Nothing was processed (RFC 9113 §8.7).
+        // The server did not process the request (RFC 9113 §8.7).
         case .streamRefused: .transient(limit: nil)
-        // The next attempt speaks HTTP/1.1.
+        // The next attempt uses HTTP/1.1.
         case .http2Failed: .transient(limit: nil)
-        // A head that long is an attack or a mistake; neither passes by waiting.
+        // Such a long head is an attack or a mistake; waiting helps against neither.
         case .headTooLarge: .permanent(.invalidResponse)
-        // Once may be a broken middle box, three times is the server.
+        // The first failure may be due to a faulty middlebox; three failures are due to the server.
         case .malformed: .transient(limit: 3)
         // Without a thread the process cannot wait for one. The run fails at once; another run may succeed.
         case .threadRefused: .permanent(.transient)
-        // Descriptors or memory come back.
+        // Descriptors or memory may become available again.
         case .local: .transient(limit: 10)
         case .other: .transient(limit: 5)
         }
     }
 
-    /// The error code once the tries of a transient failure are used up. Where it never worked at all and asking
-    /// again is no use, that is not `transient`.
+    /// Returns the error code for a transient failure after its last attempt. If a new run is unlikely to succeed, the
+    /// code is not `transient`.
     package static func exhausted(_ kind: TransportFailure.Kind) -> TowlineError.Code {
         switch kind {
         case .malformed: .invalidResponse
@@ -79,11 +79,11 @@ package struct RetryPolicy: Hashable, Sendable {
         }
     }
 
-    /// Whether `failures` in a row are too many.
+    /// Returns whether `failures` in a row are too many. `limit`: the limit of the retry table.
     package func isExhausted(failures: Int, limit: Int?) -> Bool {
         allowedTries(limit: limit).map { failures >= $0 } ?? false
     }
 
-    /// Attempts in a row that may bring nothing; `nil`: no end.
+    /// Returns the maximum number of consecutive attempts without a byte; `nil`: no limit.
     package func allowedTries(limit: Int?) -> Int? { [maxTries, limit ?? 0].filter { $0 > 0 }.min() }
 }

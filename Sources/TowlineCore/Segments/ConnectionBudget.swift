@@ -1,60 +1,60 @@
-/// How many connections pay off (DESIGN.md §5): one doubling at a time while the throughput of the whole grows by at
-/// least a tenth; the last step is taken back if it does not.
+/// The search for the best number of connections of a transfer (DESIGN.md §5). The number doubles while the total
+/// throughput grows by at least a tenth; a step without that gain is undone.
 ///
-/// Many servers give their bytes in bursts. A few moments of that say little, and waiting for a clear answer at each
-/// step would cost more than a step too many: where the measurement is too uneven to tell, the next step is taken, and
-/// some time later it is tried once with a quarter less. Where a step did not pay, it is tried again now and then:
+/// Many servers send in bursts. A short measurement is then unreliable, and waiting for a clear result at each step
+/// would cost more than one step too many. After a measurement that is too uneven, the next step is taken, and a later
+/// check tries a quarter fewer connections. A step that did not pay off is tried again from time to time, because
 /// networks change.
 package struct ConnectionBudget: Hashable, Sendable {
-    /// Connections to use now.
+    /// The number of connections to use now.
     package private(set) var target: Int
-    /// Most connections ever.
+    /// The maximum number of connections.
     package private(set) var ceiling: Int
-    /// What a search that has ended found to pay off; `nil` until one has, and always where the user asked for a number.
+    /// The number that the last completed search found; `nil` before the first, and always if the user set a number.
     package private(set) var finding: Int?
     private let wanted: Int
-    /// The user asked for this number.
+    /// `true` if the user set the number of connections.
     package let isFixed: Bool
     private var recovery: Duration?
     private var recoverAt: Duration?
     private var mode: Mode
     private var meter = ThroughputMeter()
     private var received: Int64 = 0
-    /// A step was taken on an uneven measurement: it is to be checked.
+    /// `true` if a step was taken after an uneven measurement, so that a check is needed.
     private var isUnsure = false
     private var checkAt = Duration.zero
-    /// When the next search begins, and how long after its end the one after that.
+    /// The time of the next search, and the pause between its end and the search after it.
     private var searchAgainAt: Duration?
     private var searchPause = ConnectionBudget.firstPause
-    /// Since when the user's limit has held bytes back, in every sample.
+    /// The time since which the user's rate limit has held bytes back in every sample.
     private var heldBackSince: Duration?
-    /// The connections before some were taken back under a limit, and before when that is not tried again.
+    /// The number of connections before a rate limit halved it, and the time before which it is not halved again.
     private var loweredFrom: Int?
     private var lowerAgainAt = Duration.zero
-    /// Connections that the host served at the same time.
+    /// The number of connections that the host has served at the same time.
     private var served = 0
-    /// When connections were closed in the middle of a response: the host may still count them.
+    /// The times when connections were closed in the middle of a response: the host may still count them.
     private var closings: [Duration] = []
-    /// Refusals in a row that such connections explain; those of one moment count once.
+    /// The number of consecutive refusals that such connections explain. Refusals within `moment` count once.
     private var lateRefusals = 0
-    /// When the first of these came, and the connections that worked then, which are not exceeded for a while.
+    /// The time of the last counted refusal, and the number of connections that worked then, a temporary limit.
     private var lateSince = Duration.zero
     private var lateWorking = 0
     private var measuredAt = Duration.zero
     private var steppedAt = Duration.zero
 
     private enum Mode: Hashable, Sendable {
-        /// One step after the other; the throughput before the last one, and the connections.
+        /// Adds connections step by step, with the throughput and the number of connections before the last step.
         case climbing(before: ThroughputMeter.Reading?, previous: Int)
         case settled
-        /// With a quarter less than `from`, which brought `before`.
+        /// Tries a quarter fewer connections than `from`, which delivered `before` bytes per second.
         case checking(before: Double, from: Int)
     }
 
     /// - Parameters:
-    ///   - requested: what the user asked for; `nil`: find out, up to `most`.
-    ///   - hostCeiling: what the host is known to allow.
-    ///   - usual: what was found to pay off at this host before.
+    ///   - requested: the number that the user set; `nil`: search, up to `most`.
+    ///   - hostCeiling: the connection limit of the host; `nil` if unknown.
+    ///   - usual: the number that an earlier search found for this host.
     package init(requested: Int?, hostCeiling: Int?, usual: Int? = nil) {
         wanted = min(max(requested ?? Self.most, 1), 128)
         ceiling = min(wanted, hostCeiling ?? wanted)
@@ -63,63 +63,63 @@ package struct ConnectionBudget: Hashable, Sendable {
         mode = isFixed ? .settled : .climbing(before: nil, previous: 1)
     }
 
-    /// Most connections that all downloads of one host have together, but for one that each has in any case.
+    /// The maximum number of connections of all downloads of a host together. Each download always has one connection.
     package var hostShare: Int { max(wanted, Self.most) }
 
-    /// More are not tried unless asked for.
+    /// The maximum number unless the user sets a higher one.
     static let most = 16
-    /// How long one step is measured, at least.
+    /// The minimum time for measuring a step.
     static let window = Duration.milliseconds(60)
-    /// How long, where the answer is not plain at once.
+    /// The minimum time if the gain is not clear at once.
     static let clearWindow = Duration.milliseconds(240)
-    /// Before so many bytes came for each connection a step is measured for longer: fewer say little of a slow network.
+    /// The minimum bytes per connection for judging a step: on a slow network, fewer bytes say little.
     static let windowShare: Int64 = 32 << 10
-    /// The longest window, whatever came.
+    /// The time after which a step is judged even with fewer bytes.
     static let longestWindow = Duration.seconds(1)
-    /// How long a check takes, at least, and at most where bytes come in bursts.
+    /// The minimum time of a check, and the maximum if bytes arrive in bursts.
     static let checkWindow = Duration.milliseconds(600), longestCheckWindow = Duration.milliseconds(2400)
-    /// A check is worth it if the download goes on for so many seconds.
+    /// The minimum remaining time, in seconds, that makes a check worthwhile.
     static let worthChecking = 10.0
-    /// From here on a step is two doublings: each costs two round trips, during which the connections before it are all
-    /// there is.
+    /// The minimum round trip for steps of two doublings: each step costs two round trips, in which only the earlier
+    /// connections deliver bytes.
     static let longRoundTrip = Duration.milliseconds(40)
-    /// From here on the first step is all the way: windows grow from their beginning with each connection, for a dozen
-    /// round trips, and what was too much is taken back by checks.
+    /// The minimum round trip for a first step that goes straight to `most`: the window of each new connection grows
+    /// for a dozen round trips, and checks remove excess connections later.
     static let farRoundTrip = Duration.milliseconds(100)
-    /// How long a search that brought nothing is believed at first; twice as long after each further one.
+    /// The first and the longest pause between searches. The pause doubles after each search.
     static let firstPause = Duration.seconds(15), longestPause = Duration.seconds(3600)
 
-    /// For this time after it was closed, a host may count a connection.
+    /// The time that a host may still count a closed connection.
     static let closingLife = Duration.seconds(10)
-    /// Connections that begin together are refused together.
+    /// The time within which refusals count as one: connections that begin together are refused together.
     static let moment = Duration.milliseconds(500)
-    /// More refusals in a row are not explained by such connections.
+    /// The maximum number of consecutive refusals that closed connections explain.
     static let mostLateRefusals = 3
 
-    /// When there is something to measure next; `nil`: not by time.
+    /// The time of the next measurement; `nil` if no measurement is due at a fixed time.
     package var wakeAt: Duration? {
         guard case .climbing = mode else { return nil }
         if let next = meter.nextSample { return next }
-        // The connections of a step are there in a moment, or never.
+        // The connections of a step open soon or never.
         return measuredAt - steppedAt < Self.clearWindow ? measuredAt + ThroughputMeter.sampleLength : nil
     }
 
-    /// What is measured.
+    /// A sample of the progress of a transfer.
     package struct Sample: Hashable, Sendable {
-        /// Bytes that came since the last call, over all connections.
+        /// The number of bytes received since the last sample, over all connections.
         package var bytes: Int64
-        /// Connections that bring bytes.
+        /// The number of connections that receive bytes.
         package var active: Int
-        /// What is still to come; `nil`: unknown.
+        /// The number of missing bytes; `nil` if unknown.
         package var remaining: Int64?
-        /// The least time from a request to its answer.
+        /// The shortest time from a request to its response.
         package var roundTrip: Duration
-        /// The user set a limit.
+        /// `true` if the user set a rate limit.
         package var isLimited: Bool
-        /// More would come, but for that limit.
+        /// `true` if the rate limit holds bytes back.
         package var isHeldBack: Bool
 
-        /// Makes one.
+        /// Creates a sample.
         package init(
             bytes: Int64, active: Int, remaining: Int64? = nil, roundTrip: Duration = .zero, isLimited: Bool = false,
             isHeldBack: Bool = false
@@ -133,9 +133,9 @@ package struct ConnectionBudget: Hashable, Sendable {
         }
     }
 
-    /// Takes a sample; called a few times a second, and at `wakeAt`.
+    /// Takes a sample. The state machine calls this a few times a second, and at `wakeAt`.
     ///
-    /// - Returns: whether connections are taken back: those beyond `target` are to be given up.
+    /// - Returns: `true` if the connections beyond `target` must be closed.
     package mutating func measure(_ sample: Sample, now: Duration) -> Bool {
         measuredAt = now
         if sample.bytes > 0 { recover(now) }
@@ -143,7 +143,7 @@ package struct ConnectionBudget: Hashable, Sendable {
         if sample.isHeldBack, !isFixed { return heldBack(now) }
         heldBackSince = nil
         guard !isFixed, sample.active > 0, sample.active * 4 >= target * 3 else {
-            // Connections that are still being opened would spoil the measurement; a quarter of them may never come.
+            // Connections that are still opening would distort the measurement; a quarter of them may never open.
             meter = ThroughputMeter()
             return false
         }
@@ -155,11 +155,11 @@ package struct ConnectionBudget: Hashable, Sendable {
         }
     }
 
-    /// Where a limit of the user's decides how fast bytes come, more connections bring none; what waits in each of them
-    /// is lost with it. A second is enough to see that half may do; where it did not, that is not tried again soon.
+    /// Halves the connections after a rate limit held bytes back for a second. More connections are then no faster, and
+    /// closing one loses the bytes that wait in it. If half is too few, that is not tried again soon.
     private mutating func heldBack(_ now: Duration) -> Bool {
         meter = ThroughputMeter()
-        // What is measured from here on is not compared with what was before.
+        // Later measurements are not comparable with earlier ones.
         if case .climbing = mode { mode = .climbing(before: nil, previous: target) }
         guard target > 1, now >= lowerAgainAt else { return false }
         guard let since = heldBackSince else {
@@ -178,7 +178,7 @@ package struct ConnectionBudget: Hashable, Sendable {
         _ reading: ThroughputMeter.Reading, _ before: ThroughputMeter.Reading?, _ previous: Int, _ sample: Sample,
         _ now: Duration
     ) -> Bool {
-        // The first bytes over a long way say nothing of those to come.
+        // Over a long round trip, the first bytes do not predict the rate.
         if sample.roundTrip >= Self.longRoundTrip, before == nil, target == 1, !sample.isLimited {
             isUnsure = true
             return step(nil, sample, now)
@@ -186,10 +186,10 @@ package struct ConnectionBudget: Hashable, Sendable {
         guard reading.length >= Self.window,
             received >= Self.windowShare * Int64(sample.active) || reading.length >= Self.longestWindow
         else { return false }
-        // What there is to compare with comes first.
+        // The first reading is the baseline.
         guard let before else {
-            // A limit lets the first bytes through as they come, and a busy server pauses: whether the limit holds
-            // bytes back shows later.
+            // A rate limit lets the first bytes pass, and a busy server pauses: the effect of the limit shows only
+            // later.
             if sample.isLimited, reading.length < Self.longestWindow { return false }
             return step(reading, sample, now)
         }
@@ -268,32 +268,32 @@ package struct ConnectionBudget: Hashable, Sendable {
         return true
     }
 
-    /// Whether a rate can be compared with another.
+    /// Returns whether a reading is long and even enough for a comparison.
     private func isEnough(_ reading: ThroughputMeter.Reading, _ sample: Sample) -> Bool {
         reading.length >= max(Self.checkWindow, sample.roundTrip * 2)
             && (reading.isEven || reading.length >= Self.longestCheckWindow)
     }
 
-    /// The host serves so many connections at the same time.
+    /// Records that the host serves `count` connections at the same time.
     package mutating func serves(_ count: Int) {
         guard count >= served else { return }
         served = count
         lateRefusals = 0
     }
 
-    /// A connection was closed in the middle of a response.
+    /// Records that a connection was closed in the middle of a response.
     package mutating func closed(now: Duration) {
         closings.removeAll { now - $0 >= Self.closingLife }
         closings.append(now)
     }
 
-    /// The host refused a connection while `working` others received bytes.
+    /// Records that the host refused a connection while `working` others received bytes.
     ///
-    /// A host that notices late that a connection was closed refuses one more although it served as many before. Then
-    /// the ceiling is that number, and not one less with each closed connection.
+    /// A host that notices a closed connection late may refuse a new one although it served as many before. The ceiling
+    /// is then the number that it served, not one less with each closed connection.
     ///
-    /// - Parameter sentAt: when the refused request was sent. What was closed later cannot be the reason.
-    /// - Returns: the number of connections that the host allows, as far as is known.
+    /// - Parameter sentAt: the time of the refused request. A connection closed later cannot be the reason.
+    /// - Returns: the number of connections that the host allows, as far as known.
     package mutating func refused(
         beside working: Int, now: Duration, sentAt: Duration? = nil, recovery: Duration = .seconds(20)
     ) -> Int {
@@ -312,15 +312,15 @@ package struct ConnectionBudget: Hashable, Sendable {
         return working
     }
 
-    /// Connections to use now, without those that the host would refuse because it counts closed ones.
+    /// Returns the number of connections to use now, without those that the host refuses because it counts closed ones.
     package func room(now: Duration) -> Int {
         guard lateRefusals > 0, now - lateSince < .seconds(1 << (lateRefusals - 1)) else { return target }
         return min(target, lateWorking)
     }
 
-    /// The host asked for less, or refused a connection while `working` others received bytes.
+    /// Lowers the ceiling to `working`: the host asked for less, or refused a connection while `working` others worked.
     ///
-    /// - Parameter recovery: after this time one more is tried; a refusal may have been a passing one. `nil`: never.
+    /// - Parameter recovery: the time after which one more is tried: the refusal may be temporary. `nil`: never.
     package mutating func lower(to working: Int, now: Duration, recovery: Duration? = .seconds(20)) {
         ceiling = max(1, min(ceiling, working))
         target = min(target, ceiling)

@@ -1,19 +1,23 @@
-/// Whether a request has its connection to itself.
+/// The way in which a request uses its connection: alone or together with other requests.
 package enum ConnectionSharing: Hashable, Sendable {
-    /// It has.
+    /// The request has a connection of its own.
     case none
-    /// It is one of many streams of a connection (RFC 9113 §5), of which each of the transport's threads has one.
+    /// The request is one of many streams (RFC 9113 §5) of a connection. Each thread of the transport has one
+    /// connection.
     case one
-    /// It is one of some streams of each of several connections: from far away what they cost is less than what they bring,
-    /// because each window begins small and grows for itself (RFC 6928: ten segments, doubled with each round trip).
+    /// The request is one of a few streams on each of several connections. For a distant host the extra connections pay
+    /// off, because each window starts small and grows separately (RFC 6928: ten segments, doubled with each round
+    /// trip).
     case several
 
-    /// Several are so many: sixteen with those of the five downloads that come first, which is what a host gets (DESIGN.md §5).
+    /// The number of connections of `several`. With those of the first five downloads, the host has sixteen (DESIGN.md
+    /// §5).
     package static let connections = 11
-    /// And so many streams each has then.
+    /// The number of streams on each of these connections.
     package static let streams = 24
 
-    /// What becomes of it where a host has shown to allow few connections, or has many already: it gets no more for that.
+    /// Returns the sharing for a host that has a known connection limit (`ceiling`) or many connections: `several`
+    /// becomes `one`, so that no connections are added.
     package func limited(ceiling: Int?, connections: Int) -> ConnectionSharing {
         let isLimited = ceiling != nil || connections > ConnectionBudget.most
         return self == .several && isLimited ? .one : self

@@ -1,22 +1,22 @@
-/// When a connection that brings bytes is too slow to keep (DESIGN.md §5): far below what a fresh one may be expected
-/// to bring.
+/// Decides when a connection is too slow to keep (DESIGN.md §5): its rate is far below the expected rate of a new
+/// connection.
 ///
-/// The expectation comes from the first of these that is known: the connections beside it, what connections of this
-/// download brought before, its own best. A download whose only connection crawls from its first byte has nothing to
-/// compare with; there a floor and the stall timeout decide.
+/// The expected rate comes from the other connections of the download, or else from the higher of its earlier
+/// connections' rate and the connection's own best rate. If the only connection is slow from its first byte, there is
+/// no rate for comparison; then a floor and the stall timeout decide.
 package struct ReplacementPolicy: Hashable, Sendable {
     /// A running attempt, as this policy sees it.
     package struct Runner: Hashable, Sendable {
-        /// Which.
+        /// The attempt.
         package var id: AttemptID
-        /// Its bytes per second now.
+        /// The current rate in bytes per second.
         package var rate: Double
-        /// The most it ever had.
+        /// The highest rate so far, in bytes per second.
         package var best: Double
-        /// What it has still to bring; `nil`: unknown.
+        /// The number of missing bytes of the attempt; `nil` if unknown.
         package var remaining: Int64?
 
-        /// Makes one.
+        /// Creates a runner.
         package init(id: AttemptID, rate: Double, best: Double, remaining: Int64?) {
             self.id = id
             self.rate = rate
@@ -25,31 +25,31 @@ package struct ReplacementPolicy: Hashable, Sendable {
         }
     }
 
-    /// Below this share of what is expected a connection is slow.
+    /// The share of the expected rate below which a connection is slow.
     static let share = 0.1
-    /// Bytes per second below which any connection is.
+    /// The rate in bytes per second below which any connection is slow.
     static let floor = 1024.0
-    /// How long one may be slow beside others, at first.
+    /// The time that a connection may be slow in comparison with others, before `futile` increases it.
     static let patience = Duration.seconds(4)
 
-    /// No byte for so long means that a connection is dead; hardly any for so long is as good.
+    /// The time without a byte after which a connection is dead. Very few bytes in this time count the same.
     package var stallTimeout: Duration
-    /// Replacements in a row that were no better than what they replaced. Each doubles the patience: a network that is
-    /// slow is not made faster by asking it the same again, and each replacement costs an overlap.
+    /// The number of consecutive replacements that were no better than the replaced connections. Each doubles the
+    /// patience: new connections do not make a slow network faster, and each replacement costs an overlap.
     package var futile: Int
 
-    /// Makes a policy.
+    /// Creates a policy.
     package init(stallTimeout: Duration, futile: Int) {
         self.stallTimeout = stallTimeout
         self.futile = futile
     }
 
-    /// How long a connection may go on as slow as it is.
+    /// Returns how long a connection may continue at its current rate.
     ///
     /// - Parameters:
-    ///   - peers: the rates of the connections beside it.
-    ///   - typicalRate: what connections of this download brought before.
-    /// - Returns: `nil` if it is not slow, or done before a fresh one would bring its first byte.
+    ///   - peers: the rates of the other connections.
+    ///   - typicalRate: the rate of earlier connections of this download; `nil` if unknown.
+    /// - Returns: `nil` if the connection is not slow, or is done before a new one would deliver its first byte.
     package func patience(for runner: Runner, peers: [Double], typicalRate: Double?) -> Duration? {
         if let remaining = runner.remaining, Double(remaining) < runner.rate * 2 { return nil }
         let factor = 1 << min(max(futile, 0), 12)
@@ -58,15 +58,15 @@ package struct ReplacementPolicy: Hashable, Sendable {
         return nil
     }
 
-    /// Whether a replacement that brings `rate` was worth it.
+    /// Returns whether a replacement with the rate `rate` was worthwhile.
     package func isBetter(_ rate: Double, than replaced: Double) -> Bool {
         rate >= 2 * replaced && rate >= Self.floor
     }
 
     private func expectedRate(_ runner: Runner, _ peers: [Double], _ typicalRate: Double?) -> Double {
-        // The median of all: one that is uncommonly fast makes no others slow.
+        // The median of all: an unusually fast connection does not make the others slow.
         if peers.count >= 2 { return (peers + [runner.rate]).sorted()[(peers.count + 1) / 2] }
-        // Two or more share the way; what one had for itself before is no measure then.
+        // Several connections share the network, so the rate of one that was alone is no measure.
         return peers.first ?? max(typicalRate ?? 0, runner.best)
     }
 }

@@ -1,36 +1,36 @@
-/// Whether requests to a host share a connection, each as a stream of its own (RFC 9113 §5).
+/// Decides whether requests to a host share a connection, each as a separate stream (RFC 9113 §5).
 ///
-/// Segments of a long file gain nothing by that: one connection is one window, and each loss holds up all. What a small
-/// file costs is mostly its connection, a handshake and the wait for it. So a host whose last answers over HTTP/2 were
-/// small is asked for the next over one that is shared, for no more than `smallLimit` of each. Whatever turns out to be
-/// longer ends its stream and is asked for once more over a connection of its own; each such mistake makes the next guess
-/// take twice as many small answers, until many in a row halve that.
+/// Segments of a long file gain nothing from sharing: a connection has one window, and each loss delays all streams.
+/// The main cost of a small file is its connection: a handshake and the wait for it. If the last responses of a host
+/// over HTTP/2 were small, the next requests share a connection, and each asks for at most `smallLimit` bytes. A longer
+/// file ends its stream and is requested again over its own connection. Each such mistake doubles the number of small
+/// responses that are needed before sharing; many small responses in a row halve that number.
 package struct SharingPolicy: Hashable, Sendable {
-    /// How an answer's body looked.
+    /// The kind of a response body.
     package enum Answer: Hashable, Sendable {
-        /// All of it came, and it was small.
+        /// The body is complete and small.
         case small
-        /// It is long, or nobody knows.
+        /// The body is long, or its length is unknown.
         case long
-        /// Nothing came, or not all, or not as a stream.
+        /// The body is missing or incomplete, or was not sent as a stream.
         case broken
 
-        /// What a head promises of a body that is wanted.
+        /// Creates the kind that a response head promises for a wanted body.
         ///
-        /// - Parameter length: `nil`: it does not say, or what comes is no whole file.
+        /// - Parameter length: the length in bytes; `nil` if the head has no length, or the body is not a whole file.
         package init(promisedLength length: Int64?) {
             self = (length ?? .max) <= SharingPolicy.smallLimit ? .small : .long
         }
 
-        /// What the end of an attempt says; `nil`: nothing.
+        /// Creates the kind that the end of an attempt shows; `nil` if the end is no evidence.
         ///
         /// - Parameters:
-        ///   - shared: it was to be one of several streams.
-        ///   - isStream: its answer came over HTTP/2.
-        ///   - promise: what its head promised, if its body was wanted.
+        ///   - shared: `true` if the request was to be one of several streams.
+        ///   - isStream: `true` if the response came over HTTP/2.
+        ///   - promise: the kind that the response head promised; `nil` if the body was not wanted.
         package init?(_ result: AttemptResult, shared: Bool, isStream: Bool, promise: Answer?) {
             switch result {
-            // A small one that is sent away had no room in memory.
+            // A small response ends in this way if there is no memory for it.
             case .needsOwnConnection where promise == .small: return nil
             case .needsOwnConnection: self = .long
             case .failed where shared, .complete where shared && !isStream: self = .broken
@@ -40,45 +40,46 @@ package struct SharingPolicy: Hashable, Sendable {
         }
     }
 
-    /// So long is a file at most that is asked for over a connection that is shared.
+    /// The length in bytes of the longest file that is downloaded over a shared connection.
     package static let smallLimit: Int64 = 256 << 10
 
     private static let firstRun = 2
     private static let longestRun = 64
-    /// Where not even the quickest answer took less to begin, they come from far away. The mean would not tell: it grows with
-    /// how many are asked for at once.
+    /// The minimum latency of a distant host, measured at the fastest response. The mean is no measure,
+    /// because it grows with the number of simultaneous requests.
     private static let far = Duration.milliseconds(40)
 
-    /// Small answers in a row.
+    /// The number of consecutive small responses.
     private var small = 0
-    /// So many are needed.
+    /// The number of consecutive small responses that are needed before requests share.
     private var needed = Self.firstRun
-    /// What the quickest small answer took to begin.
+    /// The shortest time from a request to the start of a small response.
     private var least: Duration?
-    /// It was so when they began to share. What changes later is no reason for other connections.
+    /// `true` if the host was distant when requests began to share. A later change opens no other connections.
     private var isFar = false
 
-    /// Nothing is known.
+    /// Creates a policy for an unknown host.
     package init() {}
 
-    /// Whether it says more than that nothing is known.
+    /// Returns whether the policy differs from that of an unknown host.
     package var isWorthKeeping: Bool { shares || needed > Self.firstRun }
 
-    /// Whether the next requests share.
+    /// Returns whether the next requests share a connection.
     private var shares: Bool { small >= needed }
 
-    /// How the next requests share connections.
+    /// The way in which the next requests share connections.
     package var sharing: ConnectionSharing { shares ? isFar ? .several : .one : .none }
 
-    /// Whether what may be a small file goes to whichever engine thread has least to do. Each has connections of its own: that
-    /// is too many for a host that allows few, and where several are shared the threads would share twice as many.
+    /// Returns whether a request for a possibly small file goes to the engine thread with the least work. Each thread
+    /// has its own connections: too many for a host with a connection limit (`hostCeiling`), and with `several` the
+    /// threads would share twice as many.
     package static func spreads(_ plan: AttemptPlan, hostCeiling: Int?) -> Bool {
         plan.mayBringWhole && plan.sharing != .several && hostCeiling == nil
     }
 
-    /// An answer came over HTTP/2, or was given up there.
+    /// Records a response over HTTP/2, complete or abandoned.
     ///
-    /// - Parameter latency: what a small one took to begin.
+    /// - Parameter latency: the time from the request to the start of a small response.
     package mutating func answered(_ answer: Answer, after latency: Duration = .zero) {
         switch answer {
         case .small:
@@ -86,7 +87,7 @@ package struct SharingPolicy: Hashable, Sendable {
             if !shares { isFar = (least ?? .zero) >= Self.far }
             small += 1
             guard small >= max(needed, Self.longestRun) else { break }
-            // So many in a row, and an old mistake counts half.
+            // After this many in a row, an old mistake counts half.
             needed = max(needed / 2, Self.firstRun)
             small = needed
         case .long, .broken:

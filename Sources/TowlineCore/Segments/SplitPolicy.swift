@@ -1,17 +1,17 @@
-/// How a segment is shared between the connection that has it and one that has nothing to do (DESIGN.md §5).
+/// Decides how a segment is divided between its connection and a connection without work (DESIGN.md §5).
 package struct SplitPolicy: Hashable, Sendable {
     /// A running attempt, as splitting sees it.
     package struct Runner: Hashable, Sendable {
-        /// Which.
+        /// The attempt.
         package var id: AttemptID
-        /// What it has still to bring.
+        /// The missing bytes of the attempt.
         package var remaining: ByteRange
-        /// Its bytes per second; `nil` while unknown.
+        /// The rate in bytes per second; `nil` while unknown.
         package var rate: Double?
-        /// Seconds since it last brought a byte.
+        /// The time in seconds since the attempt last received a byte.
         package var silence: Double
 
-        /// Makes one.
+        /// Creates a runner.
         package init(id: AttemptID, remaining: ByteRange, rate: Double?, silence: Double = 0) {
             self.id = id
             self.remaining = remaining
@@ -19,44 +19,45 @@ package struct SplitPolicy: Hashable, Sendable {
             self.silence = silence
         }
 
-        /// Seconds to its end, at `fallback` bytes per second where its own rate is not known.
+        /// Returns the seconds to the end of the attempt, at `fallback` bytes per second if its rate is unknown.
         func secondsLeft(fallback: Double) -> Double {
             Double(remaining.count) / max(rate ?? fallback, 1)
         }
     }
 
-    /// A cut: `victim` stops at `segment.lowerBound`, the new attempt brings `segment`.
+    /// A cut: `victim` stops at `segment.lowerBound`, and a new attempt downloads `segment`.
     package struct Cut: Hashable, Sendable {
-        /// Whose end is cut.
+        /// The attempt whose segment is cut.
         package let victim: AttemptID
-        /// What the other gets.
+        /// The segment of the new attempt.
         package let segment: ByteRange
     }
 
-    /// Smallest segment worth a request of its own.
+    /// The length in bytes of the smallest segment that is worth a request.
     package var minimumSegment: Int64 = 256 << 10
-    /// The smallest where nobody asked for many connections: a quarter of a second's worth, 256 KiB at least and 1 MiB at
-    /// most. Each cut wastes what is on its way on the connection that is cut.
+    /// Returns the smallest segment if the user did not ask for many connections: the bytes of a quarter of a second,
+    /// but at least 256 KiB and at most 1 MiB. Each cut wastes the bytes in transit on the connection that is cut.
     package static func thriftySegment(at rate: Double?) -> Int64 {
         guard let rate else { return 1 << 20 }
         return Int64(min(max(rate / 4, 262_144), 1_048_576))
     }
 
-    /// Least time in seconds to the end of a response that is cut: half of it is saved, and bytes already sent are
-    /// lost.
+    /// The minimum time in seconds to the end of a response that makes a cut worthwhile: half of it is saved, and
+    /// bytes already sent are lost.
     static let worthwhile = 0.1
 
-    /// From a request to its first byte, measured; a new segment must be worth more than that.
+    /// The measured time in seconds from a request to its first byte. A new segment must save more time.
     package var roundTrip: Double
 
-    /// Makes a policy for a measured round trip in seconds.
+    /// Creates a policy for a measured round trip in seconds.
     package init(roundTrip: Double) { self.roundTrip = roundTrip }
 
-    /// The window of a new connection: ten segments (RFC 6928).
+    /// The window of a new connection in bytes: ten segments (RFC 6928).
     static let firstWindow = 14_600.0
 
-    /// How many seconds of bytes at `rate` a new connection lacks: a round trip to connect, one to ask, and those in which
-    /// its window doubles (slow start, RFC 5681 §3.1) until it bears the rate, during which it brings one window's worth.
+    /// Returns how many seconds a new connection is behind one that always has the rate `rate`: a round trip to
+    /// connect, one for the request, and those in which the window doubles (slow start, RFC 5681 §3.1) until it allows
+    /// the rate. In these it delivers one window's worth.
     package func delay(until rate: Double) -> Double {
         var window = Self.firstWindow
         var doublings = 1.0
@@ -67,9 +68,8 @@ package struct SplitPolicy: Hashable, Sendable {
         return (1 + doublings) * roundTrip
     }
 
-    /// The cut that ends the whole soonest: of the segment that would end last, so much that both end together.
-    ///
-    /// - Returns: `nil` if nothing is worth cutting.
+    /// Returns the cut that ends the download soonest: it divides the segment that would end last so that both parts
+    /// end at the same time. `nil` if no segment is worth cutting.
     package func cut(_ runners: [Runner]) -> Cut? {
         let known = runners.compactMap(\.rate)
         let average = known.isEmpty ? 1 : known.reduce(0, +) / Double(known.count)
@@ -79,7 +79,7 @@ package struct SplitPolicy: Hashable, Sendable {
         let left = victim.secondsLeft(fallback: fallback)
         let isLong = known.isEmpty || left > max(2 * roundTrip, Self.worthwhile)
         guard isLong, !known.isEmpty || victim.remaining.count >= 2 * minimumSegment else { return nil }
-        // The newcomer starts late, at the average speed: after t seconds both are done when
+        // The new connection starts late, at the average rate: after t seconds both are done when
         // mine·t + theirs·(t − late) = remaining.
         let mine = max(victim.rate ?? fallback, 1)
         let theirs = fallback
@@ -87,24 +87,24 @@ package struct SplitPolicy: Hashable, Sendable {
         let seconds = (Double(victim.remaining.count) + theirs * late) / (mine + theirs)
         let share = Int64(min(theirs * max(0, seconds - late), Double(victim.remaining.count)))
         guard known.isEmpty || share >= minimumSegment else { return nil }
-        // A slow victim keeps as little as it brings meanwhile.
+        // A slow victim keeps only the bytes that it can deliver in that time.
         let bounded = known.isEmpty ? min(max(share, minimumSegment), victim.remaining.count - minimumSegment) : share
         return Cut(
             victim: victim.id,
             segment: ByteRange(victim.remaining.upperBound - bounded, victim.remaining.upperBound))
     }
 
-    /// A remainder so short that fetching it twice costs nothing that anybody would notice: 64 KiB, or what a connection at
-    /// that rate brings in a fiftieth of a second.
+    /// Returns the length in bytes of a remainder that can be downloaded twice at no noticeable cost:
+    /// 64 KiB, or the bytes that a connection at `rate` delivers in a fiftieth of a second.
     static func trifle(at rate: Double) -> Int64 { max(64 << 10, Int64(min(rate / 50, 1e15))) }
 
-    /// The remainder to race at the end: the one that would end last, if a fresh connection at the average speed
-    /// would be done in less than half its time. One that has been silent for a while is taken to stay so for as long
-    /// again: a server that paces its connections may hold the last bytes back until its next turn.
+    /// Returns the attempt to race at the end: the one that would end last, if a new connection at the best known rate
+    /// would need less than half its time. An attempt that is silent is expected to stay silent for as long again: a
+    /// server that paces its connections may hold back the last bytes for a while.
     ///
     /// - Parameters:
-    ///   - budget: bytes that may be fetched twice.
-    ///   - typicalRate: what a fresh connection may be expected to bring.
+    ///   - budget: the number of bytes that may be downloaded twice.
+    ///   - typicalRate: the expected rate of a new connection in bytes per second; `nil` if unknown.
     package func race(_ runners: [Runner], budget: Int64, typicalRate: Double?) -> Runner? {
         guard let best = (runners.compactMap(\.rate) + [typicalRate].compactMap { $0 }).max(), best >= 1 else {
             return nil

@@ -1,11 +1,11 @@
-/// Numbers of bytes as people write and read them. Units are powers of 1024 throughout: `K`, `KB` and `KiB` are the
-/// same 1,024 bytes.
+/// Conversion between numbers of bytes and text. Units are always powers of 1024: `K`, `KB` and `KiB` all mean
+/// 1,024 bytes.
 package enum ByteCountText {
     private static let letters = Array("kmgtpe".utf8)
 
-    /// Parses `123`, `500K`, `10M`, `1.5G`, `2TiB`; case does not matter, a fraction of a byte is dropped.
+    /// Parses `123`, `500K`, `10M`, `1.5G`, `2TiB`. Case is ignored, and a fraction of a byte is dropped.
     ///
-    /// - Throws: `unusableOption` for anything else: signs, spaces, a fraction without a unit, more than nine digits
+    /// - Throws: `unusableOption` for any other text: signs, spaces, a fraction without a unit, more than nine digits
     ///   of fraction, and counts beyond `Int64`.
     package static func parse(_ text: String) throws(TowlineError) -> Int64 {
         guard let count = count(text) else {
@@ -29,7 +29,7 @@ package enum ByteCountText {
         guard !overflow else { return nil }
         guard let numerator = ASCII.number(fraction) else { return bytes }
         let denominator = fraction.reduce(Int64(1)) { power, _ in power * 10 }
-        // Below one unit, so the quotient always fits.
+        // The fraction is below one unit, so the quotient always fits.
         let product = numerator.multipliedFullWidth(by: unit)
         let (sum, carry) = bytes.addingReportingOverflow(denominator.dividingFullWidth(product).quotient)
         return carry ? nil : sum
@@ -47,7 +47,7 @@ package enum ByteCountText {
         return 1 << (10 * (Int64(power) + 1))
     }
 
-    /// `512 B`, `1.4 GiB`: one digit after the point, rounded to the nearest.
+    /// Returns a text such as `512 B` or `1.4 GiB`, with one digit after the point, rounded to the nearest.
     package static func format(_ count: Int64) -> String {
         let sign = count < 0 ? "-" : ""
         let magnitude = count.magnitude
@@ -63,7 +63,7 @@ package enum ByteCountText {
     }
 
     private static func roundedTenths(_ magnitude: UInt64, _ unit: UInt64) -> UInt64 {
-        // At most 8 EiB: the remainder times ten is below 2^64, since it is below 2^60.
+        // The magnitude is at most 8 EiB. The remainder is below 2^60, so ten times the remainder is below 2^64.
         magnitude / unit * 10 + (magnitude % unit * 10 + unit / 2) / unit
     }
 }

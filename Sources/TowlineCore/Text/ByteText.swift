@@ -1,9 +1,9 @@
-/// Text that keeps every byte: file names, words of the command line, lines of lists and values of header fields are
-/// sequences of bytes, and nothing makes them UTF-8.
+/// Text that preserves every byte: file names, arguments of the command line, lines of lists and values of header
+/// fields are sequences of bytes that may not be UTF-8.
 ///
-/// Bytes that are UTF-8 are decoded as such. A byte that is no part of valid UTF-8 becomes the private-use character
-/// U+10FF00 + byte, which `encode` turns back. The bytes of a character from U+10FF80 to U+10FFFF are escaped in the
-/// same way, so that no two byte sequences share a text. Messages show such a character as `\xe9`.
+/// Valid UTF-8 is decoded as such. A byte outside valid UTF-8 becomes the private-use character U+10FF00 + byte, which
+/// `encode` converts back. The bytes of a character from U+10FF80 to U+10FFFF are escaped in the same way, so that no
+/// two byte sequences have the same text. Messages show such a character as `\xe9`.
 package enum ByteText {
     private static let base: UInt32 = 0x10FF00
     private static let escapes: ClosedRange<UInt32> = 0x10FF80...0x10FFFF
@@ -25,7 +25,7 @@ package enum ByteText {
                 text.append(scalar)
                 index += UTF8.width(scalar)
             } else {
-                // Less than 0x80 is always a character of its own.
+                // A byte below 0x80 is always a complete character.
                 if let escape = Unicode.Scalar(base + UInt32(bytes[index])) { text.append(escape) }
                 index += 1
             }
@@ -33,7 +33,7 @@ package enum ByteText {
         return String(text)
     }
 
-    /// Returns the bytes that `decode` made `text` of; UTF-8 for any other text.
+    /// Returns the bytes that `decode` converted to `text`; UTF-8 for any other text.
     package static func encode(_ text: String) -> [UInt8] {
         guard text.utf8.contains(mark) else { return Array(text.utf8) }
         var bytes: [UInt8] = []
@@ -59,14 +59,14 @@ package enum ByteText {
         }
     }
 
-    /// Returns the text with each escape as `\xe9`, and everything else as it is.
+    /// Returns the text with each escape shown as `\xe9`, and all other characters unchanged.
     package static func shown(_ text: String) -> String {
         guard text.utf8.contains(mark) else { return text }
         return text.unicodeScalars.map { byte($0).map { "\\x" + String($0, radix: 16) } ?? String($0) }.joined()
     }
 
-    /// Returns the text that a server probably means. If a byte is no UTF-8, all are taken for ISO-8859-1 (RFC 6266
-    /// §4.3): names from servers go to people and to programs that know only Unicode.
+    /// Returns the text that a server probably means. If a byte is not UTF-8, all bytes are read as ISO-8859-1 (RFC
+    /// 6266 §4.3): people and programs that use names from servers know only Unicode.
     package static func readable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: { byte($0) != nil }) else { return text }
         return latin(encode(text))

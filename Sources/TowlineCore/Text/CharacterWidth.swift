@@ -1,4 +1,4 @@
-/// How many terminal cells a character takes (Unicode Standard Annex 11, and what terminals make of emoji).
+/// The number of terminal cells of a character (Unicode Standard Annex 11, and the usual width of emoji).
 enum CharacterWidth {
     static func cells(_ character: Character) -> Int {
         let scalars = character.unicodeScalars
@@ -21,7 +21,7 @@ enum CharacterWidth {
         return isWide(scalar.value) ? 2 : 1
     }
 
-    /// East Asian Width W or F, emoji left out.
+    /// Returns whether a character has East Asian Width W or F, except emoji.
     private static func isWide(_ value: UInt32) -> Bool {
         guard value >= 0x1100 else { return false }
         var low = 0

@@ -1,7 +1,7 @@
-/// Durations as people read them.
+/// Conversion of durations to text.
 package enum DurationText {
-    /// `0:07`, `4:05`, `2 h 03 min`, `3 d 04 h`: two units, rounded to the nearest second and then cut. Negative
-    /// durations count as zero.
+    /// Returns a text such as `0:07`, `4:05`, `2 h 03 min` or `3 d 04 h`: two units. The duration is rounded to the
+    /// nearest second, and smaller units are dropped. Negative durations count as zero.
     package static func format(_ duration: Duration) -> String {
         let seconds = rounded(duration)
         if seconds < 3600 { return "\(seconds / 60):\(twoDigits(seconds % 60))" }
@@ -9,8 +9,8 @@ package enum DurationText {
         return "\(seconds / 86_400) d \(twoDigits(seconds / 3600 % 24)) h"
     }
 
-    /// `0.4 s`, `12 s`, `90 s`, `2 min 05 s`, from an hour on as `format`: a duration inside a sentence, where `0:12`
-    /// could be a time of day.
+    /// Returns a text for a sentence, such as `0.4 s`, `12 s`, `90 s` or `2 min 05 s`, and from an hour on the text of
+    /// `format`. In a sentence, `0:12` could be a time of day.
     package static func inSentence(_ duration: Duration) -> String {
         let seconds = rounded(duration)
         if duration < .milliseconds(950) {
@@ -21,7 +21,7 @@ package enum DurationText {
         return seconds < 3600 ? "\(seconds / 60) min \(twoDigits(seconds % 60)) s" : format(duration)
     }
 
-    /// Whole seconds, rounded to the nearest; negative durations count as zero.
+    /// Returns the duration in whole seconds, rounded to the nearest; negative durations count as zero.
     private static func rounded(_ duration: Duration) -> Int64 {
         let (whole, attoseconds) = duration.components
         let half: Int64 = 500_000_000_000_000_000

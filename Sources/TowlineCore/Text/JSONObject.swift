@@ -1,30 +1,30 @@
-/// A JSON object (RFC 8259) on one line. Beyond what the grammar asks for, control characters of all kinds, the line
-/// separators and bidirectional controls are escaped: such a line is harmless on a terminal too.
+/// A JSON object (RFC 8259) on one line. In addition to the characters that the grammar requires, all control
+/// characters, line separators and bidirectional controls are escaped, so that the line is safe on a terminal.
 package struct JSONObject: Hashable, Sendable {
     private var text = "{"
 
-    /// One without members.
+    /// Creates an object without members.
     package init() {}
 
-    /// Adds a member; the caller sees to it that names differ.
+    /// Adds a member. The caller must use a different name for each member.
     package mutating func add(_ name: String, _ value: String) {
         begin(name)
         text += Self.quoted(value)
     }
 
-    /// Adds a member unless there is no value.
+    /// Adds a member unless the value is `nil`.
     package mutating func add(_ name: String, _ value: String?) {
         if let value { add(name, value) }
     }
 
-    /// Adds a whole number unless there is none.
+    /// Adds a whole number unless the value is `nil`.
     package mutating func add(_ name: String, _ value: (some BinaryInteger)?) {
         guard let value else { return }
         begin(name)
         text += String(value)
     }
 
-    /// Adds a number with three decimals, unless it is none or not finite: JSON has no infinity.
+    /// Adds a number with three decimals, unless it is `nil`, not finite (JSON has no infinity) or beyond ±1e15.
     package mutating func add(_ name: String, seconds value: Double?) {
         guard let value, value.isFinite, abs(value) < 1e15 else { return }
         begin(name)
@@ -40,7 +40,7 @@ package struct JSONObject: Hashable, Sendable {
         text += value ? "true" : "false"
     }
 
-    /// Adds a member without a value.
+    /// Adds a member with the value `null`.
     package mutating func addNull(_ name: String) {
         begin(name)
         text += "null"
@@ -64,10 +64,11 @@ package struct JSONObject: Hashable, Sendable {
         text += object.closed
     }
 
-    /// The whole object.
+    /// The text of the whole object.
     package var closed: String { text + "}" }
 
-    /// JSON that others wrote, harmless on a terminal: what is not printable there can only be within a string.
+    /// Returns foreign JSON that is safe on a terminal. Unprintable characters are escaped; in JSON they can only be in
+    /// strings.
     package static func printable(_ json: [UInt8]) -> String {
         var text = ""
         for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
@@ -104,7 +105,7 @@ package struct JSONObject: Hashable, Sendable {
         }
     }
 
-    /// RFC 8259 §7: UTF-16 code units, two for a scalar beyond the first plane.
+    /// Returns the escape of a character (RFC 8259 §7): UTF-16 code units, two for a scalar beyond the first plane.
     private static func escaped(_ scalar: Unicode.Scalar) -> String {
         String(scalar).utf16.map { unit in
             let digits = String(unit, radix: 16)

@@ -1,5 +1,6 @@
 extension SafeFileName {
-    /// `NAME (1).ext` for a name that is taken. The extension stays at the end so that programs still know the file.
+    /// Returns `NAME (1).ext` for a name that is taken. The extension stays at the end, so that programs recognize the
+    /// file.
     package static func numbered(_ name: String, _ number: Int) -> String {
         let suffix = " (\(number))"
         let dot = name.lastIndex(of: ".").flatMap { $0 == name.startIndex ? nil : $0 } ?? name.endIndex

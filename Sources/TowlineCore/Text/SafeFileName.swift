@@ -1,28 +1,30 @@
-/// File names made of what servers suggest.
+/// Makes safe file names from the names that servers suggest.
 ///
-/// A name from the network once meant `.wgetrc` in the home directory (CVE-2010-2252), files outside the directory
-/// (CVE-2002-1344, CVE-2010-3842) or another drive (CVE-2016-0754). So a suggestion becomes one plain component.
+/// In other programs, a name from the network created `.wgetrc` in the home directory (CVE-2010-2252), files outside
+/// the directory (CVE-2002-1344, CVE-2010-3842) or on another drive (CVE-2016-0754). A suggestion therefore becomes one
+/// plain component.
 package enum SafeFileName {
     /// The limit of common file systems (`NAME_MAX`).
     package static let longestByteCount = 255
     /// The longest name less 16 bytes for the suffixes of part file and journal.
     package static let maximumByteCount = longestByteCount - 16
 
-    /// A safe name, or `nil` if nothing is left of the suggestion. Making a safe name safe again changes nothing.
+    /// Returns a safe name, or `nil` if no character of the suggestion remains. A safe name stays unchanged.
     ///
-    /// What comes out is one path component of 1 to 239 bytes, without control, format or invisible characters,
-    /// without `/ \ < > : " | ? *`, that begins with none of dot, dash and white space and ends in no dot or white
-    /// space, that is no device name of Windows, and that is no name of a part file or journal.
+    /// The result is one path component of 1 to 239 bytes, without control, format or invisible characters and without
+    /// `/ \ < > : " | ? *`. It does not begin with a dot, dash or white space, and does not end with a dot or white
+    /// space. It is not a device name of Windows, and not the name of a part file or journal.
     ///
-    /// - Parameter isOfURL: the user has seen the name in the URL: `:`, `?` and `*` stay, as with curl and wget.
+    /// - Parameter isOfURL: `true` if the user has seen the name in the URL: `:`, `?` and `*` stay, as in curl and
+    ///   wget.
     package static func make(_ suggestion: String, isOfURL: Bool = false) -> String? {
         isPlain(suggestion.utf8) ? suggestion : cleaned(suggestion, isOfURL: isOfURL)
     }
 
-    /// Returns whether a name is as `make` leaves one.
+    /// Returns whether `make` leaves a name unchanged.
     package static func isSafe(_ name: String) -> Bool { make(name, isOfURL: true) == name }
 
-    /// The same without a glance: for what is not plain.
+    /// Returns the result of `make`, without the quick check for plain names.
     package static func cleaned(_ suggestion: String, isOfURL: Bool = false) -> String? {
         let bytes = suggestion.utf8
         let lastSeparator = bytes.lastIndex { $0 == 0x2F || $0 == 0x5C }
@@ -33,13 +35,14 @@ package enum SafeFileName {
         guard !scalars.isEmpty else { return nil }
         var name = ""
         name.unicodeScalars.append(contentsOf: scalars.map { isReserved($0, isOfURL) ? "_" : $0 })
-        // Shortened first: what is cut off may leave the name of a device.
+        // Shortening comes first, because a shortened name may be the name of a device.
         name = shortened(name)
         if isDeviceName(name) { name = shortened("_" + name) }
         return withoutOwnSuffix(name)
     }
 
-    /// Most names are letters, digits and what joins them, with one extension or none: nothing below would change them.
+    /// Returns whether `cleaned` would not change a name: like most names, it has only letters, digits, `-`, `_` and at
+    /// most one extension.
     private static func isPlain(_ bytes: String.UTF8View) -> Bool {
         guard let first = bytes.first, ASCII.isLetter(first) || ASCII.isDigit(first), bytes.count <= 200 else {
             return false
@@ -58,34 +61,35 @@ package enum SafeFileName {
             default: return false
             }
         }
-        // The names of devices have three or four; our own endings begin with `tow`.
+        // Device names have three or four characters; Towline's own extensions begin with `tow`.
         guard ASCII.isDigit(first) || stem != 3 && stem != 4 else { return false }
         guard let dot else { return true }
         let ending = bytes[bytes.index(after: dot)...]
         return !ending.isEmpty && !ending.prefix(3).elementsEqual("tow".utf8) { ASCII.lowercased($0) == $1 }
     }
 
-    /// Returns the safe name that `Content-Disposition` suggests, if any. No server chooses bytes that are not text.
+    /// Returns the safe name that `Content-Disposition` suggests, if any. A server cannot choose bytes that are not
+    /// text.
     package static func suggested(by fields: HTTPFields) -> String? {
         ContentDisposition.fileName(fields).flatMap { make(ByteText.readable($0)) }
     }
 
-    /// The name that a URL gives: its last path component, made safe, or `download`.
+    /// Returns the name that a URL gives: its last path component, made safe, or `download`.
     package static func ofURL(_ url: HTTPURL) -> String { known(byURL: url) ?? "download" }
 
-    /// The same; `nil` if the URL gives none.
+    /// Returns the name that a URL gives; `nil` if the URL has no usable name.
     private static func known(byURL url: HTTPURL) -> String? {
         url.lastPathComponent.flatMap { make(ByteText.readable($0), isOfURL: true) }
     }
 
-    /// The name that the URL at the end of a redirect gives, as with `wget --content-disposition`, but without the
-    /// query. `name` of the first URL stays if it is that of a file (`disk.iso`, not `latest` or `get.php`), or if the
-    /// target gives none.
+    /// Returns the name that the URL at the end of a redirect gives, as with `wget --content-disposition`, but without
+    /// the query. The `name` of the first URL stays if it is a file's name (`disk.iso`, not `latest` or `get.php`), or
+    /// if the target has no usable name.
     package static func ofURL(_ target: HTTPURL, redirectedFrom url: HTTPURL, named name: String) -> String {
         target == url || WebPage.isPage(name: name) == false ? name : known(byURL: target) ?? name
     }
 
-    /// Returns a notice if the name begins with a dot or a hyphen where it comes from, and no longer does.
+    /// Returns a notice if the original name begins with a dot or a hyphen, which the safe name does not.
     package static func notice(_ facts: ResponseFacts, from url: HTTPURL) -> TransferNotice? {
         let (suggestion, origin) = facts.suggestion.map { ($0, "server") } ?? (url.lastPathComponent, "URL")
         guard let suggestion, let first = suggestion.utf8.first, first == 0x2E || first == 0x2D else { return nil }
@@ -95,7 +99,7 @@ package enum SafeFileName {
                 + " \(first == 0x2E ? "dot" : "hyphen"). To choose the name, use -o")
     }
 
-    /// Controls, line separators, and what shows nothing or turns the direction of what follows.
+    /// Returns whether a character is a control or line separator, is invisible, or changes the direction of text.
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         if ByteText.byte(scalar) != nil { return false }
         if scalar.isASCII { return ASCII.isControl(UInt8(truncatingIfNeeded: scalar.value)) }
@@ -105,8 +109,8 @@ package enum SafeFileName {
         }
     }
 
-    /// Without dots, dashes and white space at the beginning (hidden files, options) and without dots and white space
-    /// at the end (Windows drops them, and two names become one).
+    /// Removes dots, dashes and white space at the beginning (hidden files, options), and dots and white space at the
+    /// end (Windows drops them, so that two names become the same).
     private static func trimmed(_ scalars: [Unicode.Scalar]) -> [Unicode.Scalar] {
         let first = scalars.firstIndex { $0 != "." && $0 != "-" && !$0.properties.isWhitespace }
         guard let first else { return [] }
@@ -127,7 +131,8 @@ package enum SafeFileName {
         }
     }
 
-    /// `CON`, `nul.txt`, `COM1 .log`: Windows opens a device whatever follows the first dot.
+    /// Returns whether Windows opens a device for a name, regardless of the text after the first dot: `CON`, `nul.txt`,
+    /// `COM1 .log`.
     private static func isDeviceName(_ name: String) -> Bool {
         var base = name.unicodeScalars.prefix { $0 != "." }
         while base.last?.properties.isWhitespace == true { base.removeLast() }
@@ -137,17 +142,17 @@ package enum SafeFileName {
         return upper.unicodeScalars.last.map { "0123456789¹²³".unicodeScalars.contains($0) } ?? false
     }
 
-    /// The length of the name on disk.
+    /// Returns the length of the name on disk, in bytes.
     package static func byteCount(_ text: Substring) -> Int {
         text.utf8.allSatisfy { $0 < 0x80 } ? text.utf8.count : text.unicodeScalars.reduce(0) { $0 + width($1) }
     }
 
-    /// The same for a string.
+    /// Returns the length of the name on disk, in bytes.
     package static func byteCount(_ text: String) -> Int { byteCount(text[...]) }
 
     private static func width(_ scalar: Unicode.Scalar) -> Int { ByteText.byte(scalar) == nil ? UTF8.width(scalar) : 1 }
 
-    /// At most `maximumByteCount` bytes: the stem is cut between two characters, an extension of up to 16 bytes stays.
+    /// Returns the name cut to `maximumByteCount` bytes, between two characters. An extension of up to 16 bytes stays.
     private static func shortened(_ name: String) -> String {
         guard name.utf8.count > maximumByteCount, byteCount(name) > maximumByteCount else { return name }
         var stem = name[...]
@@ -164,7 +169,8 @@ package enum SafeFileName {
         return kept + fileExtension
     }
 
-    /// As many whole characters as fit; where the first one alone does not, as many scalars.
+    /// Returns the longest prefix of whole characters that fits into `byteCount` bytes. If the first character does not
+    /// fit, the prefix consists of as many of its scalars as fit.
     package static func prefix(of text: Substring, byteCount: Int) -> Substring {
         var end = text.startIndex
         var used = 0
@@ -183,11 +189,11 @@ package enum SafeFileName {
         return text[..<end]
     }
 
-    /// A server must not be able to name the part file, journal or `tow-bad` file of another download: `x.tow`
-    /// becomes `x_tow`.
+    /// Replaces extensions of Towline: `x.tow` becomes `x_tow`. A server must not be able to name the part file,
+    /// journal or `tow-bad` file of another download.
     private static func withoutOwnSuffix(_ name: String) -> String {
         var name = name
-        // What stands before one such ending may be another.
+        // There may be another such extension before the first one.
         while let dot = name.utf8.lastIndex(of: 0x2E) {
             let fileExtension = ASCII.lowercased(name[dot...])
             guard fileExtension == ".tow" || fileExtension.hasPrefix(".tow-") else { break }

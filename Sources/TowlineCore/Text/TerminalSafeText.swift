@@ -1,12 +1,13 @@
-/// Remote text made safe to print.
+/// Makes remote text safe to print.
 ///
 /// An escape sequence in a file name or a header could rewrite what the terminal shows, or run commands in some
 /// terminals (CVE-2004-1488, CWE-150); bidirectional controls can make `exe.fdp` look like another name.
 package enum TerminalSafeText {
-    /// The text with every control character, bidirectional control, invisible format character and line or
-    /// paragraph separator shown as an escape (`\x1b`, `\u202e`), cut to `width` cells with `…` at the end.
+    /// Returns the text with every control character, bidirectional control, invisible format character and line or
+    /// paragraph separator shown as an escape (`\x1b`, `\u202e`), cut to `width` cells with `…` at the end (`nil`: not
+    /// cut).
     ///
-    /// For people, not for programs: the backslash itself stays as it is, so it cannot be undone.
+    /// The result is for people, not for programs: backslashes are not escaped, so the conversion cannot be reversed.
     package static func make(_ text: String, width: Int? = nil) -> String {
         if text.utf8.count <= width ?? .max, text.utf8.allSatisfy({ $0 < 0x7F && $0 >= 0x20 }) { return text }
         let pieces = text.map { $0.unicodeScalars.map(visible).joined() }
@@ -15,7 +16,7 @@ package enum TerminalSafeText {
         guard width > 0 else { return "" }
         var cut = ""
         for piece in pieces {
-            // Measured as a whole: a mark may join what stands before it and make that wider.
+            // The whole text is measured: a mark may join the character before it and make it wider.
             let longer = cut + piece
             guard displayWidth(longer) < width else { break }
             cut = longer
@@ -29,7 +30,7 @@ package enum TerminalSafeText {
     }
 
     private static func visible(_ scalar: Unicode.Scalar) -> String {
-        // Also a byte of a name that is no UTF-8.
+        // The character may stand for a byte of a name that is not UTF-8.
         if let byte = ByteText.byte(scalar) { return "\\x" + String(byte, radix: 16) }
         guard isHidden(scalar) else { return String(Character(scalar)) }
         let digits = String(scalar.value, radix: 16)
@@ -40,7 +41,8 @@ package enum TerminalSafeText {
         }
     }
 
-    /// Joiners stay: scripts and emoji need them, and they move nothing.
+    /// Returns whether a character must be escaped. Joiners are not: scripts and emoji need them, and they move no
+    /// text.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return ASCII.isControl(UInt8(truncatingIfNeeded: scalar.value)) }
         if scalar == "\u{200C}" || scalar == "\u{200D}" { return false }

@@ -1,21 +1,21 @@
-/// What a webhook is told of a download: one JSON object on one line (RFC 8259).
+/// The message to a webhook about a download: one JSON object on one line (RFC 8259).
 package struct WebhookMessage: Hashable, Sendable {
-    /// What happened, such as `finished`.
+    /// The event, such as `finished`.
     package var event: String
-    /// The download.
+    /// The identifier of the download.
     package var id: String
-    /// The file's name.
+    /// The name of the file.
     package var name: String
-    /// Where the file is.
+    /// The path of the file.
     package var path: String
-    /// Its length.
+    /// The length of the file in bytes.
     package var bytes: Int64
-    /// What it was verified with, if it was.
+    /// The checksum that verified the file; `nil` if the file was not verified.
     package var checksum: Checksum?
-    /// When it happened, in seconds since 1970.
+    /// The time of the event, in seconds since 1970.
     package var time: Int64
 
-    /// Makes one.
+    /// Creates a message.
     package init(
         event: String, id: String, name: String, path: String, bytes: Int64, checksum: Checksum?, time: Int64
     ) {
@@ -28,8 +28,9 @@ package struct WebhookMessage: Hashable, Sendable {
         self.time = time
     }
 
-    /// The same for every try, and after a restart of the process: a receiver that has seen it need not act again. It
-    /// is a string of a structured field (RFC 8941 §3.3.3); what such a string cannot hold is escaped as in a URL.
+    /// A key that is the same in every attempt, also after a restart of the process: a receiver can ignore a repeated
+    /// key. The key is a string of a structured field (RFC 8941 §3.3.3); characters that such a string cannot contain
+    /// are percent-encoded.
     package var idempotencyKey: String {
         "\"" + String(decoding: "\(id)-\(event)-\(time)".utf8.flatMap(Self.plain), as: UTF8.self) + "\""
     }
@@ -44,7 +45,7 @@ package struct WebhookMessage: Hashable, Sendable {
         return [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
 
-    /// The object.
+    /// The JSON text of the message.
     package var json: String {
         let sum = checksum.map { sum in
             "\(sum.algorithm.rawValue):" + String(decoding: sum.value.flatMap(Self.hexadecimal), as: UTF8.self)

@@ -1,104 +1,104 @@
-/// Names an attempt; unique within a process.
+/// The identifier of an attempt; unique within a process.
 package struct AttemptID: Hashable, Sendable {
     /// The number.
     package let value: UInt64
 
-    /// Makes an id.
+    /// Creates an identifier.
     package init(_ value: UInt64) { self.value = value }
 }
 
-/// How an attempt ended.
+/// The way in which an attempt ended.
 package enum AttemptEnd: Sendable {
-    /// The response came whole by its own framing: `Content-Length`, last chunk, END_STREAM, or, where the version of
+    /// The response is complete by its own framing: `Content-Length`, last chunk, END_STREAM, or, if the version of
     /// HTTP has nothing better, an orderly close.
     case complete(Framing)
-    /// The receiver said `.stop`.
+    /// The receiver returned `.stop`.
     case stopped
     /// Cancelled by `Transport.cancel` or `shutdown`.
     case cancelled
-    /// Something broke; what the body delivered before is good as far as it goes.
+    /// The attempt failed. The body bytes that it delivered before the failure are valid.
     case failed(TransportFailure)
 
-    /// What told the end of the body.
+    /// The way in which the end of the body was recognized.
     package enum Framing: Hashable, Sendable {
-        /// A length, chunks or END_STREAM: the end is certain.
+        /// By a length, chunks or END_STREAM: the end is certain.
         case delimited
         /// An HTTP/2 stream ended, its head gave no length, and nothing proves that it ended with END_STREAM (RFC 9113
         /// §8.1). libcurl before 8.1 also reports an end after a reset without an error (NO_ERROR; a proxy sends it if
-        /// its server died), and after it closed the connection because of an invalid frame. Another answer has to
+        /// its server died), and after it closed the connection because of an invalid frame. Another response must
         /// prove the length.
         case stream
         /// The connection closed (RFC 9112 §6.3 rule 8): the length is not verifiable.
         case closed
-        /// The connection closed, and TLS did not say so by close_notify (RFC 9112 §9.8): the body may have been cut.
-        /// Another answer has to prove the length.
+        /// The connection closed without the close_notify of TLS (RFC 9112 §9.8): the body may be incomplete.
+        /// Another response must prove the length.
         case unclosed
 
-        /// Returns whether another answer has to prove the length.
+        /// Returns whether another response must prove the length.
         package var needsProof: Bool { self == .stream || self == .unclosed }
     }
 }
 
-/// Why an attempt failed, as far as the wire can tell.
+/// The reason why an attempt failed, as far as the transport knows it.
 package struct TransportFailure: Error, Hashable, Sendable {
-    /// The kinds of failure. Classification into transient and permanent is `RetryPolicy`'s.
+    /// The kinds of failure. `RetryPolicy` classifies them as transient or permanent.
     package enum Kind: Hashable, Sendable, CaseIterable {
-        /// The name does not resolve.
+        /// The host name does not resolve.
         case hostNotFound
-        /// No route, refused, or unreachable.
+        /// The host has no route, refuses the connection, or is unreachable.
         case connectFailed
-        /// `connectTimeout` ran out.
+        /// `connectTimeout` expired.
         case connectTimedOut
-        /// The proxy's name does not resolve, the proxy is down, or it refuses.
+        /// The proxy's name does not resolve, or the proxy is down or refuses the request.
         case proxyFailed
         /// The proxy requires credentials or rejects those of its URL (407).
         case proxyUnauthorized
         /// The proxy's URL is not valid: nothing was sent.
         case proxyUnusable
-        /// The certificate is not trusted, expired, or for another host.
+        /// The server's certificate is not trusted, expired, or for another host.
         case certificateRefused
-        /// The address in the URL is not public, and no other may be connected to.
+        /// The address in the URL is not public, and the download allows only public addresses.
         case addressRefused
         /// The host name has no public address, or does not exist. Both are the same failure: a client that may
         /// use public addresses only must not learn which names this network has.
         case hostNotPublic
-        /// The server requires a client certificate and got none, or rejected the one that it got.
+        /// The server requires a client certificate and received no certificate, or rejected it.
         case clientCertificateRefused
-        /// A file that the user named for TLS cannot be used, so that no request can be sent.
+        /// A TLS file that the user named cannot be used: nothing was sent.
         case tlsFileUnusable
         /// The server and this machine have no version or cipher of TLS in common.
         case tlsIncompatible
-        /// TLS failed otherwise before the response.
+        /// TLS failed before the response for another reason.
         case tlsFailed
-        /// Closed or reset before the head was whole.
+        /// The connection was closed or reset before the response head was complete.
         case closedBeforeHead
-        /// `headTimeout` ran out.
+        /// `headTimeout` expired.
         case headTimedOut
-        /// Over 5000 fields, over 300 KiB, or more than 20 interim responses.
+        /// The head has over 5000 fields or over 300 KiB, or follows more than 20 interim responses.
         case headTooLarge
-        /// Not HTTP, or broken framing.
+        /// The response is not HTTP, or its framing is invalid.
         case malformed
-        /// The body ended before its framing said so: reset, closed early, stream error.
+        /// The body ended before the end that its framing declares: reset, early close, stream error.
         case bodyCut
-        /// HTTP/2 REFUSED_STREAM or a stream above GOAWAY's: nothing was processed.
+        /// HTTP/2 REFUSED_STREAM, or a stream above the last one of GOAWAY: the server did not process the request.
         case streamRefused
         /// HTTP/2 failed, and HTTP/1.1 may work: the transport uses it for this host from now on. Reported once per
         /// host.
         case http2Failed
-        /// The system gives no thread for the connection: the limit on processes is reached.
+        /// The system cannot create a thread for the connection: the limit on processes is reached.
         case threadRefused
-        /// Out of memory, descriptors, or another local cause.
+        /// Memory or descriptors are exhausted, or there is another local cause.
         case local
-        /// Anything else.
+        /// Any other failure.
         case other
     }
 
-    /// The kind.
+    /// The kind of failure.
     package let kind: Kind
-    /// What the library says, for people; holds no secret, may hold text from the server.
+    /// The library's message, for people. It contains no secrets, but may contain text from the server.
     package let message: String
 
-    /// Makes a failure.
+    /// Creates a failure.
     package init(_ kind: Kind, _ message: String) {
         self.kind = kind
         self.message = message

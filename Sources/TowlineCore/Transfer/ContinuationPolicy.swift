@@ -1,13 +1,14 @@
-/// Whether what is unfinished under a name is the download that is asked for.
+/// Decides whether an unfinished download under a name is the requested download.
 package enum ContinuationPolicy {
-    /// What a tag says counts for one URL alone (RFC 9110 §8.8.3): two files of one length and one date may have the same. A
-    /// server may have moved, so the same path elsewhere is taken for the same file, if the bytes that are compared agree;
-    /// another path is another file unless somebody vouches for it.
+    /// Returns whether two URLs are taken for the same file. An entity tag is valid for one URL only (RFC 9110 §8.8.3):
+    /// two files with the same length and date may have the same tag. A server may have moved: the same path on another
+    /// host counts as the same file if the compared bytes agree. Another path is another file unless `isVouchedFor` is
+    /// true.
     ///
     /// - Parameters:
-    ///   - source: the URL it was begun from, without secrets.
-    ///   - url: the URL that is asked now.
-    ///   - isVouchedFor: a checksum will tell, or whoever asks says that it is the same.
+    ///   - source: the URL of the unfinished download, without secrets.
+    ///   - url: the URL that is requested now.
+    ///   - isVouchedFor: a checksum will verify the file, or the caller states that it is the same.
     package static func isSame(_ source: String, as url: HTTPURL, isVouchedFor: Bool) -> Bool {
         isVouchedFor || source == url.withoutSecrets || (try? HTTPURL(parsing: source))?.path == url.path
     }

@@ -57,10 +57,10 @@ package struct DestinationPolicy: Hashable, Sendable {
 
     /// The user's choice.
     package var existing: ExistingPolicy
-    /// The user gave a checksum of the whole file.
+    /// `true` if the user gave a checksum of the whole file.
     package var hasChecksum: Bool
 
-    /// Makes a policy.
+    /// Creates a policy.
     package init(existing: ExistingPolicy, hasChecksum: Bool) {
         self.existing = existing
         self.hasChecksum = hasChecksum
@@ -68,7 +68,7 @@ package struct DestinationPolicy: Hashable, Sendable {
 
     /// Returns the next step.
     ///
-    /// - Parameter isRefuted: the existing file was read, and has another checksum.
+    /// - Parameter isRefuted: `true` if the existing file was read and has another checksum.
     package func step(for occupant: Occupant, isRefuted: Bool = false) -> Step {
         switch occupant {
         case .unfinished(isOurs: false): existing == .overwrite ? .replaceUnfinished : .refuse

@@ -1,8 +1,8 @@
 /// A file under the final name, which an update replaces if the server has another version (RFC 9110 §13.1).
 package struct ExistingFile: Hashable, Sendable {
-    /// Its length in bytes.
+    /// The length in bytes.
     package let length: Int64
-    /// Its modification time.
+    /// The modification time.
     package let modified: HTTPDate
     /// The validators that the server sent for it; `nil`: another program created or changed the file.
     package let version: PublishedVersion?
@@ -14,13 +14,13 @@ package struct ExistingFile: Hashable, Sendable {
         /// `If-Modified-Since`.
         package let lastModified: HTTPDate?
 
-        /// Makes one.
+        /// Creates a condition.
         package init(entityTag: EntityTag?, lastModified: HTTPDate?) {
             self.entityTag = entityTag
             self.lastModified = lastModified
         }
 
-        /// Returns whether a 304 names another version than that of the condition.
+        /// Returns whether a 304 response names another version than the condition does.
         func isContradicted(by answer: Representation) -> Bool {
             if let entityTag, let theirs = answer.entityTag { return !entityTag.matchesWeakly(theirs) }
             guard let lastModified, let theirs = answer.lastModified else { return false }
@@ -28,16 +28,16 @@ package struct ExistingFile: Hashable, Sendable {
         }
     }
 
-    /// Makes one. `modified` is in seconds since 1970.
+    /// Creates a description of a file. `modified` is in seconds since 1970.
     package init(length: Int64, modified: Int64, version: PublishedVersion?) {
         self.length = length
         self.modified = HTTPDate(secondsSince1970: modified)
         self.version = version
     }
 
-    /// The condition for a request to a URL; `nil` if the file did not come from there, or without a validator.
+    /// Returns the condition for a request to a URL; `nil` if the file came from another URL or without a validator.
     ///
-    /// A 304 does not tell a length. So a file that another program created gets none: it may be incomplete.
+    /// A 304 response contains no length. A file that another program created has no condition: it may be incomplete.
     package func condition(at url: HTTPURL) -> Condition? {
         guard let version, version.location == PublishedVersion.location(url.withoutSecrets) else { return nil }
         let tag = version.entityTag.flatMap { $0.isWellFormed ? $0 : nil }
@@ -45,7 +45,7 @@ package struct ExistingFile: Hashable, Sendable {
         return Condition(entityTag: tag, lastModified: version.isDated ? modified : nil)
     }
 
-    /// Returns whether the file is what the server at a URL offers.
+    /// Returns whether the file is the version that the server at a URL offers.
     package func isCurrent(_ offered: Representation, at url: HTTPURL) -> Bool {
         let isFromThere = version?.location == PublishedVersion.location(url.withoutSecrets)
         guard offered.completeLength.map({ $0 == length }) ?? isFromThere else { return false }
@@ -53,7 +53,7 @@ package struct ExistingFile: Hashable, Sendable {
             guard mine.matchesWeakly(theirs) else { return false }
             if mine.isWellFormed, isFromThere { return true }
             // Another URL may use the tag for another file, and a malformed tag may be a constant, such as `null`: the
-            // dates count as well.
+            // dates must agree too.
             if mine.isWellFormed, offered.lastModified == nil || version?.isDated == false { return true }
         }
         guard let date = offered.lastModified else { return false }
@@ -66,23 +66,23 @@ package struct ExistingFile: Hashable, Sendable {
 package struct PublishedVersion: Hashable, Sendable {
     /// The entity tag.
     package var entityTag: EntityTag?
-    /// A digest of the URL that answered (see ``location(_:)``): a validator is valid for one URL.
+    /// A digest of the URL that responded (see ``location(_:)``): a validator is valid for one URL.
     package let location: UInt32
-    /// The file's modification time is `Last-Modified`.
+    /// `true` if the file's modification time is the `Last-Modified` of the response.
     package var isDated = false
 
-    /// Makes one.
+    /// Creates a version.
     package init(entityTag: EntityTag?, location: UInt32, isDated: Bool = false) {
         self.entityTag = entityTag
         self.location = location
         self.isDated = isDated
     }
 
-    /// Makes one for a file that came from a URL, which is without secrets.
+    /// Creates a version for a file that came from a URL. `url` contains no secrets.
     package init(of representation: Representation, from url: String) {
         self.init(entityTag: representation.entityTag, location: Self.location(url))
     }
 
-    /// Returns the digest (CRC-32C) of a URL without secrets. The file may be handed on, and the URL is private.
+    /// Returns the digest (CRC-32C) of a URL without secrets. The URL is private, and the file may be passed to others.
     package static func location(_ url: String) -> UInt32 { CRC32C.checksum(url.utf8) }
 }

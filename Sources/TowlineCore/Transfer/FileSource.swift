@@ -1,51 +1,51 @@
-/// Where an attempt asks: at the URL that says what the file is, or at a mirror of it.
+/// The source of an attempt: the URL that defines the file, or a mirror of it.
 package enum SourceID: Hashable, Sendable {
-    /// The user's first URL; or the mirror that took its place because nothing ever came of that.
+    /// The user's first URL, or the mirror that replaced it because it never delivered the file.
     case primary
-    /// The mirror of that index.
+    /// The mirror at this index.
     case mirror(Int)
 }
 
-/// A place to get the file from, and what is known of it.
+/// A URL of the file, and what the transfer knows about it.
 struct FileSource: Sendable {
-    /// As the user named it.
+    /// The URL as the user gave it.
     let url: HTTPURL
-    /// The file's name by that URL.
+    /// The file name that the URL gives.
     let nameOfURL: String
-    /// Where it led.
+    /// The URL at the end of the redirects.
     var resolved: HTTPURL
-    /// It is not asked before; the primary's is the transfer's own.
+    /// The earliest time of the next request. For the primary, the transfer's own `notBefore` counts.
     var notBefore: Duration?
-    /// Times in a row that nothing came of it.
+    /// The number of consecutive failures of this source.
     var failures = 0
-    /// Tries in a row that brought no byte, whether they were answered or not.
+    /// The number of consecutive attempts without a byte, with or without a response.
     var tries = 0
-    /// Why it is asked no more.
+    /// The reason why this source is no longer used; `nil` while it is used.
     var leftOut: TowlineError?
-    /// It has answered as it should.
+    /// `true` if the source has sent a valid response.
     var hasWorked = false
-    /// It cuts ranges so short that what is compared was all of one.
+    /// `true` if the server shortens ranges so much that a response contained nothing but the overlap.
     var givesOverlapAlone = false
-    /// What a connection lately brought there, in bytes per second.
+    /// The rate of the last connection to this source, in bytes per second; `nil` while unknown.
     var rate: Double?
-    /// It allows no more connections, for a while.
+    /// The maximum number of connections that the source allows, and the time at which this limit expires.
     var ceiling: Int?
     var ceilingEnd = Duration.zero
-    /// Whether it has the primary's bytes, as far as a sample tells.
+    /// The result of comparing a sample of a mirror's bytes with the primary's bytes.
     var sample = Sample.open
-    /// All of its bytes came, and no others, and the user's checksum does not match them.
+    /// `true` if the file as this source sends it does not match the user's checksum.
     var isRefuted = false
-    /// What came from there and was written.
+    /// The written bytes that came from this source.
     var brought = ByteRangeSet()
 
-    /// What came of asking a mirror for bytes that are there.
+    /// The result of requesting bytes from a mirror that are already written.
     enum Sample: Sendable {
-        /// Nobody asked yet.
+        /// No sample was compared yet.
         case open
         case same
-        /// Its bytes are others, or it has more or fewer.
+        /// The mirror has other bytes, or another length.
         case differs
-        /// It gives no sample.
+        /// The mirror sent too few bytes for a comparison.
         case unknown
     }
 
@@ -55,10 +55,10 @@ struct FileSource: Sendable {
         resolved = url
     }
 
-    /// A refusal may have been a passing one.
+    /// The time after which a connection limit expires, because the refusal may have been temporary.
     static let ceilingLife = Duration.seconds(60)
 
-    /// The connections that it allows; `nil`: nothing is known.
+    /// Returns the maximum number of connections that the source allows; `nil` if no limit is known.
     func ceiling(at now: Duration) -> Int? { ceilingEnd > now ? ceiling : nil }
 
     mutating func limit(to count: Int, now: Duration) {

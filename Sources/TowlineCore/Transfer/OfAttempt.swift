@@ -1,24 +1,25 @@
-/// Something that belongs to an attempt.
+/// A value that belongs to an attempt.
 ///
-/// A download has as many as it has connections: they are in arrays, and found by looking through them. To hash the one
-/// id of a small file, and to move what is under it there and back, took longer than what was done with it.
+/// A download has one value for each connection. The values are in arrays, and a linear search finds them. For the
+/// single attempt of a small file, hashing its identifier and moving the value in and out of a dictionary took longer
+/// than the work.
 package protocol OfAttempt {
-    /// Whose it is.
+    /// The attempt that the value belongs to.
     var id: AttemptID { get }
 }
 
 extension Array where Element: OfAttempt {
-    /// What belongs to an attempt.
+    /// Returns the value of an attempt; `nil` if there is no such value.
     package subscript(id: AttemptID) -> Element? { first { $0.id == id } }
 
-    /// Changes what belongs to an attempt, where it is.
+    /// Changes the value of an attempt in place.
     ///
-    /// - Returns: what `body` does; `nil` if there is nothing to change.
+    /// - Returns: the result of `body`; `nil` if the attempt has no value.
     @discardableResult
     mutating func change<Result>(_ id: AttemptID, _ body: (inout Element) -> Result) -> Result? {
         firstIndex { $0.id == id }.map { body(&self[$0]) }
     }
 
-    /// Takes out what belongs to an attempt.
+    /// Removes and returns the value of an attempt; `nil` if the attempt has no value.
     mutating func remove(_ id: AttemptID) -> Element? { firstIndex { $0.id == id }.map { remove(at: $0) } }
 }

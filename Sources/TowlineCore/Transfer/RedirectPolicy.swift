@@ -1,15 +1,15 @@
-/// Which redirects are followed (RFC 9110 §15.4).
+/// Decides which redirects are followed (RFC 9110 §15.4).
 package enum RedirectPolicy {
-    /// Where an answer leads.
+    /// Returns the target of a redirect.
     ///
     /// - Parameters:
-    ///   - url: what was asked.
-    ///   - chain: the URLs that led there, in order.
+    ///   - url: the URL that was requested.
+    ///   - chain: the earlier URLs of this chain of redirects, in order.
     ///   - source: the URL that the user gave.
-    ///   - known: where another redirect led, perhaps to the same origin.
-    /// - Throws: `redirectRefused` for what is no URL of http or https, for more redirects than `terms` allow, and for
-    ///   one from https to http, unless `terms` allow that. A redirect to an earlier URL is followed: the server may
-    ///   respond differently to the second request, for example because of a cookie.
+    ///   - known: the target of another redirect, perhaps of the same origin.
+    /// - Throws: `redirectRefused` for a target that is not an http or https URL, for more redirects than `terms`
+    ///   allow, and for a redirect from https to http, unless `terms` allow that. A redirect to an earlier URL is
+    ///   followed: the server may respond differently to the second request, for example because of a cookie.
     static func target(
         of location: String, from url: HTTPURL, chain: [HTTPURL], source: HTTPURL, _ terms: TransferTerms,
         after known: HTTPURL? = nil
@@ -35,12 +35,12 @@ package enum RedirectPolicy {
         return target
     }
 
-    /// Returns whether a redirect leads to the URL that was asked. With `Retry-After`, it means "later".
+    /// Returns whether a redirect leads to the requested URL itself. With `Retry-After`, that means "later".
     static func isSame(_ location: String, _ url: HTTPURL) -> Bool {
         (try? url.resolving(location, after: nil)) == url
     }
 
-    /// What the user is told of it: that another server is asked.
+    /// Returns a notice that the download continues at another server; `nil` if the origin is the same.
     package static func notice(from url: HTTPURL, to target: HTTPURL) -> TransferNotice? {
         url.origin == target.origin ? nil : TransferNotice(.info, .redirected, "redirected to \(target)")
     }

@@ -1,12 +1,12 @@
-/// What a request says besides whom it asks.
+/// The header fields of a request.
 package enum RequestTerms {
-    /// The fields of a request for those bytes, the user's own at the end.
+    /// Returns the fields of a request for the bytes `asked`, with the user's fields (`own`) at the end.
     ///
     /// - Parameters:
-    ///   - confirms: no cache may answer.
-    ///   - proof: the strong validator that the bytes must be of.
-    ///   - condition: the version that is not needed.
-    ///   - wantsDigest: the server is asked for a checksum.
+    ///   - confirms: `true` if no cache may respond.
+    ///   - proof: the strong validator that the bytes must have (`If-Range`).
+    ///   - condition: the version that need not be sent, because it exists already.
+    ///   - wantsDigest: `true` to request a checksum from the server.
     static func fields(
         _ asked: ResponseQuestion.Asked, own: HTTPFields, confirms: Bool = false, proof: String? = nil,
         condition: ExistingFile.Condition? = nil, wantsDigest: Bool = true
@@ -30,7 +30,7 @@ package enum RequestTerms {
         return fields
     }
 
-    /// What every request says, unless the user says something else there.
+    /// Returns the fields that every request has, except those that the user sets.
     private static func usual(besides own: HTTPFields, wantsDigest: Bool) -> HTTPFields {
         var fields = HTTPFields()
         func add(_ name: String, _ value: String) {
@@ -46,10 +46,10 @@ package enum RequestTerms {
 
     private static let usual = usual(besides: HTTPFields(), wantsDigest: true)
 
-    /// Those of nearly every small file, made once for all.
+    /// The fields for nearly every small file, created once.
     private static let fromStart = with("bytes=0-", wantsDigest: true)
     private static let fromStartAlone = with("bytes=0-", wantsDigest: false)
-    /// The same where others share the connection.
+    /// The same fields for a request that shares its connection.
     private static let ofSmallFile = with("bytes=0-\(smallFile.upperBound - 1)", wantsDigest: true)
     private static let ofSmallFileAlone = with("bytes=0-\(smallFile.upperBound - 1)", wantsDigest: false)
 
@@ -59,10 +59,10 @@ package enum RequestTerms {
         return fields
     }
 
-    /// What is asked for of what may be a small file where others share the connection.
+    /// The range that is requested over a shared connection if the file may be small.
     static let smallFile = ByteRange(0, SharingPolicy.smallLimit)
 
-    /// Whether a field decides what bytes come back: not the user's to set.
+    /// Returns whether a field determines which bytes the server sends, so that the user cannot set it.
     package static func isReserved(_ name: String) -> Bool { reserved.contains { HTTPFields.equalNames($0, name) } }
 
     private static let reserved = [

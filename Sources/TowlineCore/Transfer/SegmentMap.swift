@@ -1,15 +1,15 @@
-/// Which bytes of a download are there, and which are on their way.
+/// The bytes of a download that are written, and the segments that are in progress.
 package struct SegmentMap: Hashable, Sendable {
-    /// A segment on its way.
+    /// A segment in progress.
     package struct Segment: Hashable, Sendable {
-        /// What the attempt is to bring; without an end while the length is unknown.
+        /// The bytes assigned to the attempt; the end is `Int64.max` while the length is unknown.
         package var range: ByteRange
-        /// The next byte it writes.
+        /// The offset of the next byte that the attempt writes.
         package var position: Int64
-        /// Bytes per second, once known.
+        /// The rate in bytes per second; `nil` while unknown.
         package var rate: Double?
 
-        /// Makes one.
+        /// Creates a segment.
         package init(range: ByteRange, position: Int64, rate: Double?) {
             self.range = range
             self.position = position
@@ -17,14 +17,14 @@ package struct SegmentMap: Hashable, Sendable {
         }
     }
 
-    /// Size of the whole, once known.
+    /// The complete length in bytes; `nil` while unknown.
     package var completeLength: Int64?
-    /// What is there.
+    /// The bytes that are written.
     package var written: ByteRangeSet
-    /// What is on its way, in the order the attempts began.
+    /// The segments in progress, in the order in which their attempts began.
     package var segments: [Segment]
 
-    /// Makes one.
+    /// Creates a map.
     package init(completeLength: Int64?, written: ByteRangeSet, segments: [Segment] = []) {
         self.completeLength = completeLength
         self.written = written

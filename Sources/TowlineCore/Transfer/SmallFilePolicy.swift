@@ -1,30 +1,33 @@
-/// A transfer of what may be a small file, as long as it is one request: what it asks, and which answer is the whole of it.
+/// The rules of a transfer that is a single request, because the file may be small: the request to send, and the
+/// responses that complete it.
 ///
-/// Of thousands of small files each is one request, one answer and one file. For that no `TransferStateMachine` is needed,
-/// which would decide the same in six steps. Any other answer is one's, which takes the request over
+/// Each of thousands of small files is one request, one response and one file. A `TransferStateMachine` would decide
+/// the same in six steps, so these files do without it. For any other response, a state machine takes over the request
 /// (`TransferEvent.takenOver`).
 package enum SmallFilePolicy {
-    /// A longer file is none: from there on a file has a journal, and does not start over (DESIGN.md §3).
+    /// The length in bytes of the longest small file. A longer file has a journal and does not start over (DESIGN.md
+    /// §3).
     package static let longest: Int64 = (1 << 20) - 1
 
-    /// Whether what is known of a file tells that it is longer.
+    /// Returns whether a file is known to be longer than a small file.
     package static func isLong(_ snapshot: TransferSnapshot) -> Bool {
         snapshot.completeLength.map { $0 > longest } ?? false
     }
 
-    /// So much of an answer is held in memory until all of it is there.
+    /// Returns the maximum number of bytes of a response that are held in memory until the response is complete.
     package static func mostHeld(of plan: AttemptPlan) -> Int64 {
         plan.sharesConnection ? SharingPolicy.smallLimit : longest
     }
 
-    /// Whether nothing is asked for that takes a machine from the beginning: other sources, a stream, or fields that are refused.
+    /// Returns whether a single request suffices at first. Mirrors, a stream, a size limit and reserved fields require
+    /// a state machine from the beginning.
     package static func suffices(for terms: TransferTerms) -> Bool {
         terms.mirrors.isEmpty && !terms.isStream && terms.maximumSize == nil
             && !terms.userFields.lines.contains { RequestTerms.isReserved($0.name) }
     }
 
-    /// The request with which a `TransferStateMachine` begins that holds nothing and has neither mirrors nor a stream; without the
-    /// wish for a checksum, if none is wanted.
+    /// Returns the request with which a `TransferStateMachine` begins if it has no bytes, no mirrors and no stream.
+    /// `wantsDigest`: the request asks for a checksum.
     package static func plan(
         _ terms: TransferTerms, id: AttemptID, sharing: ConnectionSharing, wantsDigest: Bool = true
     ) -> AttemptPlan {
@@ -41,7 +44,8 @@ package enum SmallFilePolicy {
             chain: [], isConfirmation: false, isRace: false, sharing: sharing)
     }
 
-    /// Where a redirect of such a request leads; `nil`: nowhere, or there is more to decide. `known` is where another one led.
+    /// Returns the target of a redirect of such a request. `nil`: the response is no redirect, or a state machine must
+    /// decide. `known` is the target of another redirect.
     package static func target(
         of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms, known: HTTPURL? = nil
     ) -> HTTPURL? {
@@ -52,13 +56,13 @@ package enum SmallFilePolicy {
             of: location, from: plan.url, chain: plan.chain, source: terms.source, terms, after: known)
     }
 
-    /// The request that follows a redirect, as the machine would send it. `linked`: the checksum that the redirect
-    /// gave.
+    /// Returns the request that follows a redirect, as a state machine would send it. `linked`: the checksum in the
+    /// redirect.
     package static func plan(
         _ terms: TransferTerms, at target: HTTPURL, after last: AttemptPlan, id: AttemptID, sharing: ConnectionSharing,
         wantsDigest: Bool = true, linked: LinkedChecksum? = nil
     ) -> AttemptPlan {
-        // What is for the first origin goes nowhere else.
+        // Credentials and fields for the first origin are sent to no other origin.
         let isOurs = target.origin == terms.source.origin
         var plan = plan(terms, id: id, sharing: sharing, wantsDigest: wantsDigest)
         plan.url = target
@@ -73,12 +77,13 @@ package enum SmallFilePolicy {
         return plan
     }
 
-    /// Whether a server is asked for a checksum (RFC 9530 §4) after so many answers in a row that had none. Over HTTP/1.1 the wish
-    /// is a quarter of a request: after 32 of them one in 64 has it, for a server of which other files have checksums.
+    /// Returns whether to ask a server for a checksum (RFC 9530 §4) after `count` responses in a row without a
+    /// checksum. Over HTTP/1.1 the field is a quarter of a request. After 32 such responses, one request in 64 has the
+    /// field, because other files of the server may have checksums.
     package static func wantsDigest(after count: Int) -> Bool { count < 32 || count % 64 == 0 }
 
-    /// Whether an answer that begins with a file's first byte has a checksum, which one that leads elsewhere has not; `nil` for any
-    /// other.
+    /// Returns whether a response that begins with a file's first byte has a checksum. The result is `false` for a
+    /// redirect and `nil` for any other response.
     package static func hasDigest(_ verdict: ResponseVerdict) -> Bool? {
         switch verdict {
         case .partial(let range, _) where range.lowerBound > 0: nil
@@ -88,8 +93,8 @@ package enum SmallFilePolicy {
         }
     }
 
-    /// What a file must hash to before it is published: what is known, the user's own first, and what the server vouches for,
-    /// of which one is enough, the strongest.
+    /// Returns the checksums that a file must match before it is published: the known ones, the user's first, and the
+    /// strongest one that the server sent.
     package static func checksums(besides known: [Checksum], _ facts: ResponseFacts) -> [Checksum] {
         guard let theirs = facts.wholeDigests.first?.checksum,
             !known.contains(where: { $0.algorithm == theirs.algorithm })
@@ -99,8 +104,9 @@ package enum SmallFilePolicy {
         return known + [theirs]
     }
 
-    /// What an answer says of a file that is published as soon as all of its bytes are there and hash to what they must; `nil` if
-    /// there is more to decide: an empty file, a coded one, one of which this answer's content has a digest of its own.
+    /// Returns the facts of a response whose file is published once all its bytes arrived and match their checksums.
+    /// `nil` if a state machine must decide: the file is empty, long or coded, or the content of the response has its
+    /// own digest.
     package static func file(in verdict: ResponseVerdict) -> ResponseFacts? {
         let facts: ResponseFacts
         switch verdict {

@@ -1,50 +1,50 @@
-/// What the runner is to do, in order.
+/// An action of the state machine. The runner performs the actions in order.
 package enum TransferAction: Hashable, Sendable {
     /// Send a request.
     case start(AttemptPlan)
-    /// End an attempt; its `ended` event still comes.
+    /// End an attempt; its `ended` event still follows.
     case cancel(AttemptID)
-    /// The attempt stops at `end` instead of its lease's end.
+    /// Make an attempt stop at `end` instead of its lease's end.
     case shrink(AttemptID, end: Int64)
-    /// The attempt waits at an offset for at most that time: another connection may bring what follows. `.max`:
-    /// nowhere.
+    /// Make an attempt wait at an offset for at most that time: another connection may deliver the bytes after it.
+    /// `.max`: the attempt does not wait.
     case hold(AttemptID, at: Int64, for: Duration)
-    /// The paused answer is wanted: write its body.
+    /// Accept a paused response: write its body.
     case proceed(AttemptID)
-    /// Create part file and journal, or the next generation of them; `prepared` or `storageFailed` follows.
+    /// Create the part file and journal, or their next generation; `prepared` or `storageFailed` follows.
     case prepare(PreparePlan)
-    /// Store what was learned.
+    /// Store the representation and checksums of the file in the journal.
     case learn(Representation, [Checksum])
-    /// Take claims back.
+    /// Remove written bytes from the journal.
     case withdraw(ByteRange)
-    /// Compute and compare; `verified` or `storageFailed` follows.
+    /// Compute and compare the checksums; `verified` or `storageFailed` follows.
     case verify([Checksum], length: Int64)
-    /// Keep the wrong file as `NAME.tow-bad`; the error of the end names the path.
+    /// Keep the wrong file as `NAME.tow-bad`; the error in `finish` names the path.
     case setAside
-    /// Give the file its name; `published` or `storageFailed` follows.
+    /// Publish the file; `published` or `storageFailed` follows.
     case publish(length: Int64, modified: HTTPDate?)
-    /// Tell the user.
+    /// Notify the user.
     case notice(TransferNotice)
-    /// Tell all downloads of this host.
+    /// Report to all downloads of this host.
     case report(HostReport, of: HTTPURL.Origin)
-    /// The transfer is over.
+    /// End the transfer.
     case finish(TransferEnding)
 }
 
-/// What was learned of a host.
+/// An observation about a host.
 package enum HostReport: Hashable, Sendable {
-    /// It wants to be left alone for so long.
+    /// The host requested a pause of this duration.
     case leaveAlone(Duration)
-    /// It is asked for too much.
+    /// The host is overloaded by requests.
     case overloaded
-    /// It allows no more connections than that.
+    /// The host allows at most this number of connections.
     case connections(Int)
-    /// More connections than that bring no more bytes.
+    /// More connections than this number do not increase the rate.
     case paysOff(Int)
-    /// A stream of a connection that several share stood still, or the host wants fewer of them.
+    /// A stream of a shared connection stalled, or the host wants fewer streams.
     case sharingFailed
 
-    /// Whether it is no host of which more connections are tried.
+    /// Returns whether the host asks for fewer requests, so that no additional connections are tried.
     package var asksForLess: Bool {
         switch self {
         case .overloaded, .connections: true
@@ -53,77 +53,77 @@ package enum HostReport: Hashable, Sendable {
     }
 }
 
-/// How a transfer ended.
+/// The result of a transfer.
 package enum TransferEnding: Hashable, Sendable {
-    /// The file is there.
+    /// The file is published.
     case finished
-    /// The server has the version of the existing file.
+    /// The server has the same version as the existing file.
     case upToDate
-    /// It failed; what is worth keeping is kept.
+    /// The transfer failed. Bytes that may be reused are kept.
     case failed(TowlineError)
-    /// The user stopped it; everything is kept.
+    /// The user stopped the transfer; all bytes are kept.
     case stopped
 }
 
-/// How to create a part file.
+/// A plan for creating a part file.
 package struct PreparePlan: Hashable, Sendable {
-    /// What its bytes are of.
+    /// The representation that the bytes belong to.
     package var representation: Representation
-    /// The name the server or the URL gives.
+    /// The file name that the server or the URL gives.
     package var fileName: String
-    /// Checksums known so far.
+    /// The checksums known so far.
     package var checksums: [Checksum]
-    /// A part file is there already, and this one takes its place with the next generation number.
+    /// `true` if the new part file replaces an existing one, with the next generation number.
     package var isReplacement: Bool
-    /// The URL that answered.
+    /// The URL that responded.
     package var resolved: HTTPURL
-    /// The server gives no ranges of it.
+    /// `true` if the server does not support range requests for the file.
     package var lacksRanges: Bool
 }
 
-/// One attempt: what to send, and where its bytes belong.
+/// A plan for one attempt: the request to send, and the offsets of its bytes in the file.
 package struct AttemptPlan: Hashable, Sendable {
-    /// Its name.
+    /// The identifier of the attempt.
     package var id: AttemptID
-    /// Where to ask.
+    /// The URL to request.
     package var url: HTTPURL
-    /// What to send.
+    /// The header fields of the request.
     package var fields: HTTPFields
-    /// Whether the user's credentials may go there.
+    /// `true` if the request may carry the user's credentials.
     package var sendsCredentials: Bool
-    /// The request may carry the password of a netrc entry that names its host.
+    /// `true` if the request may carry the password of a netrc entry that names its host.
     package var sendsNetrc = true
-    /// The request may carry the cookies of the user's file that are for its URL.
+    /// `true` if the request may carry the cookies for its URL from the user's file.
     package var sendsStoredCookies = true
-    /// What the answer is judged by.
+    /// The facts for evaluating the response.
     package var question: ResponseQuestion
-    /// The bytes it is to bring; the end is `Int64.max` while unknown.
+    /// The bytes assigned to the attempt; the end is `Int64.max` while unknown.
     package var lease: ByteRange
-    /// So many bytes before the lease are asked for again and compared.
+    /// The number of bytes before the lease that are requested again and compared.
     package var overlap: Int64
-    /// Whether a matching 206 may be written at once, without waiting for `proceed`.
+    /// `true` if the body of a matching 206 may be written at once, without waiting for `proceed`.
     package var joinsDirectly: Bool
-    /// The URLs that led here, in this chain of redirects.
+    /// The earlier URLs in this chain of redirects.
     package var chain: [HTTPURL]
-    /// Whether this attempt asks if a change is real.
+    /// `true` if the attempt checks whether a change of the file is real.
     package var isConfirmation: Bool
-    /// Whether it races another for the same bytes.
+    /// `true` if the attempt races another one for the same bytes.
     package var isRace: Bool
-    /// True if other attempts run. Its first written bytes are reported, because others may stop then.
+    /// `true` if other attempts run. The first written bytes are reported, because other attempts may stop then.
     package var isFurther = false
-    /// Who is asked.
+    /// The source of the bytes.
     package var source = SourceID.primary
-    /// Whether it has a connection to itself. Of what has not, nothing but a small file may come.
+    /// The way in which the request shares its connection. A shared connection is used for small files only.
     package var sharing = ConnectionSharing.none
 
-    /// Whether its answer may be all of a file for which there is no place yet.
+    /// Returns whether the response may be a whole file that has no part file yet.
     package var mayBringWhole: Bool {
         !joinsDirectly && lease.lowerBound == 0 && overlap == 0 && !(question.asked == .whole && question.known != nil)
     }
-    /// Whether others may be streams of its connection.
+    /// Returns whether other requests may be streams of the same connection.
     package var sharesConnection: Bool { sharing != .none }
-    /// The bytes before the lease that are asked for again and compared.
+    /// The bytes before the lease that are requested again and compared.
     package var seam: ByteRange { ByteRange(lease.lowerBound - overlap, lease.lowerBound) }
-    /// Whether it brings nothing, and only compares what comes with what is there.
+    /// Returns whether the attempt writes nothing, and only compares the received bytes with written ones.
     package var isComparison: Bool { lease.isEmpty }
 }

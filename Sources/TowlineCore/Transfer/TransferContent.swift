@@ -1,13 +1,14 @@
-/// What a transfer has to read while it runs.
+/// The content of a running transfer, for readers.
 package struct TransferContent: Hashable, Sendable {
-    /// Bytes of one generation belong to one file; the next one's may be others at the same offsets.
+    /// The generation of the bytes. All bytes of one generation belong to one file; the next generation may have
+    /// different bytes at the same offsets.
     package var generation: Int
-    /// Size of the whole, once known.
+    /// The complete length in bytes; `nil` while unknown.
     package var completeLength: Int64?
-    /// What is there.
+    /// The bytes that are written.
     package var written: ByteRangeSet
-    /// What the server vouches for every byte by, if it does.
+    /// The strong validator that the server sent for the file; `nil` if it sent no strong validator.
     package var strongValidator: String?
-    /// An answer came, or bytes are there from before: what is known of the length will hardly change.
+    /// `true` if a response arrived or bytes of an earlier transfer exist: the length is unlikely to change.
     package var isBegun: Bool
 }

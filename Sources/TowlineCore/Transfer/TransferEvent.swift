@@ -1,61 +1,62 @@
-/// What happened to a transfer. Everything rare is one of these; bytes are not.
+/// An event of a transfer. All rare events are of this type; received bytes are not events.
 package enum TransferEvent: Sendable {
-    /// The transfer begins, with what an earlier one left.
+    /// The transfer begins, with the bytes of an earlier one (`nil`: without bytes).
     case begin(HeldDownload?)
-    /// The transfer begins with nothing, and with a request that was sent at that time (`SmallFilePolicy.plan`). Its name is of
-    /// another block than those of the machine's own.
+    /// The transfer begins without bytes, and with a request that was already sent at that time
+    /// (`SmallFilePolicy.plan`). The request's identifier is outside the block of identifiers that the state machine
+    /// uses.
     case takenOver(AttemptPlan, startedAt: Duration)
-    /// A response head came and was judged.
+    /// A response head arrived and was evaluated.
     case answered(AttemptID, ResponseVerdict)
-    /// An attempt is over.
+    /// An attempt ended.
     case ended(AttemptID, AttemptResult)
-    /// The part file (and journal) that `prepare` asked for are there.
+    /// The part file (and journal) that `prepare` requested exist.
     case prepared
     /// Opening, creating, verifying or publishing failed.
     case storageFailed(TowlineError)
-    /// The part file was deleted or replaced behind our back.
+    /// Another program deleted or replaced the part file.
     case partLost(reason: String)
     /// Some time has passed.
     case tick
     /// A checkpoint made these bytes durable.
     case checkpointed(ByteRangeSet)
-    /// A checkpoint failed: only these bytes may still be believed.
+    /// A checkpoint failed: only these bytes still count as written.
     case checkpointFailed(ByteRangeSet, TowlineError)
-    /// The checksums were computed; these do not match.
+    /// The checksums were computed. `mismatches` contains those that do not match.
     case verified(mismatches: [ChecksumMismatch])
-    /// The file is under its name.
+    /// The file has its final name.
     case published
-    /// The machine's network came back, or is another one: what failed before may work now.
+    /// The computer's network is available again, or changed: a request that failed before may succeed now.
     case networkChanged
-    /// Somebody reads these bytes while they arrive, the most urgent first; they come ahead of the rest. Each such event
-    /// takes the place of the one before.
+    /// Readers need these bytes, the most urgent first; they are requested before the rest. Each such event replaces
+    /// the previous one.
     case wanted([ByteRange])
-    /// The user wants it to stop, everything kept.
+    /// The user stops the transfer; all bytes are kept.
     case stop
 }
 
-/// How an attempt ended, as the transfer sees it.
+/// The result of an attempt, as the transfer sees it.
 package enum AttemptResult: Sendable {
-    /// The body came whole by its own framing.
+    /// The body is complete by its own framing.
     case complete(AttemptEnd.Framing)
-    /// We closed it: its segment is full, or its response was not wanted.
+    /// The transfer closed the response: the segment is complete, or the response was not wanted.
     case stopped
     /// The transfer cancelled it.
     case cancelled
-    /// The wire failed.
+    /// The transport failed.
     case failed(TransportFailure)
     /// Writing failed.
     case sinkFailed(TowlineError)
-    /// The bytes before the seam are not those held.
+    /// The overlap before the lease differs from the written bytes.
     case overlapDiffers
-    /// The content does not hash to its `Content-Digest`; what it wrote, from the offset on, is wrong.
+    /// The content does not match its `Content-Digest`; the bytes that it wrote from this offset on are wrong.
     case digestDiffers(from: Int64)
-    /// It shared a connection, and what it was about to bring is not small: given up before a byte of it was taken.
+    /// The attempt shared a connection and its file is not small. The attempt was abandoned before it took a byte.
     case needsOwnConnection
 
     /// Returns whether the connection was closed before the response ended, so that the server may count it for a
-    /// while: also that of a refusal whose body was not read. One that failed before a response was accepted may not
-    /// exist.
+    /// while. This includes a refusal whose body was not read. An attempt that failed before its response was
+    /// accepted may have had no connection.
     func closesConnection(isAccepted: Bool) -> Bool {
         switch self {
         case .complete: false
@@ -76,16 +77,16 @@ package enum AttemptResult: Sendable {
     }
 }
 
-/// How far an attempt is.
+/// The progress of an attempt.
 package struct AttemptProgress: Hashable, Sendable {
-    /// Everything from the lease's start to here is written; `nil` until its answer is being written at all.
+    /// The end of the bytes of the lease that are written without a gap; `nil` until the response is being written.
     package var position: Int64?
-    /// Body bytes received, overlap included.
+    /// The number of body bytes received, overlap included.
     package var received: Int64
-    /// A rate limit of ours holds it back: bytes wait to be taken, so it does not stand still.
+    /// `true` if a rate limit of the user delays the attempt: bytes wait to be read, so the attempt is not stalled.
     package var isHeldBack: Bool
 
-    /// Makes one.
+    /// Creates a progress value.
     package init(position: Int64?, received: Int64, isHeldBack: Bool = false) {
         self.position = position
         self.received = received
@@ -93,58 +94,58 @@ package struct AttemptProgress: Hashable, Sendable {
     }
 }
 
-/// What the world looks like when an event is handled.
+/// The environment of the transfer at the time of an event.
 package struct TransferContext: Sendable {
-    /// Monotonic time.
+    /// The monotonic time.
     package var now: Duration
-    /// How far each running attempt is.
+    /// The progress of each running attempt.
     package var progress: [(id: AttemptID, progress: AttemptProgress)]
-    /// The host asked to be left alone until then.
+    /// The time before which the host wants no requests; `nil`: at any time.
     package var hostNotBefore: Duration?
-    /// Connections the host is known to allow.
+    /// The connection limit of the host; `nil` if unknown.
     package var hostCeiling: Int?
-    /// Connections that this process has to the host, those of this transfer among them.
+    /// The number of connections of this process to the host, including those of this transfer.
     package var hostConnections: Int
-    /// Whether other transfers of this process get bytes from the host of the answer or the attempt that this is about.
+    /// `true` if other transfers of this process receive bytes from the host of the event's response or attempt.
     package var othersWork = false
-    /// How small files of the host share connections.
+    /// The way in which requests for small files of the host share connections.
     package var sharing: ConnectionSharing
-    /// Whether this transfer is one of those that may have connections of their own to the host.
+    /// `true` if this transfer may have connections of its own to the host.
     package var mayConnect: Bool
-    /// Whether this transfer is one of those of its batch that fetch.
+    /// `true` if this transfer has one of the slots of its batch.
     package var hasSlot = true
     /// A random number in 0 ..< 1.
     package var jitter: Double
-    /// The user set a limit to the rate, of this transfer or of all.
+    /// `true` if the user limited the rate of this transfer or of all transfers.
     package var isLimited = false
     /// The hosts of the mirrors, in their order.
     package var mirrors: [MirrorHost] = []
     /// The host that a redirect leads to.
     package var elsewhere = Elsewhere()
 
-    /// What is known of the host that a redirect leads to.
+    /// The known facts about the host that a redirect leads to.
     package struct Elsewhere: Hashable, Sendable {
-        /// How its small files share connections.
+        /// The way in which requests for its small files share connections.
         package var sharing = ConnectionSharing.none
-        /// Whether this transfer is one of those that may have connections of their own there.
+        /// `true` if this transfer may have connections of its own to the host.
         package var mayConnect = true
-        /// It asked to be left alone until then.
+        /// The time before which the host wants no requests; `nil`: at any time.
         package var notBefore: Duration?
 
-        /// Nothing is known.
+        /// Creates the value for an unknown host.
         package init() {}
     }
 
-    /// What is known of a mirror's host.
+    /// The known facts about a mirror's host.
     package struct MirrorHost: Sendable {
-        /// It asked to be left alone until then.
+        /// The time before which the host wants no requests; `nil`: at any time.
         package var notBefore: Duration?
-        /// Connections that it is known to allow.
+        /// The connection limit of the host; `nil` if unknown.
         package var ceiling: Int?
-        /// Connections that other transfers have to it.
+        /// The number of connections of other transfers to the host.
         package var otherConnections: Int
 
-        /// Makes one.
+        /// Creates a value.
         package init(notBefore: Duration?, ceiling: Int?, otherConnections: Int) {
             self.notBefore = notBefore
             self.ceiling = ceiling
@@ -152,7 +153,7 @@ package struct TransferContext: Sendable {
         }
     }
 
-    /// Makes one.
+    /// Creates a context.
     package init(
         now: Duration, progress: [(id: AttemptID, progress: AttemptProgress)] = [], hostNotBefore: Duration? = nil,
         hostCeiling: Int? = nil, hostConnections: Int = 0, sharing: ConnectionSharing = .none, mayConnect: Bool = true,

@@ -1,18 +1,18 @@
-/// Something a user should hear about: what happened and why.
+/// A notice for the user: what happened and why.
 package struct TransferNotice: Hashable, Sendable {
-    /// How loud.
+    /// The importance of a notice.
     package enum Level: String, Sendable {
-        /// Good to know.
+        /// Information that needs no reaction.
         case info
-        /// Bytes were fetched again, or something could not be verified.
+        /// Bytes were downloaded again, or the file could not be verified.
         case warning
     }
 
     /// A stable name for programs, such as `restarted`.
     package enum Kind: String, Sendable {
-        /// Goes on with bytes that were there.
+        /// The download resumes with existing bytes.
         case resumed
-        /// Bytes were thrown away and the download starts over.
+        /// Bytes were discarded and the download starts over.
         case restarted
         /// An attempt failed and another follows.
         case retrying
@@ -20,43 +20,43 @@ package struct TransferNotice: Hashable, Sendable {
         case waiting
         /// The server limits connections or rate.
         case limited
-        /// A URL of the file is asked no more.
+        /// A URL of the file is no longer used.
         case sourceLeftOut
         /// A redirect was followed.
         case redirected
-        /// One stream only, because ranges do not work there.
+        /// The file is downloaded as one stream, because ranges do not work for it.
         case singleStream
         /// The length or the bytes could not be verified.
         case unverified
-        /// Checksum equal.
+        /// The checksum matches.
         case verified
-        /// Something about files on disk.
+        /// The notice concerns files on disk.
         case disk
-        /// The finished download was already there.
+        /// The file was already downloaded.
         case alreadyFinished
     }
 
-    /// How loud.
+    /// The importance.
     package let level: Level
-    /// What.
+    /// The kind of notice.
     package let kind: Kind
     /// One sentence, without secrets and without raw bytes of a server.
     package let message: String
 
-    /// Makes a notice.
+    /// Creates a notice.
     package init(_ level: Level, _ kind: Kind, _ message: String) {
         self.level = level
         self.kind = kind
         self.message = message
     }
 
-    /// The bytes are what these say.
+    /// Returns a notice that the file matches these checksums.
     package static func verified(_ checksums: [Checksum]) -> TransferNotice {
         let names = checksums.map(\.algorithm.rawValue).joined(separator: ", ")
         return TransferNotice(.info, .verified, "the file matches its checksum (\(names))")
     }
 
-    /// The server's checksum does not match, and the user's own does.
+    /// Returns a notice that the server's checksum does not match, but the user's does.
     static func outranked(_ wrong: ServerChecksum?) -> TransferNotice {
         let name = wrong.map { " (\($0.field))" } ?? ""
         return TransferNotice(
@@ -65,9 +65,9 @@ package struct TransferNotice: Hashable, Sendable {
                 + " ignored")
     }
 
-    /// The length is what came, and nobody vouches for that; `nil` where the framing does.
+    /// Returns a warning that the length `count` is not verified; `nil` if the framing proves the length.
     ///
-    /// - Parameter isIgnored: the user does not want the server's length (`--ignore-length`).
+    /// - Parameter isIgnored: `true` if the user ignores the server's length (`--ignore-length`).
     package static func withoutLength(
         _ count: Int64, _ framing: AttemptEnd.Framing, isIgnored: Bool
     ) -> TransferNotice? {

@@ -1,45 +1,45 @@
-/// Where one transfer stands, for people to look at.
+/// The state and progress of a transfer, for display.
 package struct TransferSnapshot: Hashable, Sendable {
-    /// Its state.
+    /// The state.
     package var state: DownloadState
-    /// The final name, once known.
+    /// The final file name; `nil` while unknown.
     package var name: String?
-    /// Size of the whole, once known.
+    /// The complete length in bytes; `nil` while unknown.
     package var completeLength: Int64?
-    /// Bytes that are there, from this transfer and earlier ones.
+    /// The number of written bytes, from this transfer and earlier ones.
     package var heldBytes: Int64
-    /// Bytes that were there when this transfer began.
+    /// The number of bytes that existed when this transfer began.
     package var resumedBytes: Int64
-    /// Body bytes that came over the wire in this transfer, repeated ones included.
+    /// The number of body bytes received in this transfer, repeated ones included.
     package var receivedBytes: Int64
-    /// Bytes per second, smoothed over the last seconds; `nil` while unknown.
+    /// The rate in bytes per second, smoothed over the last seconds; `nil` while unknown.
     package var rate: Double?
-    /// Time to the end at that rate; `nil` while unknown.
+    /// The time to the end at that rate; `nil` while unknown.
     package var remaining: Duration?
-    /// Connections in use.
+    /// The number of connections in use.
     package var connections: Int
-    /// Whether the bytes came over a connection that other transfers share.
+    /// The way in which the transfer shared its connection with other transfers.
     package var sharing = ConnectionSharing.none
-    /// Why another transfer could not go on with what is there, in words; `nil` if it could, as far as is known.
+    /// The reason, in words, why another transfer could not resume with the written bytes; `nil` if none is known.
     package var startsOverBecause: String?
-    /// While waiting: how long still, and why, in words.
+    /// The current wait; `nil` if the transfer does not wait.
     package var wait: Wait?
 
-    /// A wait.
+    /// A wait of a transfer.
     package struct Wait: Hashable, Sendable {
-        /// How long still.
+        /// The remaining time.
         package var remaining: Duration
-        /// Why, in words.
+        /// The reason, in words.
         package var reason: String
 
-        /// Makes one.
+        /// Creates a wait.
         package init(remaining: Duration, reason: String) {
             self.remaining = remaining
             self.reason = reason
         }
     }
 
-    /// The beginning.
+    /// Creates the snapshot of a transfer that has not begun.
     package init() {
         state = .queued
         heldBytes = 0
@@ -48,7 +48,7 @@ package struct TransferSnapshot: Hashable, Sendable {
         connections = 0
     }
 
-    /// 0 … 1, `nil` while the length is unknown.
+    /// The fraction of the file that is written, from 0 to 1; `nil` while the length is unknown.
     package var fractionCompleted: Double? {
         guard let completeLength else { return nil }
         return completeLength == 0 ? 1 : Double(heldBytes) / Double(completeLength)

@@ -1,4 +1,4 @@
-/// What each verdict leads to.
+/// The reactions to the verdicts about responses.
 extension TransferStateMachine {
     mutating func answered(
         _ id: AttemptID, _ verdict: ResponseVerdict, _ context: TransferContext
@@ -11,7 +11,7 @@ extension TransferStateMachine {
         if case .mirror(let source) = attempts[index].plan.source {
             return mirrorAnswered(attempts[index], source, verdict, context)
         }
-        // Of one that is asked no more nothing counts but what fits.
+        // From a primary that is no longer used, only a fitting partial response counts.
         if primary.leftOut != nil, case .partial = verdict {} else if primary.leftOut != nil { return dismiss(id) }
         if isExperiment(attempts[index], context), let refusal = Refusal(verdict) {
             return giveBack(attempts[index], refusal, context)
@@ -34,7 +34,7 @@ extension TransferStateMachine {
         case .rangeRefused(let reason): return rangeRefused(id, reason, context)
         case .notModified: return drain(.end(.upToDate))
         case .conditionRefused:
-            // The same question without its condition; of `If-Range` that is rung 2.
+            // The next request has no condition. Without `If-Range`, rung 2 of the proof ladder applies.
             if existing == nil { dislikesIfRange = true }
             existing = nil
             return dismiss(id)
@@ -44,21 +44,21 @@ extension TransferStateMachine {
         case .linkExpired(let status, let error): return linkExpired(id, status, error, context)
         case .transient(let reason, let retryAfter, let overloaded, let status):
             return busy(id, reason, retryAfter, overloaded, isOfHost: status > 403, context)
-        // Before there are bytes, a login page stays for longer than it makes sense to wait.
+        // Before the first byte, a login page usually outlasts every useful wait.
         case .webPage(let reason): return dismiss(id) + failedAttempt(reason, nil, .transient, limit: 2, context)
         case .permanent(let error):
-            // One bad answer among good ones is that connection's fault.
+            // After good responses, a single invalid response is a fault of that connection.
             if isConfirmed, error.code == .invalidResponse { return rangeRefused(id, error.message, context) }
             return dismiss(id) + primaryFailed(error)
         }
     }
 
-    /// An answer is used: notes its checksum fields, which a message has to name.
+    /// Records an accepted response and its checksum fields, which error messages name.
     mutating func accept(_ id: AttemptID, _ facts: ResponseFacts) {
         budget.serves(attempts.count { $0.id == id || $0.isAccepted && !$0.isDismissed })
         attempts.change(id) {
             $0.acceptedAt = now
-            // The wait for the response says nothing of its rate.
+            // The time before the response does not count for the rate.
             $0.recent.reset()
             $0.digestField = facts.contentDigests.first?.field
         }
@@ -100,7 +100,7 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// The first answer of a generation: it says what the file is.
+    /// Adopts the first response of a generation, which defines the file.
     private mutating func adoptFirst(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction] {
         if let actions = confirm(id, facts) { return actions }
         adopt(id, facts)
@@ -111,7 +111,7 @@ extension TransferStateMachine {
         return preparing(id, facts)
     }
 
-    /// An answer that carries the whole, from its first byte.
+    /// Adopts a response that contains the complete file from its first byte. `hasBody` is `false` for an empty file.
     mutating func adoptWhole(_ id: AttemptID, _ facts: ResponseFacts, hasBody: Bool = true) -> [TransferAction] {
         if let actions = confirm(id, facts) { return actions }
         tally.isConfirming = false
@@ -123,7 +123,7 @@ extension TransferStateMachine {
         }
         adopt(id, facts)
         if let length = facts.representation.completeLength { ledger.learn(completeLength: length) }
-        // An answer to a request without Range says nothing against ranges that worked before.
+        // A response to a request without Range does not disprove ranges that worked before.
         let isPlain = attempts[id]?.plan.question.asked == .whole
         let keepsRanges = ranges == .works && isPlain && !rangeDoubt.isCertain
         if facts.contentCoding != nil {
@@ -132,7 +132,7 @@ extension TransferStateMachine {
             ranges = facts.acceptsRanges == true ? .claimed : rangeDoubt.isCertain ? .broken : .unknown
         }
         rangeDoubt = RangeDoubt()
-        // A server that ignores `bytes=0-` and says that it has ranges may give them (RFC 9110 §14.2). A plain
+        // A server that ignores `bytes=0-` but announces range support may send other ranges (RFC 9110 §14.2). A plain
         // response is not cut for another connection, whose request may be refused again.
         if ranges != .claimed || isPlain { isSingle = true }
         let actions = preparing(id, facts)
@@ -143,9 +143,9 @@ extension TransferStateMachine {
         return [.cancel(id)] + actions
     }
 
-    /// The length of what was given up, if this is the same: a body that ends before it is not whole, however it is
-    /// framed (RFC 9112 §8). Of a weak validator's representations the bytes, and with them the length, may differ
-    /// (RFC 9110 §8.8.1).
+    /// Returns the length of the discarded representation if the response has the same validator, otherwise `nil`. A
+    /// body that ends earlier is incomplete, however it is framed (RFC 9112 §8). Representations with the same weak
+    /// validator may differ in bytes and length (RFC 9110 §8.8.1).
     private func lengthGivenUp(_ facts: ResponseFacts, weakly: Bool) -> Int64? {
         guard let givenUp, facts.contentCoding == nil, !terms.ignoresLength,
             givenUp.repeatsValidator(of: facts.representation, weakly: weakly)
@@ -154,7 +154,7 @@ extension TransferStateMachine {
     }
 
     private mutating func adopt(_ id: AttemptID, _ facts: ResponseFacts) {
-        // A reader may have been told of the last one already, though not a byte of it came.
+        // A reader may already know the previous representation, even if none of its bytes arrived.
         if let last = lastAdopted,
             last.strongValidator == nil || last.strongValidator != facts.representation.strongValidator
                 || last.completeLength != facts.representation.completeLength
@@ -185,7 +185,7 @@ extension TransferStateMachine {
         return notices + announceStartingOver() + [.prepare(plan)]
     }
 
-    /// Tells the user about a content coding, which is not removed.
+    /// Returns a notice about a content coding, because the file is saved without decoding.
     private func codingNotice(_ facts: ResponseFacts) -> [TransferAction] {
         if let label = facts.label, !CodingLabel.isKnown(label) {
             let name = TerminalSafeText.make(label, width: 20)
@@ -203,7 +203,7 @@ extension TransferStateMachine {
 
     func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
 
-    /// A response that does not answer the range: ask again, then give ranges up.
+    /// Handles a response that does not answer the range: retries once, then stops using ranges.
     mutating func rangeRefused(
         _ id: AttemptID, _ reason: String, _ context: TransferContext
     ) -> [TransferAction] {
@@ -223,23 +223,23 @@ extension TransferStateMachine {
             + startOver(because: reason, isChange: false, waits: true)
     }
 
-    /// Those that bring bytes go on; after a few refusals no other is tried beside them.
+    /// Continues with the `others` attempts that receive bytes. After four refusals, no connection is added.
     mutating func goOnWith(_ others: Int, _ context: TransferContext) -> [TransferAction] {
         limitConnections(to: others, context)
         if tally.refusals >= 4, mirrors.isEmpty { isSingle = true }
         return []
     }
 
-    // MARK: Elsewhere
+    // MARK: Expired links and busy servers
 
-    /// It worked before and is refused now: a signed link that ran out, or one connection too many.
+    /// Handles a refusal after earlier success: a signed link has expired, or the connection is one too many.
     private mutating func linkExpired(
         _ id: AttemptID, _ status: Int, _ error: TowlineError, _ context: TransferContext
     ) -> [TransferAction] {
         guard let plan = attempts[id]?.plan else { return [] }
         let wasElsewhere = plan.url != primary.url
         let actions = dismiss(id)
-        // Of several that were asked at the old link, the first one's refusal has said so already.
+        // The refusal of another attempt at the old link has already caused a renewal.
         if plan.chain.isEmpty, plan.url != resolved { return actions }
         let others = workingAtPrimary(context)
         if others > 0 {
@@ -249,20 +249,21 @@ extension TransferStateMachine {
         tally.expirations += 1
         guard wasElsewhere, tally.expirations <= 3 else { return actions + primaryFailed(error) }
         resolved = primary.url
-        // Bytes of mirrors are no reason to ask for ever again at once.
+        // While mirrors deliver bytes, the primary must not be asked repeatedly without a wait.
         if !mirrors.isEmpty { waitForPrimary(context) }
         let text = "the link no longer works (status \(status)). Requesting \(primary.url) again to get a new link"
         return actions + [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    /// - Parameter isOfHost: the wait is for every download from the host, and not only for this file.
+    /// Handles a temporary refusal. If `isOfHost`, the wait applies to every download from the host, not only this
+    /// file.
     mutating func busy(
         _ id: AttemptID, _ reason: String, _ retryAfter: Duration?, _ overloaded: Bool, isOfHost: Bool,
         _ context: TransferContext
     ) -> [TransferAction] {
         guard let plan = attempts[id]?.plan else { return [] }
         let origin = plan.url.origin
-        // Some count streams as connections: sixteen at once are fewer.
+        // Some servers count streams as connections, and without sharing there are at most sixteen connections.
         var actions = dismiss(id) + stopSharing(plan)
         let wait = retryAfter
         if isOfHost, let wait { actions.append(.report(.leaveAlone(wait), of: origin)) }

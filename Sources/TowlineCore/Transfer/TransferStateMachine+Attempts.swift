@@ -1,40 +1,41 @@
-/// The attempts that run.
+/// The running attempts.
 extension TransferStateMachine {
-    /// An attempt under way.
+    /// A running attempt and its progress.
     struct Attempt: OfAttempt, Sendable {
         var plan: AttemptPlan
         var id: AttemptID { plan.id }
         let startedAt: Duration
         var isAccepted: Bool { acceptedAt != nil }
         var acceptedAt: Duration?
-        /// The offset at which its response ends or is stopped. Its lease may end earlier, if other connections are to
+        /// The offset at which the response ends or is stopped. The lease may end earlier, if other connections are to
         /// take over the rest.
         var bound: Int64
-        /// The offset at which it waits; `.max`: none.
+        /// The offset at which the attempt waits for another connection; `.max` if it does not wait.
         var heldAt = Int64.max
-        /// Until when it may wait there, and whether it may wait longer.
+        /// The time until the attempt may wait there, and whether the wait is extended because the next bytes arrive.
         var holdUntil = Duration.zero, isHeldLonger = false
-        /// Bytes of it are written: from here on it is no experiment.
+        /// `true` once bytes of the attempt are written: from then on, the attempt is no experiment.
         var hasDelivered = false
-        /// The field that has the checksum of its content.
+        /// The name of the field with the checksum of the response's content; `nil` if the response has no such field.
         var digestField: String?
-        /// Cancelled by us, or its answer refused: what it still brings does not count as failure.
+        /// `true` if the transfer cancelled the attempt or refused its response: its end does not count as a failure.
         var isDismissed = false
-        /// How far it was then: it may go on writing until it hears of that.
+        /// The position at dismissal. The attempt may write more bytes before the cancellation takes effect.
         var dismissedAt: Int64?
-        /// What it wrote must not be believed.
+        /// `true` if the bytes that the attempt wrote are not trusted.
         var isDisbelieved = false
-        /// Of the bytes that its first ones are compared with some were given up since it was asked.
+        /// `true` if held bytes that the attempt compares with were discarded after its request.
         var hasLostItsSeam = false
         var position: Int64
         var received: Int64 = 0
         var lastProgressAt: Duration
         var estimator = ThroughputEstimator(timeConstant: .seconds(2))
-        /// The same of the last moments: a young connection becomes faster all the time, and is done sooner than its past says.
+        /// The throughput of the last moments. A new connection still accelerates, so it ends sooner than its average
+        /// rate predicts.
         var recent = ThroughputEstimator(timeConstant: .milliseconds(600))
-        /// The highest rate it had.
+        /// The highest rate of the attempt, in bytes per second.
         var bestRate = 0.0
-        /// Since when it is far below what may be expected.
+        /// The time since when the attempt is far slower than expected; `nil` if it is not slow.
         var slowSince: Duration?
 
         init(plan: AttemptPlan, startedAt: Duration, lastProgressAt: Duration) {
@@ -45,23 +46,24 @@ extension TransferStateMachine {
             bound = plan.lease.upperBound
         }
 
-        /// What a look at an attempt's progress finds.
+        /// The change in an attempt's progress since the previous report.
         struct Step {
-            /// Bytes that came since the last look.
+            /// The number of bytes received since the previous report.
             var bytes: Int64
-            /// Some were written.
+            /// `true` if bytes were written.
             var hasWritten = false
-            /// Everything from the lease's start to here is written; `nil`: it says nothing that may be believed.
+            /// The end of the written bytes, which begin at the lease's start; `nil` if they are not trusted.
             var claims: Int64?
         }
 
-        /// What it has still to receive. What came and is not written yet, up to a whole small file, nobody else need fetch.
+        /// Returns the part of `range` that has not arrived. Bytes received but not yet written, up to a whole small
+        /// file, need no other request.
         func notArrived(of range: ByteRange) -> ByteRange {
             let next = plan.lease.lowerBound - plan.overlap + received
             return ByteRange(min(max(range.lowerBound, next), range.upperBound), range.upperBound)
         }
 
-        /// Takes over how far it is; `nil`: that is no news.
+        /// Records `progress` and returns the change; `nil` if the progress is older than the recorded one.
         mutating func follow(_ progress: AttemptProgress, now: Duration) -> Step? {
             guard progress.received >= received else { return nil }
             var step = Step(bytes: progress.received - received)
@@ -80,19 +82,20 @@ extension TransferStateMachine {
         }
     }
 
-    /// Attempts that are wanted.
+    /// The attempts that are not dismissed.
     var live: [Attempt] { attempts.filter { !$0.isDismissed } }
-    /// How many those are.
+    /// The number of attempts that are not dismissed.
     var liveCount: Int { attempts.count { !$0.isDismissed } }
 
-    /// How many attempts bring bytes, `other` not counted. One that has brought none for a while proves nothing of the
-    /// server's limits, nor do any once none has brought a new byte for a stall timeout, whatever heads and overlaps come.
+    /// Returns the number of attempts that receive bytes, except `other`. An attempt without bytes for three seconds
+    /// does not show what the server allows. If no new byte was written for a stall timeout, no attempt counts,
+    /// whatever heads and overlaps arrive.
     func workingCount(_ context: TransferContext, besides other: AttemptID? = nil) -> Int {
         guard !isBarren(context) else { return 0 }
         return attempts.count { isWorking($0, context) && $0.id != other }
     }
 
-    /// The same of the primary's alone: what they bring says nothing of other servers, and theirs nothing of it.
+    /// Returns the same number for the primary alone: one server's attempts say nothing about another server.
     func workingAtPrimary(_ context: TransferContext, besides other: AttemptID? = nil) -> Int {
         guard !isBarren(context) else { return 0 }
         return attempts.count { isWorking($0, context) && $0.id != other && $0.plan.source == .primary }
@@ -104,7 +107,7 @@ extension TransferStateMachine {
         !attempt.isDismissed && attempt.isAccepted && now - attempt.lastProgressAt < .seconds(3)
     }
 
-    /// The host of the primary's that gives it bytes, if one does.
+    /// Returns the host that currently sends bytes for the primary; `nil` if no host does.
     package func worksAt(now: Duration) -> HTTPURL.Origin? {
         attempts.first { isWorking($0, now) && $0.plan.source == .primary }?.plan.url.origin
     }

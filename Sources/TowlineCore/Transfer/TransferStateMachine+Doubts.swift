@@ -1,20 +1,20 @@
-/// Whose bytes are right, where several sources give some: what tells, and what follows.
+/// Checks that decide which of several sources sent correct bytes, and the reactions to their results.
 ///
-/// Before the checksum of the whole speaks at the end, and where only a tag does, a sample is compared: each mirror is
-/// asked once for some bytes that the primary has just brought. One that has others is left out before it has brought
-/// much, and is there if it turns out that the primary was wrong.
+/// The checksum of the whole file decides only at the end, and an entity tag is only a claim. Therefore each mirror is
+/// asked once for a sample: bytes that the primary has just delivered. A mirror with different bytes is left out before
+/// it has delivered much, and is available if the primary turns out to be wrong.
 extension TransferStateMachine {
     /// Returns whether bytes that an earlier transfer left on disk may be used.
     ///
-    /// A journal beside a part file that is not its own proves nothing: both may come from an archive or another user. Bytes
-    /// that came over http prove nothing for https. Only a checksum that the user gave and that nobody can forge proves such
-    /// bytes. An empty file needs one request to prove it.
+    /// A journal beside a part file that is not its own proves nothing: both may come from an archive or another user.
+    /// Bytes that came over http prove nothing for https. Only a checksum that the user gave and that nobody can forge
+    /// proves such bytes. An empty file needs one request to prove it.
     func isBelievable(_ held: HeldDownload) -> Bool {
         if held.isUntrusted, terms.checksum?.isForgeable ?? true, !terms.unsafeResume { return false }
         return held.representation.completeLength != 0
     }
 
-    /// Starts without the bytes that an earlier transfer left on disk. They stay until new bytes arrive.
+    /// Starts without the bytes that an earlier transfer left on disk. The bytes stay on disk until new bytes arrive.
     mutating func distrust(_ held: HeldDownload) -> [TransferAction] {
         hasStorage = true
         replacesPart = true
@@ -29,7 +29,7 @@ extension TransferStateMachine {
 
     // MARK: The sample
 
-    /// Asks each mirror that works, and was not asked yet, for bytes that the primary has brought.
+    /// Requests a sample from each mirror that works and was not asked yet: bytes that the primary has delivered.
     mutating func compareMirrors(_ context: TransferContext) -> [TransferAction] {
         guard !mirrors.isEmpty, mirrorRung != nil, let end = sampleEnd else { return [] }
         var actions: [TransferAction] = []
@@ -46,7 +46,7 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// Where the bytes end that the primary brought last.
+    /// The end of the bytes that the primary delivered last; `nil` if fewer than 64 KiB precede it.
     private var sampleEnd: Int64? {
         let ends = live.filter { attempt in
             attempt.plan.source == .primary && attempt.isAccepted && !attempt.isDisbelieved
@@ -55,24 +55,24 @@ extension TransferStateMachine {
         return ends.map(\.position).filter { ledger.writtenBefore($0) >= Self.weakOverlap }.max()
     }
 
-    /// A mirror has given its sample, and no byte of it differed.
+    /// Records that a mirror has sent its sample, and that no byte of it differed.
     mutating func compared(_ attempt: Attempt, _ index: Int) -> [TransferAction] {
-        // One that answers with less than it was asked for is not asked for ever.
+        // A mirror that sends less than the requested sample is not asked again.
         mirrors[index].sample = attempt.received >= attempt.plan.overlap ? .same : .unknown
         return []
     }
 
     // MARK: Doubts
 
-    /// What is held and what a source sends for the same offsets are different bytes.
+    /// Handles a source whose bytes differ from the held bytes at the same offsets.
     mutating func seamDiffers(_ attempt: Attempt) -> [TransferAction] {
-        // Whose they were is known by now, and no fault of this source.
+        // The held bytes were already discarded as those of another source, so this source is not at fault.
         guard !attempt.hasLostItsSeam else { return [] }
         let others = mirrors.indices.filter { index in
             attempt.plan.source != .mirror(index) && !bytes(from: index).intersection(attempt.plan.seam).isEmpty
         }
         if case .mirror(let index) = attempt.plan.source {
-            // One whose sample was right is believed before one of which nothing is known.
+            // A mirror with a matching sample is trusted more than a mirror without a known result.
             let isKnown = mirrors[index].sample == .same
             return condemn(isKnown ? others.first { mirrors[$0].sample != .same } ?? index : index)
         }
@@ -89,7 +89,7 @@ extension TransferStateMachine {
         return startOver(because: reason, isChange: false, waits: true)
     }
 
-    /// Bytes that are held are not believed any more; what was compared with them says nothing.
+    /// Discards held bytes that are no longer trusted. A comparison with them no longer counts.
     mutating func giveUp(_ range: ByteRange) {
         ledger.withdraw(range)
         for index in attempts.indices where attempts[index].plan.seam.intersection(range) != nil {
@@ -97,7 +97,7 @@ extension TransferStateMachine {
         }
     }
 
-    /// A mirror's bytes are not those of the others.
+    /// Leaves out a mirror whose bytes differ from those of the other sources, and withdraws its bytes.
     mutating func condemn(_ index: Int) -> [TransferAction] {
         if terms.isStream, !mirrors[index].brought.isEmpty {
             return fail(
@@ -114,7 +114,7 @@ extension TransferStateMachine {
         return leaveOut(index, reason) + withdrawAll(from: index)
     }
 
-    /// What a mirror brought, and what it is bringing, so far.
+    /// Returns the bytes that a mirror has delivered so far, including those of its running attempts.
     func bytes(from index: Int) -> ByteRangeSet {
         var bytes = mirrors[index].brought
         for attempt in attempts where attempt.plan.source == .mirror(index) && attempt.isAccepted {
@@ -123,7 +123,7 @@ extension TransferStateMachine {
         return bytes
     }
 
-    /// What a mirror brought is not believed, and what it is bringing neither.
+    /// Withdraws all bytes that a mirror has delivered, and cancels its attempts.
     private mutating func withdrawAll(from index: Int) -> [TransferAction] {
         let suspect = bytes(from: index)
         var actions: [TransferAction] = []
@@ -145,9 +145,9 @@ extension TransferStateMachine {
         return suspect.ranges.map { .withdraw($0) } + [.notice(TransferNotice(.warning, .retrying, message))]
     }
 
-    /// The checksum does not match, and some bytes came from mirrors: those are fetched from the primary.
+    /// Withdraws the bytes that came from mirrors after a checksum mismatch, so that the primary sends them again.
     ///
-    /// - Returns: `nil` if it must be something else.
+    /// - Returns: `nil` if mirrors cannot be the cause.
     mutating func doubtMirrors() -> [TransferAction]? {
         guard !mirrors.isEmpty, !terms.isStream, primary.leftOut == nil else { return nil }
         var suspect = ByteRangeSet()
@@ -168,7 +168,7 @@ extension TransferStateMachine {
                 "the downloaded file does not match its checksum."
                     + " The \(size) that came from mirrors are downloaded again from \(primary.url)")
         }
-        // What an earlier run took from mirrors is not told apart any more.
+        // Bytes that an earlier run received from mirrors can no longer be distinguished.
         guard resumedBytes > 0, tally.restarts == 0 else { return nil }
         let reason =
             "the downloaded file does not match its checksum, perhaps because of bytes from an earlier run,"
@@ -176,24 +176,26 @@ extension TransferStateMachine {
         return startOver(because: reason, isChange: false)
     }
 
-    /// Nobody is left to ask.
+    /// Fails because no source is left to ask, unless an unproven response can be accepted.
     mutating func failSources(_ error: TowlineError) -> [TransferAction] {
         if let actions = acceptUnproven(insteadOf: error) { return actions }
-        // Of nobody else came a byte: that is to be heard of, and what was refuted is kept where nobody has begun anew.
+        // No other source sent a byte after the mismatch of the primary's bytes, so the mismatch is the error. The
+        // wrong file is set aside if no new part file was begun.
         guard let refutation else { return fail(error) }
         return (replacesPart ? [.setAside] : []) + fail(refutation)
     }
 
-    /// Tries of a source that is asked because another was refuted, before it brings anything: the checksum may be wrong,
-    /// and nobody is to wait for long for a server that is not there.
+    /// The maximum number of tries, before its first byte, of a source that replaces a refuted one: the checksum may be
+    /// wrong, and the user must not wait long for an unreachable server.
     static let triesAfterRefutation = 3
 
-    /// The primary's bytes alone do not match the user's checksum: a mirror that may have others takes its place.
+    /// Replaces the primary, whose bytes alone do not match the user's checksum, with a mirror that may have other
+    /// bytes.
     ///
-    /// Not one whose sample was the same: the checksum itself is wrong then, or both are, and a whole download would tell
-    /// nobody.
+    /// A mirror with a matching sample is not used: the checksum itself is wrong then, or both sources are, and another
+    /// complete download would show nothing new.
     ///
-    /// - Returns: `nil` if there is none.
+    /// - Returns: `nil` if no mirror can replace the primary.
     mutating func replacePrimary(refutedBy error: TowlineError) -> [TransferAction]? {
         guard !terms.isStream, tally.restarts < Self.restartLimit else { return nil }
         let next = mirrors.indices.first { index in
@@ -218,7 +220,7 @@ extension TransferStateMachine {
         }
         let wrong = primary.url
         refutation = error
-        // What is given up says nothing of another server's file.
+        // The discarded file says nothing about the file of another server.
         (representation, givenUp) = (nil, nil)
         let reason =
             "the file downloaded from \(wrong) does not match the expected checksum, so it is downloaded again from"
@@ -239,8 +241,8 @@ extension TransferStateMachine {
         return believed
     }
 
-    /// A Boolean value that indicates whether a missing part file is an error. Publishing renames the part file and
-    /// does its own checks. A restart or an end discards the part file.
+    /// `true` if a missing part file is an error. Publishing renames the part file and does its own checks. A restart
+    /// or an end discards the part file.
     var isPartExpected: Bool {
         switch phase {
         case .publishing, .draining(.restart), .draining(.end): false

@@ -1,4 +1,4 @@
-/// What an attempt's end leads to.
+/// The reactions to the end of an attempt.
 extension TransferStateMachine {
     static let endedEarly = "the server ended the response before all requested bytes arrived"
 
@@ -48,8 +48,8 @@ extension TransferStateMachine {
         if attempt.position > attempt.plan.lease.lowerBound { tally.failures = 0 }
         sharing = attempt.plan.sharing
         if ledger.completeLength != nil {
-            // The close of a connection ends a body only where nothing better says how long it is; and an answer that
-            // brought nothing, however orderly, is no progress.
+            // A closed connection ends a body only if nothing better gives its length. A response without bytes is no
+            // progress, even if its framing is complete.
             let isShort = !ledger.missing.isEmpty && attempt.position < attempt.plan.lease.upperBound
             let isEmpty = attempt.position == attempt.plan.lease.lowerBound
             guard isShort, framing != .delimited || isEmpty else { return [] }
@@ -57,7 +57,7 @@ extension TransferStateMachine {
             return failed(attempt, TransportFailure(.bodyCut, Self.endedEarly), context)
         }
         let cut = TransportFailure(.bodyCut, Self.endedEarly)
-        // A 206 with `*` for the length ends where it said; what follows is asked for next.
+        // A 206 response with `*` as the length ends as announced. The bytes after it are requested next.
         guard ranges != .works || attempt.plan.question.asked == .whole else {
             return attempt.received == 0 ? failed(attempt, cut, context) : []
         }
@@ -69,7 +69,7 @@ extension TransferStateMachine {
             + noticeWithoutLength(attempt.position, framing)
     }
 
-    /// Tells the user that nothing proves the length of the file.
+    /// Returns a notice that nothing proves the length of the file, if the framing requires one.
     func noticeWithoutLength(_ length: Int64, _ framing: AttemptEnd.Framing) -> [TransferAction] {
         let notice = TransferNotice.withoutLength(length, framing, isIgnored: terms.ignoresLength)
         return notice.map { [.notice($0)] } ?? []
@@ -78,13 +78,13 @@ extension TransferStateMachine {
     private mutating func failed(
         _ attempt: Attempt, _ failure: TransportFailure, _ context: TransferContext
     ) -> [TransferAction] {
-        // The transport changes the protocol once for each host: the next attempt repeats nothing.
+        // The transport falls back to HTTP/1.1 once for each host, so the next attempt does not repeat this failure.
         let changesProtocol = failure.kind == .http2Failed
         let reason =
             TerminalSafeText.make(failure.message, width: 200)
             + (changesProtocol ? ". Using HTTP/1.1 for this host from now on" : "")
         if attempt.isAccepted, attempt.position > attempt.plan.lease.lowerBound {
-            // It brought something: the next one starts where this one stopped, at once.
+            // The attempt delivered bytes, so the next one starts at its position without a wait.
             tally.failures = 0
             primary.tries = 0
             notBefore = nil
@@ -108,7 +108,7 @@ extension TransferStateMachine {
             return []
         }
         if failure.kind == .closedBeforeHead, doubtsRange(attempt, passes: true, context) { return [] }
-        // The head was read: what breaks after it is the body.
+        // The response head was accepted, so the failure concerns the body.
         let kind = failure.kind == .malformed && attempt.isAccepted ? .bodyCut : failure.kind
         switch RetryPolicy.classify(kind) {
         case .permanent(let code): return primaryFailed(TowlineError(code, "\(attempt.plan.url): \(reason)"))
@@ -119,17 +119,18 @@ extension TransferStateMachine {
         }
     }
 
-    /// What was asked for over a connection that others share is asked for over its own.
+    /// Makes the next request use a connection of its own, because a shared one failed or the file is not small.
     private mutating func leaveShared(_ attempt: Attempt, _ context: TransferContext) {
         needsOwnConnection = true
         if attempt.plan.question.asked == .whole { rangeDoubt.asksPlain = true }
-        // Links may be good for one time.
+        // A redirecting link may be valid only once, so its target is kept for the next request.
         guard !attempt.plan.chain.isEmpty, beginsAnew else { return }
         lead = Lead(url: attempt.plan.url, chain: attempt.plan.chain, since: context.now)
     }
 
-    /// A connection that ends, or falls silent, takes what others had on it along (RFC 9113 §6.8): that says nothing of any of
-    /// them. Nor does it that of several connections which begin together the server does not want all.
+    /// Returns whether a failure on a shared connection says nothing about this file. The end or stall of a connection
+    /// affects all its streams (RFC 9113 §6.8). If several connections begin together, the server may not want all of
+    /// them.
     private func saysNothing(_ kind: TransportFailure.Kind, of sharing: ConnectionSharing) -> Bool {
         switch kind {
         case .closedBeforeHead, .streamRefused, .headTimedOut, .bodyCut: true
@@ -138,20 +139,22 @@ extension TransferStateMachine {
         }
     }
 
-    /// So many tries are left, at least, when others of the process no longer have the connections that a server allows.
+    /// The minimum number of tries left when other transfers of the process release the connections that a server
+    /// allows.
     private static let triesAfterOthers = 3
 
-    /// Counts an attempt that brought nothing, and waits or gives up.
+    /// Counts an attempt that received no bytes, and waits or fails.
     ///
-    /// - Parameter isTooMany: it failed as one connection too many does. Where others of this process get bytes from that host
-    ///   they may have all that it allows: to give up would be to give up because the others are long.
+    /// - Parameter isTooMany: `true` if the failure is typical of one connection too many. Other transfers of this
+    ///   process that receive bytes from the host may use all allowed connections. This transfer must not fail because
+    ///   they take long.
     mutating func failedAttempt(
         _ reason: String, _ wait: Duration?, _ code: TowlineError.Code, limit: Int? = nil, isTooMany: Bool = false,
         _ context: TransferContext
     ) -> [TransferAction] {
-        // An outage takes all connections down within moments: that is one failure, not one for each.
+        // An outage breaks all connections within moments, which counts as one failure.
         if let notBefore, notBefore > context.now {
-            // Each says how long to wait; the longest counts.
+            // Each response states how long to wait; the longest wait counts.
             if let wait {
                 self.notBefore = max(notBefore, context.now + wait)
                 waitsForServer = true
@@ -167,14 +170,14 @@ extension TransferStateMachine {
         tally.failures = max(tally.failures, min(tally.failures + 1, most ?? .max))
         primary.failures += 1
         primary.tries += 1
-        // Before there is a byte all are asked in turn, and each has tries and waits of its own.
+        // Before the first byte, all sources are asked one after another, each with its own tries and waits.
         let isInTurn = beginsAnew && !mirrors.isEmpty
         let tried = isInTurn ? primary.tries : tally.failures
         if terms.retry.isExhausted(failures: tried, limit: limit) {
             let count = tried == 1 ? "1 attempt" : "\(tried) attempts"
             return primaryFailed(TowlineError(code, "\(primary.url): \(reason). \(count) failed"))
         }
-        // What mirrors bring makes up for a failure, but is no reason to ask the primary ever again at once.
+        // Bytes from mirrors make up for a failure, but do not justify requests to the primary without a wait.
         let counted = isInTurn || mirrors.isEmpty ? tried : max(tried, primary.failures)
         let failures = isCrowdedOut ? primary.tries : counted
         let delay = max(terms.retry.backoff.delay(failures: failures, jitter: context.jitter), wait ?? .zero)
@@ -188,14 +191,14 @@ extension TransferStateMachine {
         waitsForServer = wait != nil
         if !mirrors.isEmpty, tally.failures < primary.failures, !beginsAnew { return [] }
         let who = mirrors.isEmpty ? "" : "\(primary.url): "
-        // Who is asked next, and when, is another matter where there are others.
+        // If another source is available, the next request may go there, and at another time.
         let asksAnother = beginsAnew && mirrors.contains { $0.leftOut == nil }
         let text = "\(who)\(waitReason)" + (asksAnother ? "" : "; retrying in \(DurationText.inSentence(delay))")
         return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    /// What failed on the old network says nothing of the new one: the next attempt starts at once, and the back-off
-    /// anew. A wait that the server asked for stays: it is about the server.
+    /// Starts the next attempt at once and resets the back-off: failures on the old network say nothing about the new
+    /// one. A wait that the server asked for stays, because it concerns the server.
     mutating func networkChanged() -> [TransferAction] {
         guard phase == .running, liveCount == 0, notBefore != nil, !waitsForServer else { return [] }
         (tally.failures, tally.discards) = (0, 0)
@@ -208,10 +211,10 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    /// Linux may drop pages whose write-back failed: what was not durable is missing again.
+    /// Discards bytes that are not durable after a failed sync: Linux may drop pages whose write-back failed.
     mutating func lostBytes(_ durable: ByteRangeSet, _ error: TowlineError) -> [TransferAction] {
         tally.syncFailures += 1
-        // Not what the journal says beyond it: a copy's last bytes are not believed yet.
+        // The journal may claim more, but the last bytes of a copied part file are not trusted yet.
         var lost = ledger.written
         lost.subtract(durable)
         for range in lost.ranges { ledger.withdraw(range) }

@@ -1,8 +1,8 @@
-/// Verifies and publishes, once every byte is written.
+/// The verification and publishing of a file, once every byte is written.
 extension TransferStateMachine {
     mutating func finish() -> [TransferAction] {
         let length = ledger.completeLength ?? 0
-        // After a wrong checksum, the next state is connecting.
+        // If the checksum does not match, the next state is connecting.
         lastReceivedAt = nil
         guard !checksums.isEmpty else { return publish() }
         phase = .verifying
@@ -26,7 +26,7 @@ extension TransferStateMachine {
         }
         if let actions = doubtMirrors() ?? restartUnproven() { return actions }
         if joinedWeakly, !terms.isStream, tally.restarts < 2 {
-            // The bytes were joined on the strength of this checksum alone: it says no, so join nothing.
+            // Only this checksum justified joining the bytes. As it does not match, the next download joins nothing.
             isSingle = true
             ranges = .broken
             let reason = "the downloaded file does not match its checksum; its parts may be from different versions"
@@ -50,9 +50,9 @@ extension TransferStateMachine {
     }
 
     /// - Parameters:
-    ///   - subject: what does not match, with its verb.
-    ///   - field: the field that has the checksum, where it is known.
-    ///   - values: what was expected and what was found, after the field.
+    ///   - subject: the subject of the error message, with its verb.
+    ///   - field: the name of the field with the checksum; `nil` if unknown.
+    ///   - values: the expected and computed checksums, which follow the field in the message.
     private func wrongByServer(_ subject: String, _ field: String?, _ values: String = "") -> TowlineError {
         let wayOut =
             terms.isStream
@@ -67,9 +67,9 @@ extension TransferStateMachine {
 
     private static func named(_ field: String?) -> String { field.map { " (\($0))" } ?? "" }
 
-    /// Requests everything once more: a bit may have flipped on the way.
+    /// Requests all bytes once more, because a bit may have flipped in transit.
     ///
-    /// - Returns: `nil` if that was done before, or if bytes are written that cannot be withdrawn.
+    /// - Returns: `nil` if bytes were already requested a second time, or if written bytes cannot be withdrawn.
     private mutating func repeatAll(_ field: ServerChecksum?) -> [TransferAction]? {
         let all = ByteRange(0, ledger.completeLength ?? 0)
         guard !terms.isStream, !all.isEmpty, repeated.intersection(all).isEmpty else { return nil }
@@ -88,8 +88,8 @@ extension TransferStateMachine {
         return [.withdraw(wrong), .notice(TransferNotice(.warning, .retrying, text))]
     }
 
-    /// The content of a response does not match the response's own checksum. The bytes are requested a second time; the
-    /// same mismatch again means that the checksum is wrong.
+    /// Handles content of a response that does not match the response's own checksum. The bytes are requested a second
+    /// time. A second mismatch means that the checksum is wrong.
     mutating func wrongContent(_ attempt: Attempt, from start: Int64) -> [TransferAction] {
         let field = attempt.digestField
         if terms.isStream { return fail(wrongByServer("the received bytes do", field)) }
@@ -101,7 +101,7 @@ extension TransferStateMachine {
                     + " so this mirror is not used any more")
         }
         let wrong = ByteRange(start, max(start, attempt.position))
-        // A comparison writes nothing.
+        // A comparison writes no bytes.
         if attempt.plan.isComparison { return actions }
         if !ledger.written.intersection(wrong).isEmpty { contentGeneration += 1 }
         let isRepeated = attempt.plan.source == .primary && !repeated.intersection(wrong).isEmpty

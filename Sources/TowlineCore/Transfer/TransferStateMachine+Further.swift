@@ -1,21 +1,22 @@
-/// Further connections. Each is an experiment: a running response is stopped only after another connection has
-/// delivered proven bytes (DESIGN.md §5).
+/// The use of further connections. Each is an experiment: a running response is stopped only after another connection
+/// has delivered proven bytes (DESIGN.md §5).
 ///
-/// A lease is what an attempt is to bring by the plan. `Attempt.bound` is where its response ends if nobody stops it. A
-/// further connection gets the end of a lease at once. The response waits there for a moment, so that no byte comes
-/// twice, and is stopped if others bring all of its rest. Otherwise it continues, and takes back what nobody brings.
+/// A lease is the range that an attempt is to deliver. `Attempt.bound` is the offset at which its response ends unless
+/// it is stopped. A further connection takes over the end of a lease at once. The response waits there for a moment, so
+/// that no byte arrives twice, and is stopped if others deliver all of its rest. Otherwise it continues, and takes back
+/// the bytes that no other attempt delivers.
 extension TransferStateMachine {
     /// The reason why a further connection delivered no bytes.
     struct Refusal: Sendable {
         var reason: String
-        /// The server allows no more connections, or answers differently over another one. Anything else may be a
-        /// failure of that one request, and counts when it happens again.
+        /// `true` if the server allows no more connections, or responds differently over another one. Any other failure
+        /// may concern only that request, and counts when it happens again.
         var isLimit = true
-        /// The server wants fewer connections, which concerns all downloads from this host.
+        /// `true` if the server wants fewer connections, which concerns all downloads from this host.
         var concernsHost = false
-        /// The response does not answer the range.
+        /// `true` if the response does not answer the range.
         var isAboutRanges = false
-        /// The same request without `If-Range` may be answered.
+        /// `true` if the same request without `If-Range` may succeed.
         var mayBeIfRange = false
         var retryAfter: Duration?
 
@@ -28,7 +29,7 @@ extension TransferStateMachine {
             isLimit = RetryPolicy.mayBeTooMany(failure.kind)
         }
 
-        /// Returns `nil` for a verdict that is no refusal.
+        /// Creates a refusal from a verdict; `nil` if the verdict is no refusal.
         init?(_ verdict: ResponseVerdict) {
             reason = "the server refused a further connection"
             switch verdict {
@@ -45,18 +46,18 @@ extension TransferStateMachine {
         }
     }
 
-    /// How long a lower number of connections lasts, at first and at most.
+    /// The time after which a lowered number of connections is raised again, at first and at most.
     private static let recovery = Duration.seconds(20), longestRecovery = Duration.seconds(3600)
 
-    /// Returns whether an attempt has delivered no byte yet and other responses run.
+    /// Returns whether an attempt at the primary has delivered no byte yet while other responses run.
     func isExperiment(_ attempt: Attempt, _ context: TransferContext) -> Bool {
         let hasBrought = attempt.isAccepted && attempt.position > attempt.plan.lease.lowerBound
         guard attempt.plan.source == .primary, !hasBrought, !isBarren(context) else { return false }
         return live.contains { $0.id != attempt.id && $0.isAccepted && $0.plan.source == .primary }
     }
 
-    /// Returns whether the first bytes of an experiment differ only because it is of another version: the response that
-    /// brought the held ones runs, and is of one version.
+    /// Returns whether the first bytes of an experiment differ only because it reached another version: the response
+    /// that delivered the held bytes still runs, and belongs to a single version.
     func isOfAnotherVersion(_ attempt: Attempt, _ context: TransferContext) -> Bool {
         isExperiment(attempt, context)
             && live.contains { other in
@@ -67,7 +68,7 @@ extension TransferStateMachine {
     }
 
     /// Ends an experiment that failed. Its range returns to the running response, and fewer connections are used from
-    /// here on. Running responses are not disturbed.
+    /// now on. Running responses are not disturbed.
     mutating func giveBack(
         _ attempt: Attempt, _ refusal: Refusal, _ context: TransferContext
     ) -> [TransferAction] {
@@ -76,7 +77,7 @@ extension TransferStateMachine {
             dislikesIfRange = true
             return actions
         }
-        // Of several that were sent together all may fail.
+        // Several requests that were sent together may all fail, which counts once.
         let isNew = lastRejectionAt.map { attempt.startedAt >= $0 } ?? true
         if isNew {
             lastRejectionAt = context.now
@@ -93,7 +94,7 @@ extension TransferStateMachine {
             waitsForServer = wait != nil
             return actions
         }
-        // Others that were sent together with it may be accepted: the last answer shows how many the server allows.
+        // Other requests sent at the same time may be accepted: the last response shows how many the server allows.
         let waiting = live.count { $0.plan.source == .primary && !$0.isAccepted }
         let working = max(1, workingAtPrimary(context)) + waiting
         let recovery = min(Self.recovery * (1 << min(tally.lowerings, 10)), Self.longestRecovery)
@@ -120,13 +121,12 @@ extension TransferStateMachine {
         return []
     }
 
-    /// How long a response may wait for another connection: that has to connect, to ask and to deliver.
+    /// The shortest and longest wait of a response for another connection, which has to connect, ask and deliver.
     private static let shortestHold = Duration.milliseconds(250), longestHold = Duration.seconds(1)
-    /// So much longer it waits while the next bytes come from another connection, and only what follows them is
-    /// missing.
+    /// The additional wait while another connection delivers the next bytes, and only the bytes after them are missing.
     private static let patientHold = Duration.seconds(2)
 
-    /// Tells responses where to wait. One that takes its rest back waits no longer.
+    /// Tells responses at which offset to wait. A response that takes its rest back no longer waits.
     mutating func hold(_ context: TransferContext) -> [TransferAction] {
         live.compactMap { attempt in
             guard let end = ledger.lease(of: attempt.id)?.upperBound else { return nil }
@@ -134,7 +134,7 @@ extension TransferStateMachine {
             let isNextBrought = isShared && isRelieved(attempt, of: ByteRange(end, end + 1), context)
             let until = attempt.holdUntil + (isNextBrought ? Self.patientHold : .zero)
             let waits = isShared && until > context.now
-            // It takes no bytes while it waits, which is no stall.
+            // A waiting response takes no bytes, which is not a stall.
             if waits, attempt.position + Self.largestPiece >= end {
                 attempts.change(attempt.id) { $0.lastProgressAt = now }
             }
@@ -151,32 +151,35 @@ extension TransferStateMachine {
         return [.shrink(id, end: end)]
     }
 
-    /// The range that an attempt writes unless it is stopped: from the start of its lease to the end of its response.
+    /// Returns the range that an attempt writes unless it is stopped: from the start of its lease to the end of its
+    /// response; `nil` if it has no lease.
     package func response(of id: AttemptID) -> ByteRange? {
         guard let lease = ledger.lease(of: id), let attempt = attempts[id] else { return nil }
         return ByteRange(lease.lowerBound, max(lease.upperBound, min(attempt.bound, ledger.whole.upperBound)))
     }
 
-    /// Notes where the response of an attempt ends.
+    /// Records the offset at which the response of an attempt ends.
     mutating func setBound(of id: AttemptID, to end: Int64) {
         attempts.change(id) { $0.bound = min($0.bound, end) }
         if end < ledger.lease(of: id)?.upperBound ?? 0 { ledger.shrink(id, to: end) }
     }
 
-    /// Gives each running response what it has still to send and nobody else brings.
+    /// Extends the lease of each running response over bytes that it has still to send and that no other attempt
+    /// delivers.
     mutating func reclaim() {
         for attempt in live where attempt.isAccepted && !attempt.plan.isRace && !attempt.isDisbelieved {
             ledger.extend(attempt.id, to: attempt.bound)
         }
     }
 
-    /// So near to its end, a response that waits is stopped: what it cannot take at once comes in pieces.
+    /// The distance in bytes before its hold offset at which a waiting response may be stopped: it takes data in
+    /// pieces, and a piece that crosses the offset waits as a whole.
     private static let largestPiece: Int64 = 2 << 20
-    /// A connection relieves another one whose rate is at most so many times its own.
+    /// The maximum ratio between the rates of a connection and of a slower one that relieves it.
     private static let tooSlow = 8.0
 
-    /// Stops responses where others bring all that they would still bring, not before they are nearly there: until then
-    /// they can take the rest back.
+    /// Stops responses whose remaining bytes other attempts deliver, but not before they have almost reached these
+    /// bytes: until then, a response can take the rest back.
     mutating func stopRelieved(_ context: TransferContext) -> [TransferAction] {
         var actions = noteDeliveries()
         for attempt in live where attempt.isAccepted && !attempt.plan.isRace {
@@ -192,7 +195,7 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// Notes which further connections have written their first bytes.
+    /// Records which further connections have written their first bytes, and dismisses those that began too late.
     private mutating func noteDeliveries() -> [TransferAction] {
         var actions: [TransferAction] = []
         for newcomer in live where newcomer.isAccepted && !newcomer.hasDelivered {
@@ -201,7 +204,7 @@ extension TransferStateMachine {
             attempts.change(newcomer.id) { $0.hasDelivered = true }
             if newcomer.plan.isFurther { tally.rejections = 0 }
             guard !newcomer.plan.isRace else { continue }
-            // Another was there long before, and all of that would come once more.
+            // Another response passed this offset long before, so all these bytes would arrive twice.
             let isLate = live.contains { other in
                 other.id != newcomer.id && !other.plan.isRace && other.plan.lease.lowerBound < start
                     && other.position > start + Self.underWay && other.position < other.bound
@@ -211,8 +214,8 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// Returns whether each byte of a range is written, or is to come from an attempt that has delivered some and is
-    /// not far slower. A response is not cut for a range that was refused to others, or that they bring too late.
+    /// Returns whether each byte of a range is written, or leased to an attempt that has delivered bytes and is not far
+    /// slower. A response is not cut for a range that was refused to others, or that they deliver too late.
     private func isRelieved(_ attempt: Attempt, of range: ByteRange, _ context: TransferContext) -> Bool {
         var provided = ledger.written
         for other in live where other.id != attempt.id && other.hasDelivered && !other.plan.isRace {
@@ -226,30 +229,30 @@ extension TransferStateMachine {
         return provided.contains(range)
     }
 
-    // MARK: When responses are shared
+    // MARK: Delay before responses are shared
 
-    /// A server that answered within this time is near: what it can send shows at once.
+    /// The round-trip time in seconds below which a server is near: the throughput of a near server shows at once.
     private static let near = 0.02
-    /// So long a response of a near server is watched before it is shared.
+    /// The time during which a response of a near server is watched before it is shared.
     private static let firstLook = Duration.milliseconds(20)
 
-    /// Returns whether it is too early to share responses: what a server has sent of one that is cut comes for nothing.
-    /// A near server may be about to end the first, others may be about to end once one has, and a rate limit may be
-    /// about to hold bytes back.
+    /// Returns whether it is too early to share responses: bytes that the server already sent on a response are lost if
+    /// it is cut. The first response of a near server may end soon, other responses may end soon once one has, and a
+    /// rate limit may soon hold bytes back.
     func isTooYoung(_ context: TransferContext) -> Bool {
         let accepted = live.filter(\.isAccepted)
         if accepted.isEmpty || accepted.contains(where: { $0.recent.rate != nil }) { return false }
         return hasCompleted || context.isLimited || firstLookAt.map { context.now < $0 } ?? false
     }
 
-    /// When the first response of a near server has been watched for long enough.
+    /// The time when the first response of a near server has been watched long enough; `nil` if it is not watched.
     var firstLookAt: Duration? {
-        // A clock that stood still has measured nothing.
+        // A round trip of zero means that the clock did not advance, so nothing was measured.
         guard let roundTrip, roundTrip > 0, roundTrip < Self.near, !hasCompleted else { return nil }
         return live.compactMap(\.acceptedAt).min().map { $0 + Self.firstLook }
     }
 
-    /// Returns whether a response is about to end, as far as its first bytes tell.
+    /// Returns whether the rate of its first bytes predicts that a response ends soon.
     func endsSoon(_ attempt: Attempt) -> Bool {
         guard let start = attempt.acceptedAt, now > start, attempt.received > 0 else { return false }
         let seconds = (now - start).seconds
@@ -259,7 +262,7 @@ extension TransferStateMachine {
 
     // MARK: Races
 
-    /// Starts a race for the slowest remainder that nobody races yet.
+    /// Starts a race for the slowest remainder that no other connection races for.
     mutating func raceSlowest(
         _ runners: [SplitPolicy.Runner], _ policy: SplitPolicy, _ source: SourceID, _ context: TransferContext
     ) -> [TransferAction] {

@@ -1,28 +1,31 @@
-/// Where a checksum is wanted, the bytes come from the front, so that they can be hashed while the rest arrives.
+/// The order of requests for a file with a checksum: from the front, so that bytes are hashed while others arrive.
 extension TransferStateMachine {
-    /// How long a request lasts, at least, where bytes come from the front: shorter ones cost more than they give.
+    /// The minimum duration in seconds of a request for bytes from the front: shorter requests cost more than they
+    /// gain.
     static let frontSeconds = 0.1
-    /// And how many round trips: a request costs about one.
+    /// The minimum duration of such a request in round trips: a request costs about one round trip.
     static let frontRoundTrips = 50.0
-    /// The least that a request asks for.
+    /// The minimum number of bytes of such a request.
     static let smallestFront: Int64 = 1 << 20
 
-    /// From so many bytes a second on, those of a regular look take long to hash.
+    /// The rate in bytes per second above which the bytes between two regular ticks take long to hash.
     private static let fast = 100e6
 
-    /// Whether what comes is to be hashed, and comes fast, or may: what a rare look leaves over is hashed at the end.
+    /// `true` if arriving bytes are hashed and their rate is high or unknown: bytes that rare ticks leave over are
+    /// hashed at the end.
     package var isHashedFast: Bool {
         phase == .running && !checksums.isEmpty && liveCount > 0 && estimator.rate ?? .infinity > Self.fast
     }
 
-    /// What may be hashed now: so many bytes from the beginning are written and stay.
+    /// The checksum algorithms, and the end of the written bytes from offset 0 that may be hashed now; `nil` if no
+    /// bytes may.
     package var hashable: (algorithms: [Checksum.Algorithm], end: Int64)? {
         guard phase == .running, isConfirmed, hasStorage, !replacesPart, !checksums.isEmpty else { return nil }
         guard let first = ledger.written.ranges.first, first.lowerBound == 0 else { return nil }
         return (checksums.map(\.algorithm), first.upperBound)
     }
 
-    /// How much one request asks for; `nil`: as much as there is.
+    /// The number of bytes that one request asks for; `nil` if there is no limit.
     var front: Int64? {
         guard !checksums.isEmpty, wanted.isEmpty else { return nil }
         guard let rate = estimator.rate, liveCount > 0 else { return 4 * Self.smallestFront }
@@ -30,13 +33,14 @@ extension TransferStateMachine {
         return max(Self.smallestFront, Int64(min(rate / Double(liveCount) * seconds, 1e15)))
     }
 
-    /// The beginning of a gap, as much of it as one request brings.
+    /// Returns the beginning of a gap, with at most the number of bytes that one request asks for.
     func atFront(_ gap: ByteRange) -> ByteRange {
         guard let front, gap.upperBound < .max, gap.count > 2 * front else { return gap }
         return ByteRange(gap.lowerBound, gap.lowerBound + front)
     }
 
-    /// The first request asked for everything: what others are to bring is cut off it, from the front.
+    /// Returns the cut that gives the bytes after the front of the longest remainder to another connection, because the
+    /// first request asks for the whole file; `nil` if no remainder is long enough.
     func frontCut(_ runners: [SplitPolicy.Runner]) -> SplitPolicy.Cut? {
         guard let front, let longest = runners.max(by: { $0.remaining.count < $1.remaining.count }),
             longest.remaining.count > 2 * front

@@ -1,8 +1,9 @@
-/// Several places for one file (RFC 5854 §4.2.14, RFC 6249 §4): they share its segments, and where one fails another goes on.
+/// Several sources for one file (RFC 5854 §4.2.14, RFC 6249 §4). They share its segments; if one fails, another
+/// continues.
 ///
-/// What the primary says is the file; a mirror's bytes are joined to it only with proof: a checksum of the whole, which is
+/// The primary defines the file. Bytes of a mirror are joined only with proof: a checksum of the whole file, which is
 /// verified before publishing, or the same strong entity tag (RFC 6249 §6, coordinated between the servers). A mirror
-/// that has another file is left out, and what it brought is fetched anew where only the checksum shows it.
+/// with another file is left out. Its bytes are downloaded again if only the checksum shows the difference.
 extension TransferStateMachine {
     subscript(source: SourceID) -> FileSource {
         get {
@@ -19,7 +20,8 @@ extension TransferStateMachine {
         }
     }
 
-    /// By which rung a mirror's bytes are joined; `nil`: by none. A date proves nothing between two servers, however strong.
+    /// The proof rung that joins a mirror's bytes; `nil` without proof. Even a strong date proves nothing between two
+    /// servers.
     var mirrorRung: ResponseQuestion.Rung? {
         guard hasStorage, !replacesPart, contentCoding == nil, !tally.isConfirming, ledger.completeLength != nil,
             let representation
@@ -29,17 +31,17 @@ extension TransferStateMachine {
         return .ifRange
     }
 
-    /// By which rung the bytes of a source are joined.
+    /// Returns the proof rung that joins the bytes of a source; `nil` if they cannot be joined.
     func rung(at source: SourceID) -> ResponseQuestion.Rung? { source == .primary ? joinRung : mirrorRung }
 
-    /// What a source's answer has to agree with.
+    /// Returns the representation that a response of a source has to match; `nil` before the first response.
     func known(at source: SourceID) -> Representation? {
         let isProvenByChecksum = source == .primary ? ignoresValidators : mirrorRung == .checksum
         guard isProvenByChecksum else { return representation }
         return Representation(completeLength: ledger.completeLength, mediaType: representation?.mediaType)
     }
 
-    /// Connections of other transfers to the primary's host.
+    /// Returns the number of connections of other transfers to the primary's host.
     func otherConnections(_ context: TransferContext) -> Int {
         var own = context.progress.count
         if !mirrors.isEmpty {
@@ -48,20 +50,21 @@ extension TransferStateMachine {
         return max(0, context.hostConnections - own)
     }
 
-    // MARK: Which one
+    // MARK: Choice of the source
 
-    /// Whether the primary may be asked now.
+    /// Returns whether the primary may be asked now.
     func mayAskPrimary(_ context: TransferContext) -> Bool {
         primary.leftOut == nil && max(notBefore ?? .zero, context.hostNotBefore ?? .zero) <= context.now
     }
 
-    /// Whether a mirror may be asked now for what is missing.
+    /// Returns whether a mirror may be asked now for missing bytes.
     func mayAskMirror(_ context: TransferContext) -> Bool {
         guard mirrorRung != nil, liveCount > 0 || !beginsAnew else { return false }
         return mirrors.indices.contains { room(at: $0, context) > 0 }
     }
 
-    /// How many connections a mirror may have now: those of other downloads to its host count, as the primary's do.
+    /// Returns the number of connections that a mirror may have now. Connections of other downloads to its host count
+    /// as well, as they do for the primary.
     func room(at index: Int, _ context: TransferContext) -> Int {
         let mirror = mirrors[index]
         guard mirror.leftOut == nil, mirror.notBefore ?? .zero <= context.now else { return 0 }
@@ -72,23 +75,24 @@ extension TransferStateMachine {
         return min(ceiling, host.ceiling ?? .max, max(1, budget.hostShare - host.otherConnections))
     }
 
-    /// What is held can go on without the primary, at a mirror that has shown so.
+    /// `true` if the download can continue without the primary, from a mirror that has sent a valid range.
     var mirrorsGoOn: Bool {
         !ledger.written.isEmpty && mirrorRung != nil && mirrors.contains { $0.leftOut == nil && $0.hasWorked }
     }
 
     func unusable(_ reason: String) -> TowlineError { TowlineError(.invalidResponse, "\(primary.url): \(reason)") }
 
-    /// The hosts of the mirrors, in their order.
+    /// The hosts of the mirrors, in the order of the mirrors.
     package var mirrorOrigins: [HTTPURL.Origin] { mirrors.map(\.resolved.origin) }
 
-    /// Where the next request goes: to whom it is expected to bring most, were all of a source's connections equal; one that
-    /// is not known yet is tried first, by one connection. `nil`: to nobody.
+    /// Returns the source for the next request: the one that is expected to deliver most to one more connection, if all
+    /// connections to a source share its rate equally. An unknown mirror is tried first, with one connection. Returns
+    /// `nil` if no source is free.
     func nextSource(_ context: TransferContext, besides avoided: SourceID? = nil) -> SourceID? {
         let primaryIsFree = mayAskPrimary(context)
         guard !mirrors.isEmpty else { return primaryIsFree ? .primary : nil }
         var free: [(source: SourceID, room: Int)] = []
-        // Where nothing joins its bytes to those held it would have to begin anew.
+        // Without proof to join its bytes to the held bytes, the primary would have to start over.
         if primaryIsFree, joinRung != nil || beginsAnew {
             free.append((.primary, min(primary.ceiling(at: context.now) ?? .max, context.hostCeiling ?? .max)))
         }
@@ -108,7 +112,7 @@ extension TransferStateMachine {
         return best?.source
     }
 
-    /// When one of the sources may be asked that have to be waited for now.
+    /// The earliest time at which a source that has to wait may be asked; `nil` if no source has to wait.
     var nextTry: Duration? {
         guard !mirrors.isEmpty else { return notBefore }
         var times = mirrorRung == nil ? [] : mirrors.filter { $0.leftOut == nil }.compactMap(\.notBefore)
@@ -116,16 +120,16 @@ extension TransferStateMachine {
         return times.min()
     }
 
-    /// A server refused a connection while `count` others received bytes.
+    /// Lowers the connection limit of a source that refused a connection while `count` others received bytes.
     ///
-    /// - Parameter recovery: after this time one more is tried.
-    /// - Returns: the number of connections that it allows, as far as is known.
+    /// - Parameter recovery: the time after which one more connection is tried.
+    /// - Returns: the number of connections that the server allows, as far as is known.
     @discardableResult
     mutating func limitConnections(
         of source: SourceID = .primary, to count: Int, sentAt: Duration? = nil,
         recovery: Duration = .seconds(20), _ context: TransferContext
     ) -> Int {
-        // Where there are others to ask, fewer here are no fewer in all.
+        // With mirrors, fewer connections to one source do not mean fewer in total.
         guard mirrors.isEmpty else {
             self[source].limit(to: count, now: context.now)
             return count
@@ -133,10 +137,10 @@ extension TransferStateMachine {
         return budget.refused(beside: count, now: context.now, sentAt: sentAt, recovery: recovery)
     }
 
-    /// A race for the last bytes, at another source where there is one.
+    /// Starts a race for the last bytes, at another source if possible.
     ///
-    /// Where only a checksum will tell whose bytes are right, two sources never write the same ones: what was hashed could
-    /// be overwritten with wrong ones that nobody hashes. A mirror that is slow then is not raced, but relieved.
+    /// If only a checksum proves the bytes, two sources never write the same range: wrong bytes, which are not hashed,
+    /// could overwrite bytes that were already hashed. A slow mirror is then replaced instead of raced.
     mutating func race(
         _ slowest: SplitPolicy.Runner, _ free: SourceID, _ context: TransferContext
     ) -> [TransferAction] {
@@ -146,7 +150,7 @@ extension TransferStateMachine {
             return start(slowest.remaining, isRace: true, from: other, context)
         }
         if slow != .primary, other != slow {
-            // What came of it and is not written does not count any more either.
+            // Received bytes that are not written yet are requested again as well.
             let all = ledger.lease(of: slowest.id) ?? slowest.remaining
             return dismiss(slowest.id) + start(all, from: other, context)
         }
@@ -156,12 +160,12 @@ extension TransferStateMachine {
 
     // MARK: The primary fails
 
-    /// The primary is of no use: a mirror says what the file is, or goes on with it.
+    /// Leaves out the primary after an error. A mirror then defines the file, or continues the download.
     mutating func primaryFailed(_ error: TowlineError) -> [TransferAction] {
         guard primary.leftOut == nil else { return [] }
         primary.leftOut = error
         guard !mirrors.isEmpty else { return failSources(error) }
-        // What the primary claimed of a change it cannot say any more.
+        // The primary can no longer confirm a change that it claimed.
         if !ledger.written.isEmpty { tally.isConfirming = false }
         guard beginsAnew || mirrorRung != nil, mirrors.contains(where: { $0.leftOut == nil }) else {
             return failSources(error)
@@ -171,8 +175,9 @@ extension TransferStateMachine {
         return [leftOutNotice(primary.url, error.message)]
     }
 
-    /// Nothing runs, nothing is held, and the primary is asked no more, or later: a mirror that may be asked earlier takes
-    /// its place, once none is known by its old one.
+    /// Replaces a primary that is left out or has to wait with a mirror that may be asked earlier. Called while no
+    /// attempt runs and no bytes are held. Waits until all attempts at mirrors have ended, which refer to mirrors by
+    /// index.
     mutating func askAnother(_ context: TransferContext) -> [TransferAction] {
         guard attempts.allSatisfy({ $0.plan.source == .primary }) else { return [] }
         primary.notBefore = max(notBefore ?? .zero, context.hostNotBefore ?? .zero)
@@ -187,7 +192,7 @@ extension TransferStateMachine {
         return isEarlier || primary.leftOut != nil ? promote(next) : []
     }
 
-    /// The primary is left alone for a while, the longer the more often nothing came of it.
+    /// Delays the next request to the primary, longer after each failure.
     mutating func waitForPrimary(_ context: TransferContext) {
         primary.failures += 1
         notBefore = context.now + terms.retry.backoff.delay(failures: primary.failures, jitter: context.jitter)
@@ -197,9 +202,9 @@ extension TransferStateMachine {
         swap(&primary, &mirrors[index])
         resolved = primary.resolved
         lead = nil
-        // What was found of ranges was of the other server.
+        // The knowledge about ranges concerns the previous server.
         (ranges, dislikesIfRange, isWeakened, rangeDoubt) = (.unknown, false, false, RangeDoubt())
-        // And so is what is known of sharing its connections.
+        // The knowledge about sharing its connections does as well.
         needsOwnConnection = true
         isSingle = terms.sequential || terms.isStream
         tally.refusals = 0
@@ -207,7 +212,7 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.info, .retrying, "switching to another source of the file: \(primary.url)"))]
     }
 
-    // MARK: What comes of a mirror
+    // MARK: Results of requests to mirrors
 
     mutating func mirrorAnswered(
         _ attempt: Attempt, _ index: Int, _ verdict: ResponseVerdict, _ context: TransferContext
@@ -262,7 +267,7 @@ extension TransferStateMachine {
         }
     }
 
-    /// Closes an attempt that a mirror answered with "later".
+    /// Closes an attempt whose mirror is busy, and reports the wait and the connection limit to the host's downloads.
     private mutating func mirrorBusy(
         _ plan: AttemptPlan, _ wait: Duration?, _ overloaded: Bool, isOfHost: Bool, _ context: TransferContext
     ) -> [TransferAction] {
@@ -276,10 +281,10 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// What an attempt that has ended says of whom it asked.
+    /// Records the rate and the bytes that an ended attempt received from its source.
     ///
-    /// - Returns: what to take back: what it wrote before it heard that it was given up may lie over bytes that others
-    ///   had brought by then, and that were hashed.
+    /// - Returns: the actions that withdraw bytes. An attempt that was dismissed may write until the cancellation takes
+    ///   effect, over bytes that other attempts have written and that are already hashed.
     mutating func noteSource(of attempt: Attempt) -> [TransferAction] {
         guard !mirrors.isEmpty else { return [] }
         if !attempt.plan.isComparison, let rate = attempt.estimator.rate { self[attempt.plan.source].rate = rate }
@@ -326,11 +331,11 @@ extension TransferStateMachine {
         }
     }
 
-    /// Nothing came of a mirror: it is asked again later, and after too many times not at all.
+    /// Delays the next request to a mirror that delivered no bytes. After too many failures, leaves out the mirror.
     mutating func postpone(
         _ index: Int, _ reason: String, _ wait: Duration?, limit: Int? = nil, _ context: TransferContext
     ) -> [TransferAction] {
-        // All its connections fail within moments: that is one failure, not one for each.
+        // The connections to a mirror fail within moments of each other, which counts as one failure.
         if let until = mirrors[index].notBefore, until > context.now {
             if let wait { mirrors[index].notBefore = max(until, context.now + wait) }
             return []
@@ -361,12 +366,12 @@ extension TransferStateMachine {
         }
         guard mirrors.allSatisfy({ $0.leftOut != nil }) else { return actions }
         guard let error = primary.leftOut else {
-            // The primary alone has the budget to itself again.
+            // The connection budget belongs to the primary alone again.
             if let ceiling = primary.ceiling { budget.lower(to: ceiling, now: primary.ceilingEnd) }
             primary.ceiling = nil
             return actions
         }
-        // What was only away is worth another run.
+        // If a mirror was only unreachable, its transient error shows that another run may succeed.
         return actions + failSources(mirrors.compactMap(\.leftOut).first { $0.code == .transient } ?? error)
     }
 

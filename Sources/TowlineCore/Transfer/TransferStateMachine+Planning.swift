@@ -1,27 +1,27 @@
-/// Which attempt to start next.
+/// The choice of the next attempts.
 extension TransferStateMachine {
-    /// Bytes before each seam that are asked for again and compared.
+    /// The number of bytes before each seam that are requested again and compared.
     static let overlap: Int64 = 16 << 10
-    /// The same where nothing stronger than the bytes themselves proves that they belong together.
+    /// The same number if nothing stronger than the bytes themselves proves that they belong together.
     static let weakOverlap: Int64 = 64 << 10
 
-    /// So many connections more than pay off may race for the last bytes.
+    /// The number of connections, beyond those that pay off, that may race for the last bytes.
     private static let lastRivals = 4
 
-    /// So much is on its way to us, at least, wherever a connection brings bytes.
+    /// The minimum number of bytes in transit on a connection that delivers bytes.
     static let underWay: Int64 = 256 << 10
 
-    /// While a digest of each response is all that tells flipped bits, none is cut.
+    /// `true` if only a digest of each response reveals flipped bits: no response is cut then.
     var needsWholeAnswers: Bool { carriesDigests && checksums.isEmpty }
 
-    /// Everything is written, and some of it under a digest of its response alone (RFC 9530 §2), which is compared when
-    /// that has ended. It ends by itself, or is given up as one that stands still.
+    /// `true` if a running response has written bytes that only its own digest checks (RFC 9530 §2). Once every byte is
+    /// written, the transfer waits until the response ends and is compared, or is closed because it stalls.
     private var awaitsDigests: Bool {
         needsWholeAnswers
             && live.contains { $0.isAccepted && $0.position > $0.plan.lease.lowerBound }
     }
 
-    /// Starts what should run now. Idempotent.
+    /// Starts the attempts that should run now. Idempotent.
     mutating func plan(_ context: TransferContext) -> [TransferAction] {
         if hasStorage, !replacesPart, ledger.isWhole { return awaitsDigests ? [] : drain(.finish) }
         if let ceiling = context.hostCeiling, ceiling < budget.ceiling, mirrors.isEmpty {
@@ -32,7 +32,8 @@ extension TransferStateMachine {
         return actions + hold(context)
     }
 
-    /// Lets further connections take over what they have begun to bring, and responses take back what nobody brings.
+    /// Lets further connections take over what they have begun to deliver, and responses take back what no attempt
+    /// delivers.
     private mutating func relieve(_ context: TransferContext) -> [TransferAction] {
         let actions = stopRelieved(context) + dismissBeaten(context)
         reclaim()
@@ -60,9 +61,9 @@ extension TransferStateMachine {
             return []
         }
         if running == 0 {
-            // One that is given up may still write to a stream.
+            // A dismissed attempt may still write to a stream.
             if terms.isStream, !attempts.isEmpty { return [] }
-            // Many more may begin that share a connection than that have their own; and these may turn out to need one.
+            // More transfers may share connections than may have their own, and one that shares may later need its own.
             let lacksConnection = !context.mayConnect && sharing(context) == .none
             waitsForTurn = lead?.isNew ?? false || !context.hasSlot || lacksConnection
             if asksPrimary { notBefore = nil }
@@ -75,9 +76,9 @@ extension TransferStateMachine {
             return start(gap, context)
         }
         let served = compareMirrors(context) + serveReaders(context) + shed() + tellFinding(context)
-        // All downloads of a host share what one may have; each has one connection at least.
+        // The downloads from a host share the limit of one download. Each has at least one connection.
         let room = budget.hostShare - otherConnections(context) - liveCount
-        // A server that has not shown that it gives ranges, or refused the last part, is asked for one part.
+        // If the server has not shown that it sends ranges, or refused one, one further range is requested at a time.
         let isRefused = tally.rejections > 0 || rangeDoubt.refusals > 0
         let isTrial = ranges == .claimed || isRefused && mirrors.isEmpty
         let most = budget.room(now: context.now)
@@ -87,8 +88,8 @@ extension TransferStateMachine {
         return served + raceLast(context)
     }
 
-    /// Ends those whose bytes others have brought: they would be raced again. What such a one might have found, other bytes
-    /// than those held, the next answers find as well.
+    /// Dismisses attempts whose bytes others have written: they would be raced again. If such an attempt would have
+    /// received bytes that differ from the held ones, later responses show the difference as well.
     private mutating func dismissBeaten(_ context: TransferContext) -> [TransferAction] {
         guard !needsWholeAnswers else { return [] }
         let beaten = attempts.filter { attempt in
@@ -96,17 +97,16 @@ extension TransferStateMachine {
             return !attempt.isDismissed && ledger.written.contains(range)
         }
         return beaten.flatMap { attempt in
-            // A server that answers when another response has ended has no room for two.
+            // A server that responds only after another response has ended does not serve two connections.
             guard isExperiment(attempt, context), !attempt.plan.isRace else { return dismiss(attempt.id) }
             return giveBack(attempt, Refusal(Refusal.noData, isLimit: false), context)
         }
     }
 
-    /// One that is done within so many seconds is not ended early, which would waste bytes.
+    /// The maximum remaining time in seconds of an attempt that is not ended early, which would waste bytes.
     private static let soonDone = 10.0
 
-    /// Ends the connections that came last, if they did not pay off, each after what is on its way: those bytes come
-    /// anyway.
+    /// Ends the newest connections if they did not pay off, each after the bytes in transit, which arrive anyway.
     private mutating func shed() -> [TransferAction] {
         guard hasSurplus else { return [] }
         hasSurplus = false
@@ -123,7 +123,7 @@ extension TransferStateMachine {
         }
     }
 
-    /// What pays off is found by a download that has the host for itself.
+    /// Reports how many connections pay off. Only a download that is alone at the host can measure this.
     private mutating func tellFinding(_ context: TransferContext) -> [TransferAction] {
         guard let finding = budget.finding, finding != toldFinding, mirrors.isEmpty,
             otherConnections(context) == 0
@@ -142,8 +142,8 @@ extension TransferStateMachine {
         return settled(actions)
     }
 
-    /// Requests that nobody has sent yet ask for what is left to them: a response that ends with its segment ends by
-    /// itself, and its connection goes on with the next.
+    /// Adjusts requests that are not sent yet to their shortened leases: a response that ends with its segment needs no
+    /// stop, and its connection can serve the next request.
     private mutating func settled(_ actions: [TransferAction]) -> [TransferAction] {
         var unsent: Set<AttemptID> = []
         for case .start(let plan) in actions { unsent.insert(plan.id) }
@@ -163,7 +163,8 @@ extension TransferStateMachine {
         }
     }
 
-    /// A gap nobody has; else half of what would end last; else a race for the slowest remainder.
+    /// Starts an attempt for an unassigned gap; else for half of what would end last; else a race for the slowest
+    /// remainder.
     private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
         guard let source = nextSource(context) else { return [] }
         let policy = splitPolicy
@@ -182,7 +183,7 @@ extension TransferStateMachine {
         return policy
     }
 
-    /// Starts a few more connections than pay off to race slow ones for the last bytes.
+    /// Starts a few more connections than pay off, to race slow ones for the last bytes.
     private mutating func raceLast(_ context: TransferContext) -> [TransferAction] {
         guard typicalRate != nil, ranges == .works, ledger.missing.isEmpty,
             liveCount < min(budget.ceiling, budget.target + Self.lastRivals), let source = nextSource(context)
@@ -190,29 +191,29 @@ extension TransferStateMachine {
         return raceSlowest(splittable(context), splitPolicy, source, context)
     }
 
-    /// While the user's rate limit holds bytes back, another connection brings none, and what the server has sent of a
-    /// response that is cut comes for nothing.
+    /// Returns whether the user's rate limit holds bytes back. Another connection would add no throughput, and bytes
+    /// that the server already sent on a response are lost if it is cut.
     private func isHeldBack(_ context: TransferContext) -> Bool {
         lastHeldBackAt.map { context.now - $0 < Self.holdMemory } ?? false
     }
 
-    /// A response that takes longer than this to begin leaves its segment to free connections.
+    /// The time after which a request without a response leaves its segment to free connections.
     private static let longHead = Duration.seconds(2)
 
-    /// So long after it held bytes back a limit still counts: it lets them through in bursts.
+    /// How long a rate limit counts after it held bytes back: a limit lets bytes through in bursts.
     private static let holdMemory = Duration.seconds(1)
 
-    /// None while a digest of each response is all that tells flipped bits: what is cut can no longer be checked.
+    /// Returns the attempts whose segments may be split. A response that only its digest checks is never cut.
     private func splittable(_ context: TransferContext) -> [SplitPolicy.Runner] {
         if needsWholeAnswers || isHeldBack(context) { return [] }
         if isTooYoung(context) { return [] }
-        // Before the first has ended, their rates tell how long each has been there: shares are equal then.
+        // Before the first attempt ends, a rate mainly shows how long its connection exists, so shares are equal.
         let isFirstRound = typicalRate == nil
         return live.compactMap { attempt in
             guard let lease = ledger.leases[attempt.plan.id], !lease.isRace, !lease.range.isEmpty,
                 lease.range.upperBound < .max, !(isFirstRound && endsSoon(attempt))
             else { return nil }
-            // One that still waits for its response after that long may never get one.
+            // A request without a response after that time may never get one.
             let isSilent = !attempt.isAccepted && context.now - attempt.startedAt >= Self.longHead
             let rate = attempt.isAccepted ? attempt.recent.rate : isSilent ? 1 : nil
             return SplitPolicy.Runner(
@@ -223,7 +224,7 @@ extension TransferStateMachine {
 
     // MARK: The proof ladder
 
-    /// Whether two connections may write at once: only with proof that needs no byte already held.
+    /// `true` if two connections may write at once, which requires proof that needs no held bytes.
     var mayBeSegmented: Bool {
         guard ranges == .works || ranges == .claimed, contentCoding == nil, ledger.completeLength != nil else {
             return false
@@ -234,7 +235,7 @@ extension TransferStateMachine {
         }
     }
 
-    /// The strongest rung on which bytes can be joined to those held; `nil` if there is none.
+    /// The strongest rung of the proof ladder that joins bytes to the held ones; `nil` if no rung does.
     var joinRung: ResponseQuestion.Rung? {
         guard let representation, ranges != .broken, contentCoding == nil else { return nil }
         if ignoresValidators { return .checksum }
@@ -253,21 +254,21 @@ extension TransferStateMachine {
 
     // MARK: Starting
 
-    /// Nothing is held that another request would go on with.
+    /// `true` if no bytes are held that another request could continue.
     package var beginsAnew: Bool { ledger.written.isEmpty || replacesPart || representation == nil }
 
-    /// Whether it may ask for what may be small over a connection that others share.
+    /// `true` if the next request may share a connection, because the file may be small.
     package var mayShare: Bool { !needsOwnConnection && !isSingle }
 
-    /// Whether the next request has its connection to itself.
+    /// Returns how the next request shares its connection; `.none` if it has one to itself.
     private func sharing(_ context: TransferContext) -> ConnectionSharing {
         guard beginsAnew, mayShare else { return .none }
         return context.sharing.limited(ceiling: context.hostCeiling, connections: context.hostConnections)
     }
 
-    /// Nothing runs: ask for the first gap, or for the file as if for the first time.
+    /// Starts the only attempt: for the first gap, or for the whole file if no bytes are held.
     private mutating func startSole(_ context: TransferContext) -> [TransferAction] {
-        // While nothing ran, nothing could be written.
+        // While no attempt ran, no bytes could be written, which is not a stall.
         lastWrittenAt = context.now
         if beginsAnew {
             let sharing = sharing(context)
@@ -289,7 +290,7 @@ extension TransferStateMachine {
         return start(gap, context)
     }
 
-    /// Builds and registers an attempt.
+    /// Creates and registers an attempt for `lease`, and returns the action that starts it.
     mutating func start(
         _ lease: ByteRange, isRace: Bool = false, from source: SourceID = .primary, at url: HTTPURL? = nil,
         chain: [HTTPURL] = [], sharing: ConnectionSharing = .none, _ context: TransferContext
@@ -299,10 +300,10 @@ extension TransferStateMachine {
         let isFirst = representation == nil
         let isPlain = source == .primary && rangeDoubt.takePlain(beginsAnew: beginsAnew)
         let overlap = isFirst || isPlain ? 0 : overlap(before: lease, from: source)
-        // What was to be compared is gone.
+        // The bytes to compare with are no longer held.
         guard !lease.isEmpty || overlap > 0 else { return [] }
         let target = url ?? (source == .primary ? resolved : self[source].resolved)
-        // Another source may be named by somebody else: a request that it leads to carries no secret of the user.
+        // A third party may have named the source. Requests that follow from its URL carry no secret of the user.
         let isLedByUser = self[source].url.origin == terms.source.origin
         let isOurs = target.origin == terms.source.origin && isLedByUser
         let isDowngraded = target.scheme == .http && (hasLeftTLS || terms.source.scheme == .https)
@@ -310,7 +311,7 @@ extension TransferStateMachine {
             lease, overlap: overlap, isFirst: isFirst, from: source, isOurs: isOurs, isPlain: isPlain,
             atMost: sharing != .none ? SharingPolicy.smallLimit : nil)
         asked.nameOfURL = SafeFileName.ofURL(target, redirectedFrom: self[source].url, named: asked.nameOfURL)
-        // A request that is repeated because the last one was refused has nothing that a server could dislike.
+        // A request that repeats a refused one omits every field that a server could reject.
         if isFirst, !isPlain, source == .primary { asked.condition = existing?.condition(at: target) }
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs,
@@ -324,25 +325,26 @@ extension TransferStateMachine {
     }
 
     func overlap(before lease: ByteRange, from source: SourceID) -> Int64 {
-        // Where the length is unknown, the end is found by asking for what follows it, and nothing else.
+        // If the length is unknown, only the bytes after the written ones are requested, to find the end.
         if ledger.completeLength == nil, isConfirmed { return 0 }
         let isWeak = (rung(at: source) ?? .unsafe) > .repeatedValidator || isDoubtful
-        // A server that gives so little at once would give nothing else.
+        // A server that sends so few bytes at once would send nothing but the overlap.
         if self[source].givesOverlapAlone, !needsOverlap(at: source), !lease.isEmpty { return 0 }
         return min(ledger.writtenBefore(lease.lowerBound), isWeak ? Self.weakOverlap : Self.overlap)
     }
 
-    /// Whether nothing stronger than the bytes before the seam proves that a source's bytes may be joined.
+    /// Returns whether only the bytes before the seam can prove that a source's bytes may be joined.
     private func needsOverlap(at source: SourceID) -> Bool {
         switch rung(at: source) {
         case .ifRange, .repeatedValidator: isDoubtful
-        // It speaks for the whole, also of a part file that is a copy; of a stream too late.
+        // A checksum covers the whole file, even a copied part file. For a stream it comes too late.
         case .checksum: terms.isStream
         case .weakWithOverlap, .unsafe, .nothingToJoin, nil: true
         }
     }
 
-    /// An answer ended well and was nothing but what is compared: the next one is asked for without, if other proof allows.
+    /// Returns whether the next request omits the overlap: a complete response contained nothing else, and other proof
+    /// suffices. Called when `attempt` ended without a new byte.
     mutating func goesOnWithoutOverlap(after attempt: Attempt) -> Bool {
         let source = attempt.plan.source
         guard attempt.plan.overlap > 0, !self[source].givesOverlapAlone, !needsOverlap(at: source) else { return false }

@@ -1,26 +1,27 @@
-/// Range is a wish: some servers and firewalls refuse a request for its Range field alone.
+/// The handling of refused ranges: some servers and firewalls refuse a request only because of its Range field.
 ///
 /// Such a request is repeated once without Range before the refusal counts. Only a plain request shows that a file is
 /// missing.
 extension TransferStateMachine {
-    /// The knowledge from refused range requests.
+    /// The conclusions from refused range requests.
     struct RangeDoubt: Hashable, Sendable {
-        /// The next request is sent without Range.
+        /// `true` if the next request is sent without Range.
         var asksPlain = false
-        /// A request without Range was sent, and no response was accepted since.
+        /// `true` if a request without Range was sent, and no response was accepted since.
         var hasAskedPlain = false
-        /// A status such as 404 refused the range request. Waiting does not help.
+        /// `true` if a status such as 404 refused the range request. Waiting does not help.
         var isCertain = false
-        /// The request without Range was refused in the same way.
+        /// `true` if the request without Range was refused in the same way.
         var isRefuted = false
-        /// The plain request succeeded after a refusal that may pass, and the range was requested once more.
+        /// `true` if the plain request succeeded after a temporary refusal, and the range was requested once more.
         var asksAgain = false
-        /// So often in a row a request for the rest of what is held was refused in a way that may pass.
+        /// The number of temporary refusals in a row of requests that resume held bytes.
         var refusals = 0
 
-        /// Takes the wish for a plain request.
+        /// Returns whether the next request is plain, and records that it is sent.
         ///
-        /// - Parameter beginsAnew: nothing is held, so requests stay plain once it is certain that ranges are refused.
+        /// - Parameter beginsAnew: `true` if no bytes are held. Requests then stay plain once ranges are certainly
+        ///   refused.
         mutating func takePlain(beginsAnew: Bool) -> Bool {
             guard asksPlain else { return false }
             hasAskedPlain = true
@@ -28,7 +29,7 @@ extension TransferStateMachine {
             return true
         }
 
-        /// Returns true if a range request may succeed now: the refusal was temporary, and the server supports ranges.
+        /// Returns whether a range request may succeed now: the refusal was temporary, and the server supports ranges.
         func mayHavePassed(_ facts: ResponseFacts, hadRanges: Bool) -> Bool {
             hasAskedPlain && !isCertain && !asksAgain && (hadRanges || facts.acceptsRanges == true)
         }
@@ -62,31 +63,33 @@ extension TransferStateMachine {
         return doubtsRange(attempt, passes: false, context) ? dismiss(id) : nil
     }
 
-    /// Returns true if the Range field may be the reason for a refusal with that status.
+    /// Returns whether the Range field may be the reason for a refusal with that status.
     private static func mayRefuseRange(_ status: Int) -> Bool {
         // 407 is about the proxy, and 425 and 429 are about the time.
         (400..<600).contains(status) && ![407, 425, 429].contains(status)
     }
 
-    /// So many refusals in a row that may pass, each with its wait, are those of a busy server.
+    /// The number of temporary refusals in a row, each with its wait, at which a plain request replaces the range
+    /// request.
     private static let passingRefusals = 3
 
-    /// Returns whether a refusal is taken for one that passes, and the range is requested again after a wait.
+    /// Returns whether a refusal counts as temporary, so that the range is requested again after a wait.
     ///
-    /// A server that has sent ranges before, or says when it has time, gets a few such waits before a plain request,
-    /// whose response would replace the held bytes.
+    /// A server that has sent ranges before, or asks for a pause, gets a few such waits before a plain request, whose
+    /// response would replace the held bytes.
     private mutating func isPassing(waits: Bool) -> Bool {
         guard !beginsAnew, waits || ranges == .works else { return false }
         rangeDoubt.refusals += 1
         return rangeDoubt.refusals < min(Self.passingRefusals, terms.retry.allowedTries(limit: nil) ?? .max)
     }
 
-    /// Notes that a request was refused, perhaps for its Range field.
+    /// Records that a request was refused, perhaps for its Range field.
     ///
     /// - Parameters:
-    ///   - passes: the refusal may pass: plain and range requests then take turns, and all but the first count.
-    ///   - waits: the server asked for a pause.
-    /// - Returns: whether the next request is sent at once, without Range, before the refusal counts.
+    ///   - passes: `true` if the refusal may be temporary: plain and range requests then alternate, and all but the
+    ///     first count.
+    ///   - waits: `true` if the server asked for a pause.
+    /// - Returns: `true` if the next request is sent at once, without Range, before the refusal counts.
     mutating func doubtsRange(
         _ attempt: Attempt, passes: Bool, waits: Bool = false, _ context: TransferContext
     ) -> Bool {
@@ -100,7 +103,7 @@ extension TransferStateMachine {
         rangeDoubt.asksPlain = true
         rangeDoubt.isCertain = rangeDoubt.isCertain || !passes
         guard passes else { return true }
-        // Downloads of this process that take all connections are another reason, and time is the remedy.
+        // Other downloads of this process that use all connections may be the reason, and only time helps.
         guard isFirst, !waits, !context.othersWork else {
             rangeDoubt.hasAskedPlain = true
             return false
@@ -108,11 +111,11 @@ extension TransferStateMachine {
         return true
     }
 
-    /// A range was refused where nothing more can be asked: without Range from here on.
+    /// Handles a refused range if no other request can help: later requests omit Range.
     mutating func withoutRange(
         _ id: AttemptID, _ reason: String, _ context: TransferContext
     ) -> [TransferAction] {
-        // While others bring ranges it is that connection's fault.
+        // If other attempts receive ranges, the refusal is a fault of that connection.
         guard workingAtPrimary(context) == 0 else { return rangeRefused(id, reason, context) }
         if mirrorsGoOn { return dismiss(id) + primaryFailed(unusable(reason)) }
         ranges = .broken
@@ -124,13 +127,13 @@ extension TransferStateMachine {
 
     // MARK: Weak proof
 
-    /// A validator that was strong is repeated weakly: the third rung of the proof ladder.
+    /// Handles a strong validator that is repeated only in weak form: the third rung of the proof ladder applies.
     mutating func weakened(_ id: AttemptID, _ reason: String, _ context: TransferContext) -> [TransferAction] {
         guard !isWeakened, workingAtPrimary(context, besides: id) == 0 else {
             return rangeRefused(id, reason, context)
         }
         isWeakened = true
-        // Others that have not delivered anything yet were asked for by a stronger rung.
+        // Other attempts that have not delivered anything yet were requested on a stronger rung.
         let actions = live.flatMap { dismiss($0.id) }
         guard checksums.isEmpty, !terms.isStream else { return actions }
         var lost = ledger.written
@@ -139,8 +142,8 @@ extension TransferStateMachine {
         return actions + lost.ranges.map { .withdraw($0) }
     }
 
-    /// The bytes that a weak validator and comparisons can prove. The end of each run is compared, so runs shorter than
-    /// a comparison are discarded, and the last byte of the file is requested again.
+    /// Returns the bytes that a weak validator and comparisons can prove. The end of each run is compared, so runs
+    /// shorter than a comparison are discarded, and the last byte of the file is requested again.
     func weaklyBelieved(_ written: ByteRangeSet) -> ByteRangeSet {
         var believed = written
         for run in written.ranges where run.lowerBound > 0 {
@@ -152,12 +155,12 @@ extension TransferStateMachine {
         return believed
     }
 
-    // MARK: Breaks that lose all
+    // MARK: Broken responses that cannot be resumed
 
-    /// A response broke, and nothing of it can be joined to the next one: a failure of the network like others, with a
-    /// wait and the user's limit.
+    /// Handles a broken response whose bytes cannot be joined to the next one: it counts as a network failure, with a
+    /// wait and the user's retry limit.
     ///
-    /// - Returns: `nil` if the next request resumes.
+    /// - Returns: `nil` if the next request can resume.
     mutating func lostBreak(_ reason: String, at position: Int64, _ context: TransferContext) -> [TransferAction]? {
         guard !terms.isStream, !mirrorsGoOn, !ledger.isWhole, joinRung == nil || tally.discards > 1 else { return nil }
         let isSamePlace = lastBreakAt == position

@@ -1,16 +1,16 @@
-/// Bytes that somebody reads while they arrive are fetched ahead of the rest.
+/// The order of requests for bytes that are read while they arrive: such bytes are requested before all others.
 extension TransferStateMachine {
-    /// A connection that has so little to bring before a byte brings it sooner than a new one would.
+    /// The distance in bytes within which a running connection reaches a byte sooner than a new connection would.
     static let nearby: Int64 = 512 << 10
 
-    /// The bytes that readers want and that are not there, the most urgent first.
+    /// The bytes that readers want and that are not written, the most urgent first.
     private var awaited: [ByteRange] {
         wanted.compactMap { range in
             range.intersection(ledger.whole).flatMap { ledger.written.gaps(in: $0).first }
         }
     }
 
-    /// The next gap that nobody is at: one that is read, else the first.
+    /// Returns the next unassigned gap: one that a reader wants, else the first; `nil` if every byte is assigned.
     func nextGap() -> ByteRange? {
         let missing = ledger.missing
         for range in wanted {
@@ -21,10 +21,10 @@ extension TransferStateMachine {
         return missing.first
     }
 
-    /// Sees to it that for each reader a connection is at the first byte that it waits for. Where none is free, one
-    /// that brings nothing for a reader gives way; what it has not brought is missing again. Idempotent.
+    /// Ensures that a connection is near the first byte that each reader waits for. If no connection is free, one that
+    /// serves no reader is closed, and its remaining bytes are missing again. Idempotent.
     mutating func serveReaders(_ context: TransferContext) -> [TransferAction] {
-        // While a digest of each response is all that tells flipped bits, no response is cut: bytes come in their order.
+        // If only a digest of each response reveals flipped bits, no response is cut, and bytes arrive in order.
         guard !wanted.isEmpty, !needsWholeAnswers else { return [] }
         var actions: [TransferAction] = []
         var serving: Set<AttemptID> = []
@@ -44,7 +44,7 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// Who will soon write that byte.
+    /// Returns the attempt that will soon write the byte at `offset`; `nil` if no attempt will.
     private func server(of offset: Int64) -> AttemptID? {
         live.first { attempt in
             guard let range = ledger.lease(of: attempt.plan.id), range.contains(offset) else { return false }
@@ -53,7 +53,8 @@ extension TransferStateMachine {
         }?.plan.id
     }
 
-    /// Who gives way: who would come to that byte much later, else who has the most left to bring.
+    /// Returns the attempt to close: one that would reach the byte at `offset` much later, else the one with the most
+    /// bytes left; `nil` if all attempts serve readers.
     private func leastUseful(for offset: Int64, but serving: Set<AttemptID>) -> AttemptID? {
         let free = live.filter { !serving.contains($0.plan.id) }
         if let holder = free.first(where: { ledger.lease(of: $0.plan.id)?.contains(offset) == true }) {
@@ -63,7 +64,7 @@ extension TransferStateMachine {
         return free.max { (left($0), $1.plan.id.value) < (left($1), $0.plan.id.value) }?.plan.id
     }
 
-    /// An attempt for the bytes from there on, to the end of the gap or of the segment that they are cut from.
+    /// Starts an attempt for the bytes from `offset` to the end of the gap, or of the segment that is cut there.
     private mutating func fetch(
         from offset: Int64, _ context: TransferContext
     ) -> (actions: [TransferAction], id: AttemptID?) {

@@ -1,21 +1,21 @@
-/// Where redirects lead.
+/// The handling of redirects.
 extension TransferStateMachine {
-    /// Where a redirect led that is not asked yet: its host has no room or is to be left alone, or it was asked over a connection
-    /// that others share.
+    /// A redirect target that is still to be requested: its host has no free connection or asked for a pause, or a first
+    /// request for it used a shared connection.
     struct Lead: Sendable {
         let url: HTTPURL
-        /// The URLs that led there.
+        /// The URLs that redirected to `url`, in order.
         let chain: [HTTPURL]
-        /// When it was heard of.
+        /// The time when the target was recorded.
         let since: Duration
-        /// What is known in this step is of another host.
+        /// `true` in the step that recorded the target, whose context describes another host.
         var isNew = true
 
-        /// Links that are signed are good for a while; one that old is asked for anew.
+        /// The maximum age of a target. Signed links expire, so an older target is replaced by a new redirect.
         static let life = Duration.seconds(10)
     }
 
-    /// The host that is asked next.
+    /// The host of the next request.
     package var nextOrigin: HTTPURL.Origin { lead?.url.origin ?? resolved.origin }
 
     mutating func redirected(
@@ -39,15 +39,15 @@ extension TransferStateMachine {
         let isFirst = isLedAtFirst(plan)
         if plan.url.scheme == .https { hasLeftTLS = true }
         if plan.source == .primary, linked != nil || plan.chain.isEmpty { self.linked = linked }
-        // It may have been cut since it was asked for.
+        // The lease may have been shortened since the request.
         let lease = ledger.lease(of: id) ?? plan.lease
         var actions = dismiss(id)
-        // Its answer is a redirect: not even to a stream does it write anything, and what follows goes on in its place.
+        // A redirect response writes nothing, not even to a stream, and the next request takes over its lease.
         ledger.release(id)
         if !isConfirmed, let notice = RedirectPolicy.notice(from: plan.url, to: target) {
             actions.append(.notice(notice))
         }
-        // The request that follows a plain one is plain, too.
+        // The request that follows a plain one is plain as well.
         if plan.source == .primary, plan.question.asked == .whole { rangeDoubt.asksPlain = true }
         let chain = plan.chain + [plan.url]
         let sharing = isFirst && mayShare ? context.elsewhere.sharing : .none
@@ -66,8 +66,8 @@ extension TransferStateMachine {
             of: location, from: plan.url, chain: plan.chain, source: self[plan.source].url, terms)
     }
 
-    /// The host that an answer leads to, if it is followed, and decides where the file is asked for at all: what is known of that
-    /// host is then to be said with it (`TransferContext.elsewhere`).
+    /// Returns the host that a redirect leads to, if it decides where the whole file is requested; otherwise `nil`. The
+    /// context of the `answered` event must then describe that host (`TransferContext.elsewhere`).
     package func leads(_ id: AttemptID, _ verdict: ResponseVerdict) -> HTTPURL.Origin? {
         guard case .redirect(let location, _, let retryAfter) = verdict, let plan = attempts[id]?.plan,
             isLedAtFirst(plan), retryAfter == nil || !RedirectPolicy.isSame(location, plan.url)
@@ -75,7 +75,7 @@ extension TransferStateMachine {
         return try? target(of: location, after: plan).origin
     }
 
-    /// Whether a redirect of it decides where the file is asked for at all.
+    /// Returns whether a redirect of an attempt decides where the whole file is requested.
     private func isLedAtFirst(_ plan: AttemptPlan) -> Bool {
         guard phase == .running, let attempt = attempts[plan.id], !attempt.isDismissed else { return false }
         return plan.source == .primary && plan.mayBringWhole && beginsAnew
@@ -86,11 +86,11 @@ extension TransferStateMachine {
         return primaryFailed(error)
     }
 
-    /// Asks for all, where a redirect led if that is not asked yet.
+    /// Requests the whole file, from the recorded redirect target if it is not too old.
     mutating func startFirst(sharing: ConnectionSharing, _ context: TransferContext) -> [TransferAction] {
         let all = ByteRange(0, .max)
         guard let led = lead.take() else { return start(all, sharing: sharing, context) }
-        // Asked for anew at the first host, of which nothing is known in this step.
+        // An expired target is requested again from the first host, which the context does not describe.
         guard context.now - led.since < Lead.life else { return start(all, context) }
         return start(all, at: led.url, chain: led.chain, sharing: sharing, context)
     }

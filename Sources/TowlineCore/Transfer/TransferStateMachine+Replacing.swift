@@ -1,14 +1,14 @@
-/// Connections that stand still or crawl, and others in their place (DESIGN.md §5).
+/// The replacement of stalled and slow connections (DESIGN.md §5).
 extension TransferStateMachine {
     /// The last connection that was replaced for being slow.
     struct Replacement: Sendable {
-        /// What it brought.
+        /// The rate of the connection, in bytes per second.
         var rate: Double
-        /// When.
+        /// The time of the replacement.
         var time: Duration
     }
 
-    /// Replaces connections that stand still, and those far below what a fresh one may be expected to bring.
+    /// Replaces connections that stall, and those that are far slower than a new one is expected to be.
     mutating func replaceStalled(_ context: TransferContext) -> [TransferAction] {
         var actions: [TransferAction] = []
         for attempt in attempts where !attempt.isDismissed {
@@ -20,7 +20,7 @@ extension TransferStateMachine {
                 actions += giveBack(attempt, Refusal(Refusal.noData), context)
                 continue
             }
-            // The others that share its connection wait for the same.
+            // The other streams on a shared connection have stalled as well.
             actions += dismiss(id) + stopSharing(attempt.plan)
             let reason = "no data received from the server for \(DurationText.inSentence(limit))"
             if case .mirror(let index) = attempt.plan.source {
@@ -37,30 +37,32 @@ extension TransferStateMachine {
         return actions + replaceSlowest(context)
     }
 
-    /// What shared its connection gets one of its own next, and the host's other downloads for a while, too.
+    /// Gives the next request its own connection if this one was shared, and for a while the host's other downloads as
+    /// well.
     mutating func stopSharing(_ plan: AttemptPlan) -> [TransferAction] {
         guard plan.sharesConnection else { return [] }
         needsOwnConnection = true
         return [.report(.sharingFailed, of: plan.url.origin)]
     }
 
-    /// Whether an attempt that ends now counts as a failure: it wrote nothing, nobody else has for a stall timeout, and
-    /// no failure was counted meanwhile. Connections that stand still in turn, each replaced while another may still
-    /// come to life, would otherwise never use up the tries; and an outage is one failure, not one for each of them.
-    /// Where others shared it, its silence says nothing of this file, which has its own next.
+    /// Returns whether an attempt that ends now counts as a failure: it wrote nothing, no attempt has for a stall
+    /// timeout, and no failure was counted meanwhile. Otherwise, connections that stall one after another, each
+    /// replaced while another may still recover, would never use up the tries. An outage counts once, not once for each
+    /// connection. A stall on a shared connection says nothing about this file, whose next request has a connection of
+    /// its own.
     private func isFruitless(_ attempt: Attempt, _ context: TransferContext) -> Bool {
         guard attempt.position <= attempt.plan.lease.lowerBound, !attempt.plan.sharesConnection else { return false }
         let isNew = lastFailureAt.map { context.now - $0 >= terms.stallTimeout } ?? true
         return isNew && isBarren(context)
     }
 
-    /// Nobody has written a byte for as long as makes a connection dead.
+    /// Returns whether no attempt has written a byte for a stall timeout.
     func isBarren(_ context: TransferContext) -> Bool { context.now - lastWrittenAt >= terms.stallTimeout }
 
-    // MARK: Slow ones
+    // MARK: Slow connections
 
     private mutating func replaceSlowest(_ context: TransferContext) -> [TransferAction] {
-        // Where ranges are not known to work, a new connection would begin at the first byte.
+        // Unless ranges are known to work, a new connection would begin at the first byte.
         guard ranges == .works || ranges == .claimed, joinRung != nil,
             mayAskPrimary(context) || mayAskMirror(context)
         else { return [] }
@@ -79,7 +81,7 @@ extension TransferStateMachine {
 
     /// Starts a connection for the rest of a slow one, which continues until the new one delivers bytes.
     private mutating func replace(_ slow: Attempt, _ context: TransferContext) -> [TransferAction] {
-        // Two never write to a stream at once; nor do two sources where only a checksum tells whose bytes are right.
+        // Two attempts never write to a stream at once, nor do two sources if only a checksum proves the bytes.
         guard !terms.isStream, mirrors.isEmpty, slow.position > slow.plan.lease.lowerBound, !needsWholeAnswers,
             let rest = ledger.lease(of: slow.id), !rest.isEmpty
         else { return dismiss(slow.id) }
@@ -87,9 +89,9 @@ extension TransferStateMachine {
         return start(rest, context)
     }
 
-    /// Notes who is slow since when.
+    /// Records since when each attempt is slow.
     ///
-    /// - Returns: the slowest of those that were slow for longer than the policy bears.
+    /// - Returns: the slowest of the attempts that exceed the patience of the policy; `nil` if no attempt does.
     private mutating func overdue(_ policy: ReplacementPolicy, _ context: TransferContext) -> Attempt? {
         let rated = live.filter { $0.isAccepted && !$0.plan.isRace && $0.estimator.rate != nil }
         var slowest: Attempt?
@@ -107,20 +109,20 @@ extension TransferStateMachine {
             }
             let since = attempt.slowSince ?? context.now
             attempts.change(id) { $0.slowSince = since }
-            // Where nobody else brings bytes either, silence is the stall timeout's business.
+            // If no other connection receives bytes either, the stall timeout handles the silence.
             if peers.isEmpty, context.now - attempt.lastProgressAt > .seconds(2) { continue }
             if context.now - since >= patience, rate < slowest?.estimator.rate ?? .infinity { slowest = attempt }
         }
         return slowest
     }
 
-    /// Whether the last replacement paid: then the next slow connection is met with the old patience.
+    /// Evaluates the last replacement. If it was faster, the patience with the next slow connection is reset.
     ///
-    /// - Returns: how many in a row did not.
+    /// - Returns: the number of replacements in a row that were not faster.
     private mutating func weighReplacement(_ context: TransferContext) -> Int {
         guard let last = lastReplacement else { return tally.futileReplacements }
         let policy = ReplacementPolicy(stallTimeout: terms.stallTimeout, futile: 0)
-        // What lies in socket buffers comes at once and says nothing: three seconds do.
+        // Bytes in socket buffers arrive at once and say nothing about the rate: three seconds suffice.
         let paid = live.contains { attempt in
             attempt.isAccepted && attempt.startedAt >= last.time && context.now - attempt.startedAt > .seconds(3)
                 && policy.isBetter(attempt.estimator.rate ?? 0, than: last.rate)

@@ -1,18 +1,20 @@
-/// Starting over: bytes that cannot be joined are given up, never mixed.
+/// Restarts from the first byte: bytes that cannot be joined are discarded, never mixed.
 extension TransferStateMachine {
-    /// Sources that are tried in turn because the bytes of the one before were wrong.
+    /// The number of restarts after which a source that sent wrong bytes is no longer replaced by another.
     static let restartLimit = 5
-    /// Requests that ask for the known version where a server has several, before it counts as changed.
+    /// The maximum number of requests for the known version if a server has several, before the file counts as changed.
     private static let confirmationLimit = 4
-    /// A shorter file is there before further connections would be.
+    /// The minimum length in bytes of a file that is worth further connections: a shorter file is complete before they
+    /// deliver.
     private static let worthSegmenting: Int64 = 1 << 20
 
-    /// Gives up what is held and begins again, with a notice that says why.
+    /// Discards the held bytes and begins again, with a notice that states the reason.
     ///
     /// - Parameters:
-    ///   - isChange: the file changed on the server (which the user may have forbidden to follow).
-    ///   - keeper: an attempt whose paused answer is the whole of the new file.
-    ///   - waits: after restarts in a row, the next request waits: the server made the responses useless.
+    ///   - isChange: `true` if the file changed on the server. The user may have forbidden a restart in this case.
+    ///   - keeper: an attempt whose paused response is the complete new file; `nil` if a new request is sent.
+    ///   - waits: `true` if the next request waits after restarts in a row, because the server made the responses
+    ///     useless.
     mutating func startOver(
         because reason: String, isChange: Bool, keeper: AttemptID? = nil, waits: Bool = false
     ) -> [TransferAction] {
@@ -42,7 +44,7 @@ extension TransferStateMachine {
                     "\(terms.source): the download failed after \(count) from the beginning."
                         + " Reason for the last restart: \(reason)"))
         }
-        // The first restart is immediate. A server that makes every answer useless is not asked in a loop.
+        // The first restart is immediate. A server that makes every response useless is not asked in a loop.
         if tally.discards > 1, keeper == nil, waits {
             let delay = terms.retry.backoff.delay(failures: tally.discards - 1, jitter: jitter)
             notBefore = max(notBefore ?? .zero, now + delay)
@@ -58,7 +60,8 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.warning, .restarted, text))] + drain(.restart(keeper: keeper))
     }
 
-    /// All attempts but the keeper are gone: forget the old representation.
+    /// Forgets the old representation, when all attempts except the keeper have ended, and adopts the keeper's
+    /// response.
     mutating func restart(_ keeper: AttemptID?) -> [TransferAction] {
         giveUpContent()
         if !ledger.written.isEmpty { (replaced, replacedMediaType) = (held, representation?.mediaType) }
@@ -85,25 +88,25 @@ extension TransferStateMachine {
         return adoptWhole(keeper, facts)
     }
 
-    /// The kind of bytes that a whole new file would replace.
+    /// The kind of bytes that a complete new file would replace.
     enum Held: Hashable, Sendable {
         case nothing
-        /// Bytes as they are stored.
+        /// Bytes as the server stores them.
         case identity
         /// Bytes in a content coding.
         case coded
     }
 
-    /// The bytes in the part file, also those that a restart has discarded and that are still on disk.
+    /// The kind of bytes in the part file, including bytes that a restart discarded and that are still on disk.
     var held: Held {
         if ledger.written.isEmpty { return replaced }
         return contentCoding == nil ? .identity : .coded
     }
 
-    /// Asks once more before an empty answer, or a coded one where identity bytes are held, replaces bytes: a server
-    /// that is half updated, or a proxy, gives such an answer for a while.
+    /// Requests the file again before an empty response, or a coded one if identity bytes are held, replaces bytes: a
+    /// partly updated server or a proxy may send such a response for a while.
     ///
-    /// - Returns: `nil` if the answer may be used.
+    /// - Returns: `nil` if the response may be used.
     mutating func confirm(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction]? {
         let replaces = held != .nothing || existing != nil
         guard replaces, attempts[id]?.plan.isConfirmation == false else { return nil }
@@ -114,12 +117,12 @@ extension TransferStateMachine {
         return dismiss(id)
     }
 
-    /// What was written is given up.
+    /// Increases the content generation if written bytes are discarded, so that readers notice.
     mutating func giveUpContent() {
         if !ledger.written.isEmpty { contentGeneration += 1 }
     }
 
-    /// The next answer says anew what the file is.
+    /// Forgets the representation. The next response defines the file again.
     mutating func forgetRepresentation() {
         if representation?.completeLength != nil { givenUp = representation }
         if isAnother { givenUp = nil }
@@ -130,27 +133,27 @@ extension TransferStateMachine {
         (contentCoding, label) = (nil, .unknown)
         checksums = terms.checksum.map { [$0] } ?? []
         joinedWeakly = false
-        // Of another file nobody gave a sample yet.
+        // No mirror has sent a sample of the new file yet.
         for index in mirrors.indices where mirrors[index].sample != .differs { mirrors[index].sample = .open }
     }
 
-    /// A claim that the file changed. It is asked about once more before anything is thrown away: captive portals,
-    /// single broken caches and CDN nodes with tags of their own all look like a change at first.
+    /// Handles a claim that the file changed. Another request has to confirm it before bytes are discarded: captive
+    /// portals, single broken caches, and CDN nodes with tags of their own all look like a change at first.
     mutating func claimedChange(
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?, _ context: TransferContext
     ) -> [TransferAction] {
         guard let attempt = attempts[id] else { return [] }
         let others = workingAtPrimary(context, besides: id)
-        // Others may have been asked before the first response showed that validators differ.
+        // Other requests may have been sent before the first response showed that validators differ.
         let hadValidator = attempt.plan.question.known.map { $0.validator != .none } ?? false
         if terms.checksum != nil, !terms.isStream, hadValidator, others > 0 || !ledger.written.isEmpty {
-            // The checksum of the whole decides, whatever the nodes of a server call their copies.
+            // The checksum of the whole file decides, whatever validators the nodes of a server send.
             ignoresValidators = true
             tally.isConfirming = false
             return dismiss(id)
         }
         if others > 0 {
-            // The running responses are of one version, and another connection leads to another one.
+            // The running responses belong to one version, and another connection leads to another version.
             isSingle = isSingle || mirrors.isEmpty
             tally.isConfirming = false
             return dismiss(id) + goOnWith(others, context)
@@ -170,7 +173,7 @@ extension TransferStateMachine {
     private mutating func believedChange(
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?
     ) -> [TransferAction] {
-        // Changed again: perhaps each connection leads to another node, and the node of one connection stays the same.
+        // The file changed again: each connection may lead to another node, and one connection keeps its node.
         if tally.restarts > 0, mirrors.isEmpty { isSingle = true }
         guard let facts, !maySegmentAnew(facts) else {
             return dismiss(id) + startOver(because: reason, isChange: true, waits: true)
@@ -179,9 +182,9 @@ extension TransferStateMachine {
         return startOver(because: reason, isChange: true, keeper: id)
     }
 
-    /// Whether the changed file is asked for once more although this answer carries the whole of it: that would be the only
-    /// connection to the end, where a range is the beginning of several. Only before anything of the old file came in this
-    /// run: who gives one and then the other may do so in turn, and each answer that is thrown away has a cost.
+    /// Returns whether to request the changed file once more although this response contains all of it: this response
+    /// would stay the only connection, but a range can be the first of several. Used only before bytes of the old file
+    /// arrived in this run: a server that sends both versions may alternate, and each discarded response has a cost.
     private func maySegmentAnew(_ facts: ResponseFacts) -> Bool {
         let length = facts.representation.completeLength ?? 0
         guard !isConfirmed, !isSingle, budget.ceiling > 1, length >= Self.worthSegmenting, facts.contentCoding == nil
@@ -190,13 +193,13 @@ extension TransferStateMachine {
         return facts.acceptsRanges == true
     }
 
-    /// The server answers ranges with the whole although nothing changed.
+    /// Handles a response with the whole file to a range request although the file has not changed.
     mutating func rangesIgnored(
         _ id: AttemptID, _ facts: ResponseFacts, _ context: TransferContext
     ) -> [TransferAction] {
         guard let attempt = attempts[id] else { return [] }
         if attempt.plan.question.rung == .ifRange, !dislikesIfRange {
-            // Rung 2: the same question without If-Range.
+            // Rung 2: the same request without If-Range.
             dislikesIfRange = true
             return dismiss(id)
         }
@@ -213,7 +216,7 @@ extension TransferStateMachine {
         if let actions = confirm(id, facts) { return actions }
         keptAnswer = facts
         if attempt.plan.question.asked == .whole, !rangeDoubt.isCertain {
-            // This answers no range: the next request after a break asks for one again.
+            // The request had no Range, so the next request after a break asks for a range again.
             let reason = "the server repeatedly refused to send only the missing part, and sends the whole file instead"
             return startOver(because: reason, isChange: false, keeper: id)
         }
@@ -226,8 +229,8 @@ extension TransferStateMachine {
             + startOver(because: reason, isChange: false, keeper: id)
     }
 
-    /// Closes an attempt whose answer is of no use; its lease is free at once, but for a stream: what is written there
-    /// cannot be written again, and until it has ended it may write.
+    /// Cancels an attempt whose response is not needed. Its lease is free at once, except for a stream: bytes written
+    /// to a stream cannot be written again, and the attempt may write until it has ended.
     mutating func dismiss(_ id: AttemptID) -> [TransferAction] {
         guard let index = attempts.firstIndex(where: { $0.id == id }), !attempts[index].isDismissed else { return [] }
         attempts[index].isDismissed = true

@@ -1,6 +1,6 @@
-/// The longest file that the user accepts.
+/// The maximum file size that the user accepts (`--max-size`).
 extension TransferStateMachine {
-    /// The error if the file is longer, as the server says or as has come already.
+    /// Returns an error if the announced length or the written bytes exceed the maximum size; otherwise `nil`.
     func tooLarge() -> TowlineError? {
         guard let most = terms.maximumSize else { return nil }
         let length = max(ledger.completeLength ?? 0, representation?.completeLength ?? 0)

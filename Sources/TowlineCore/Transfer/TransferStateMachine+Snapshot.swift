@@ -1,6 +1,6 @@
-/// Where the transfer stands, for people.
+/// The state of the transfer, for display.
 extension TransferStateMachine {
-    /// A snapshot; also steps the estimate of the remaining time, which follows the clock.
+    /// Returns a snapshot, and updates the estimate of the remaining time, which follows the clock.
     package mutating func snapshot(now: Duration) -> TransferSnapshot {
         var snapshot = TransferSnapshot()
         snapshot.name = fileName.isEmpty ? nil : fileName
@@ -25,13 +25,13 @@ extension TransferStateMachine {
         return snapshot
     }
 
-    /// How long until the next attempt, if nothing is under way.
+    /// Returns the time until the next attempt; `nil` unless the transfer waits for it.
     package func wait(now: Duration) -> Duration? {
         guard case .waiting = state(now) else { return nil }
         return max(.zero, (nextTry ?? now) - now)
     }
 
-    /// Between two segments, a moment without a response is part of downloading.
+    /// The time without a response, between two segments, that still counts as downloading.
     private static let moment = Duration.seconds(1)
 
     private func state(_ now: Duration) -> DownloadState {
@@ -54,7 +54,7 @@ extension TransferStateMachine {
         }
     }
 
-    /// Which bytes are there, and which are on their way.
+    /// The written bytes, and the segments that are being downloaded.
     package var segmentMap: SegmentMap {
         let running = live.filter(\.isAccepted)
         return SegmentMap(
@@ -66,20 +66,20 @@ extension TransferStateMachine {
             })
     }
 
-    /// Whether several connections are about to be done: who falls silent now is what all wait for.
+    /// `true` if several connections will soon be done: a connection that stalls now delays the whole file.
     package var endsSoon: Bool {
         guard phase == .running, isConfirmed, !isSingle, let length = ledger.completeLength, let rate = estimator.rate
         else { return false }
         return Double(length - ledger.written.count) < rate * TickPolicy.end
     }
 
-    /// Whether so much is to come that it is worth a look at once.
+    /// `true` if so many bytes are missing that regular ticks should start at once.
     package var isLong: Bool {
         guard phase == .running, isConfirmed, !isSingle, let length = ledger.completeLength else { return false }
         return length - ledger.written.count >= TickPolicy.long
     }
 
-    /// When the machine wants to be woken by a `tick`, if before the next regular one.
+    /// The time at which the machine needs a `tick` before the next regular one; `nil` if the regular one suffices.
     package var wakeAt: Duration? {
         guard phase == .running else { return nil }
         guard liveCount > 0 else { return nextTry }
@@ -87,10 +87,10 @@ extension TransferStateMachine {
     }
 }
 
-/// What the runner asks now and then. What it asks with each step it reads from stored properties: a call on a machine that
-/// is part of a class copies all of it before.
+/// Values that the runner reads occasionally. The values that it reads in each step are stored properties: a call on a
+/// machine that is part of a class copies the whole machine first.
 extension TransferStateMachine {
-    /// What is there to be read, and of what.
+    /// The bytes that can be read now, and the length and validator of their file.
     package var content: TransferContent {
         TransferContent(
             generation: contentGeneration, completeLength: ledger.completeLength, written: ledger.written,

@@ -1,30 +1,30 @@
-/// What an interruption would cost, said before there is one.
+/// The cost of an interruption, which the user learns in advance.
 extension TransferStateMachine {
-    /// Shorter files start over anyway, and nobody minds.
+    /// The minimum length in bytes of a file for the notice: the restart of a shorter file does not matter.
     private static let worthSaying: Int64 = 1 << 20
-    /// Why nothing goes on where a server gives only the whole.
+    /// The reason why a download cannot be resumed if the server sends only whole files.
     static let noRanges = "the server does not support range requests for this file and can send only the whole file"
     private static let ignoredLength =
         "the server's Content-Length is ignored (--ignore-length), so only the whole file can be requested"
-    /// Why bytes cannot be joined to those held.
+    /// The reason why bytes cannot be joined to the held bytes.
     static let noProof =
         "the server sends no strong ETag or date to prove that the file is unchanged"
         + " (--checksum or --unsafe-resume allows resuming)"
 
-    /// The server gives no ranges of what is held, as far as is known.
+    /// `true` if the server sends no ranges of the held file, as far as is known.
     var lacksRanges: Bool {
         switch ranges {
         case .works, .claimed: false
         case .broken: true
-        // A whole answer to a range, and no word of ranges in it.
+        // A range request got the whole file, and the response did not mention ranges.
         case .unknown: isConfirmed || heldLacksRanges
         }
     }
 
-    /// Why nothing can be joined to the held bytes.
+    /// The reason why no bytes can be joined to the held bytes.
     var lackOfProof: String { terms.ignoresLength ? Self.ignoredLength : lacksRanges ? Self.noRanges : Self.noProof }
 
-    /// Why another transfer could not go on with what is held, in words.
+    /// The reason, as text, why another transfer could not resume the held bytes; `nil` if it could.
     var startsOverBecause: String? {
         if terms.ignoresLength { return Self.ignoredLength }
         if terms.isStream { return "a download to standard output, a pipe or a device cannot be resumed" }
@@ -39,7 +39,7 @@ extension TransferStateMachine {
         return "the server sends neither an ETag nor a Last-Modified date to prove that the file is unchanged"
     }
 
-    /// Says so once, when the download begins.
+    /// Notifies the user once, when the download begins, that an interruption restarts it.
     mutating func announceStartingOver() -> [TransferAction] {
         guard let reason = startsOverBecause, contentCoding == nil, !terms.isStream, tally.announcements == 0,
             (ledger.completeLength ?? .max) >= Self.worthSaying

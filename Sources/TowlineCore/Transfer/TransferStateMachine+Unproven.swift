@@ -1,22 +1,22 @@
-/// Answers whose end nothing proves: a cut body looks like a whole one.
+/// The handling of responses without a proven end: a cut body looks like a complete one.
 extension TransferStateMachine {
-    /// An answer that began with the first byte and ended without proof.
+    /// A response that began with the first byte and ended without proof.
     struct UnprovenAnswer: Sendable {
         let length: Int64
         let representation: Representation?
         let framing: AttemptEnd.Framing
-        /// How many there were, this one included.
+        /// The number of such responses so far, including this one.
         let count: Int
     }
 
-    /// Answers that each end at another length before the transfer gives up.
+    /// The number of responses, each with another length, after which the transfer fails.
     private static let mostUnproven = 5
 
-    /// Requests the file again after an answer of unknown length whose end nothing proves.
+    /// Requests the file again after a response of unknown length without a proven end.
     ///
-    /// - Returns: `nil` if the length counts: two answers ended there, or a checksum decides. What went to a stream no
-    ///   further answer can correct: over HTTP/2 it counts; without close_notify, where anybody on the way can cut it,
-    ///   it does not.
+    /// - Returns: `nil` if the length counts: two responses ended there, or a checksum decides. No further response can
+    ///   correct bytes written to a stream: over HTTP/2 the length counts; without close_notify, where anybody on the
+    ///   path can cut the response, it does not.
     mutating func unprovenEnd(_ attempt: Attempt, _ framing: AttemptEnd.Framing) -> [TransferAction]? {
         if terms.isStream {
             return framing == .unclosed && terms.checksum == nil ? fail(unprovenStream(attempt.position)) : nil
@@ -52,9 +52,9 @@ extension TransferStateMachine {
                 + " the file, so the file may be incomplete. Use --checksum to verify the file, or try again later")
     }
 
-    /// Starts over, once, after an answer without a proven end that does not match its checksum: it may have been cut.
+    /// Starts over, once, after a checksum mismatch of a response without a proven end, which may have been cut.
     ///
-    /// - Returns: `nil` if the end was proven.
+    /// - Returns: `nil` if the end was proven, or if the transfer has already started over.
     mutating func restartUnproven() -> [TransferAction]? {
         guard let unproven, unproven.length == ledger.completeLength, tally.restarts == 0 else { return nil }
         return startOver(
@@ -62,10 +62,10 @@ extension TransferStateMachine {
             isChange: false)
     }
 
-    /// Takes the answer without a proven end for the file if the server refuses to send another one: the link may be
+    /// Accepts the response without a proven end as the file if the server refuses to send another one: the link may be
     /// for a single use.
     ///
-    /// - Returns: `nil` if there is no such answer, or its bytes are no longer on disk.
+    /// - Returns: `nil` if no such response exists, or its bytes are no longer on disk.
     mutating func acceptUnproven(insteadOf error: TowlineError) -> [TransferAction]? {
         guard let answer = unproven, hasStorage, checksums.isEmpty, [.refusedByServer, .notFound].contains(error.code)
         else { return nil }

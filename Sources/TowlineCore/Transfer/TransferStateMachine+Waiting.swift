@@ -1,6 +1,6 @@
-/// Servers that let the transfer wait.
+/// The handling of servers that make the transfer wait.
 extension TransferStateMachine {
-    /// Returns the error for a pause that the server asks for and the user does not want to wait for.
+    /// Returns an error if the server asks for a longer pause than the user accepts; otherwise `nil`.
     func tooLong(_ wait: Duration, _ url: HTTPURL) -> TowlineError? {
         guard let longest = terms.retry.longestWait, wait > longest else { return nil }
         return TowlineError(
@@ -10,11 +10,11 @@ extension TransferStateMachine {
                 + " \(DurationText.inSentence(longest))")
     }
 
-    /// A response that takes longer than this is worth a word.
+    /// The time without a response after which the user gets a notice.
     private static let silence = Duration.seconds(8)
 
-    /// Says, once for each first response that is slow, what the transfer waits for: a server may pack an archive
-    /// before it answers.
+    /// Tells the user, once for each slow first response, that the transfer waits for it: a server may pack an archive
+    /// before it responds.
     mutating func announceSilence(_ context: TransferContext) -> [TransferAction] {
         guard let attempt = live.first, liveCount == 1, !attempt.isAccepted, announcedSilence != attempt.id,
             context.now - attempt.startedAt >= Self.silence
@@ -27,11 +27,11 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.info, .waiting, text))]
     }
 
-    /// Returns how long an attempt may receive no byte.
+    /// Returns how long an attempt may receive no byte; `nil` if only the limits of the transport apply.
     ///
     /// Connecting and the response head have limits of their own, which the transport keeps: a slow handshake or a
     /// server that packs an archive is not a stalled connection. While others deliver bytes, a further connection has
-    /// the time for connecting at least: its bytes are better requested elsewhere than waited for. A request in
+    /// at least the time for connecting: a request for its bytes elsewhere is better than a longer wait. A request in
     /// libcurl's queue for a shared connection has no limit of its own.
     func patience(for attempt: Attempt, _ context: TransferContext) -> Duration? {
         if attempt.isAccepted || attempt.plan.sharesConnection { return terms.stallTimeout }

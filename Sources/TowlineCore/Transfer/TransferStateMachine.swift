@@ -1,199 +1,199 @@
-/// The whole behaviour of one transfer as a value: an event comes in, actions go out. No socket, no file, no clock.
+/// A state machine for one transfer, as a value: it takes events, returns actions, and uses no socket, file or clock.
 ///
-/// Phases: `idle → running ⇄ preparing → … → verifying → publishing → ended`, with `draining` wherever running
-/// attempts must be gone first: nothing is verified, published or replaced while somebody may still write.
+/// Phases: `idle → running ⇄ preparing → … → verifying → publishing → ended`, and `draining` while attempts must end:
+/// the file is not verified, published or replaced while an attempt may still write.
 package struct TransferStateMachine: Sendable {
-    /// Where the transfer stands.
+    /// The phases of a transfer.
     package enum Phase: Hashable, Sendable {
         case idle
-        /// Attempts run, or wait for their time.
+        /// Attempts run, or the transfer waits before the next attempt.
         case running
-        /// The part file is being created; the answer of this attempt waits, if it is one.
+        /// The part file is being created. The response of the given attempt, if any, is paused until then.
         case preparing(AttemptID?)
-        /// Waits for all attempts to end, but for the keeper of a restart.
+        /// The transfer waits for all attempts to end, except the attempt that a restart keeps.
         case draining(Goal)
         case verifying
         case publishing
         case ended
 
-        /// Returns true while the part file is created.
+        /// `true` while the part file is being created.
         var isPreparing: Bool { if case .preparing = self { true } else { false } }
     }
 
-    /// What follows once all attempts are gone.
+    /// The step that follows when all attempts have ended.
     package enum Goal: Hashable, Sendable {
-        /// Everything is written: verify and publish.
+        /// Every byte is written: the file is verified and published.
         case finish
-        /// From the first byte again; the keeper's answer is all of the new file.
+        /// The download restarts from the first byte. The response of the keeper, if any, is the complete new file.
         case restart(keeper: AttemptID?)
-        /// Go on with what may still be believed.
+        /// The transfer continues with the bytes that are still trusted.
         case resume
         case end(TransferEnding)
     }
 
-    /// What is known of ranges at this server.
+    /// The known range support of the server.
     enum RangeSupport: Hashable, Sendable {
         case unknown
-        /// A 206 came as it should.
+        /// The server sent a valid 206 response.
         case works
-        /// It says so, but has not shown it.
+        /// The server announces range support, but has not sent a range yet.
         case claimed
-        /// Asked without `Range` from here on; one stream.
+        /// Requests have no `Range` field from now on, and one connection is used.
         case broken
     }
 
     let terms: TransferTerms
     package internal(set) var phase = Phase.idle
     package internal(set) var ledger = RangeLedger()
-    /// What the held bytes are of; `nil` before the first answer.
+    /// The representation of the held bytes; `nil` before the first response.
     var representation: Representation?
     var checksums: [Checksum] = []
-    /// The fields that checksums of the whole came in.
+    /// The response fields that contained checksums of the whole file, by checksum.
     var digestFields: [Checksum: ServerChecksum] = [:]
-    /// The checksum that a redirect gave for the file it leads to.
+    /// The checksum of the file at a redirect target, if the redirect response contained one.
     var linked: LinkedChecksum?
-    /// A redirect came from an https URL: from then on no netrc entry answers over http.
+    /// `true` after a redirect from an https URL: later http requests use no netrc entry.
     var hasLeftTLS = false
-    /// Bytes that were requested a second time because a checksum of their response did not match.
+    /// The ranges that were requested a second time because a checksum of their response did not match.
     var repeated = ByteRangeSet()
     var ranges = RangeSupport.unknown
-    /// The server dislikes `If-Range`: rung 2 of the ladder instead of rung 1.
+    /// `true` if the server rejects `If-Range`: rung 2 of the proof ladder replaces rung 1.
     var dislikesIfRange = false
-    /// The server repeats the strong validator only weakly: the third rung of the ladder at most.
+    /// `true` if the server repeats the strong validator only in weak form: the third rung of the ladder at most.
     var isWeakened = false
-    /// Responses of one version have different validators, and the user gave a checksum: it alone is the proof.
+    /// `true` if responses of one version have different validators and the user gave a checksum, the only proof then.
     var ignoresValidators = false
-    /// The knowledge from refused range requests.
+    /// The conclusions from refused range requests.
     var rangeDoubt = RangeDoubt()
     var contentCoding: String?
-    /// The label of the bytes that are held.
+    /// The content coding label of the held bytes.
     var label = CodingLabel.unknown
-    /// Responses here carry a digest of their content, which can be checked only if they come whole.
+    /// `true` if responses carry a digest of their content, which can be checked only on a complete response.
     var carriesDigests = false
-    /// The answer that a restart begins with.
+    /// The paused response that a restart begins with; `nil` if a restart sends a new request.
     var keptAnswer: ResponseFacts?
-    /// What was given up by a restart: the same representation has the same length, whether an answer says so or not.
+    /// The representation that a restart discarded. A response with the same validator has the same length.
     var givenUp: Representation?
-    /// An answer whose end another one has to confirm.
+    /// The last response whose end another response has to confirm.
     var unproven: UnprovenAnswer?
-    /// Why a primary was replaced whose bytes were all there.
+    /// The checksum error of a replaced primary that sent all bytes; `nil` once other bytes are written.
     var refutation: TowlineError?
-    /// Why the file is given up: it is another one now.
+    /// `true` if the restart under way discards the bytes because the file changed on the server.
     var isAnother = false
-    /// The length of what was given up, where a weak validator says that this is the same: no connection that merely
-    /// closes ends it earlier.
+    /// The length of the discarded representation, if the new response has the same weak validator. A response that
+    /// ends earlier only because its connection closed is incomplete.
     var lengthOnceKnown: Int64?
-    /// What the last answer that said what the file is said of it.
+    /// The representation in the last response that defined the file.
     var lastAdopted: Representation?
     var isDoubtful = false
-    /// An earlier transfer found that the server gives no ranges of what is held.
+    /// `true` if an earlier transfer found that the server sends no ranges of the held file.
     var heldLacksRanges = false
     var hasStorage = false
-    /// The next answer's bytes go into a new part file.
+    /// `true` if the bytes of the next response go into a new part file.
     var replacesPart = false
-    /// The file that an update may replace, until an answer shows another version of it.
+    /// The file that an update may replace; `nil` once a response shows another version of the file.
     package var existing: ExistingFile?
-    /// The bytes in the part file that the next answer replaces.
+    /// The kind of bytes in the part file that the next response replaces.
     var replaced = Held.nothing
-    /// Their media type.
+    /// The media type of these bytes.
     var replacedMediaType: String?
-    /// This transfer has seen an answer that fits the bytes held.
+    /// `true` if this transfer has received a response that fits the held bytes.
     var isConfirmed = false
-    /// Bytes were joined on less than a strong validator.
+    /// `true` if bytes were joined with less proof than a strong validator.
     var joinedWeakly = false
-    /// In the order in which they began.
+    /// The running attempts, in the order in which they began.
     var attempts: [Attempt] = []
     var budget: ConnectionBudget
-    /// The last connections that were added did not pay off and are to be given up.
+    /// `true` if the connections that were added last did not pay off and are to be closed.
     var hasSurplus = false
-    /// The number of connections that the host's other downloads were told to begin with.
+    /// The number of connections last reported to the host's other downloads as worthwhile; `nil` before a report.
     var toldFinding: Int?
     package internal(set) var resolved: HTTPURL
-    /// Who says what the file is.
+    /// The source that defines the file.
     var primary: FileSource
-    /// Who else may have it.
+    /// The other sources that may have the same file.
     var mirrors: [FileSource]
     var fileName = ""
     var nextID: UInt64
-    /// Not before that time may a new attempt start, unless others run.
+    /// The earliest time of the next request to the primary; `nil` if no wait is set.
     var notBefore: Duration?
     var waitReason = ""
     package internal(set) var waitsForServer = false
     /// The attempt whose slow response was reported in a notice.
     var announcedSilence: AttemptID?
     var tally = Tally()
-    /// When an attempt last wrote a byte, was held back by a limit of ours, or began after a time without any.
+    /// The time when an attempt last wrote a byte, was held back by a rate limit, or began while no other attempt ran.
     var lastWrittenAt = Duration.zero
-    /// When bytes last arrived.
+    /// The time when bytes last arrived; `nil` before the first byte and once all bytes are written.
     var lastReceivedAt: Duration?
-    /// The time of the event that is handled.
+    /// The time of the current event.
     var now = Duration.zero
-    /// Its random number in 0 ..< 1.
+    /// The random number of the current event, in 0 ..< 1.
     var jitter = 0.5
-    /// When the user's rate limit last held bytes back.
+    /// The time when the user's rate limit last held bytes back.
     var lastHeldBackAt: Duration?
-    /// When a failure was last counted.
+    /// The time when a failure was last counted.
     var lastFailureAt: Duration?
     var lastReplacement: Replacement?
-    /// The last time that a further connection received nothing, and the place where a response without ranges last
-    /// broke.
+    /// The time when a further connection last received no bytes, and the offset at which a response that cannot be
+    /// resumed last broke.
     var lastRejectionAt: Duration?, lastBreakAt: Int64?
     package internal(set) var receivedBytes: Int64 = 0
     var resumedBytes: Int64 = 0
-    /// The user is not yet told that these bytes are used.
+    /// `true` if the user has yet to be notified that held bytes are reused.
     var announcesResuming = false
     var wastedInRaces: Int64 = 0
     var roundTrip: Double?
-    /// The bytes per second that a connection of this download typically brings, and whether one has ended.
+    /// The typical rate of a connection of this download in bytes per second, and whether an attempt has completed.
     var typicalRate: Double?, hasCompleted = false
     var estimator = ThroughputEstimator()
     var remainingTime = RemainingTimeEstimator()
     var isSingle: Bool
-    /// What comes is not small, or stood still where others share the connection: it gets one to itself.
+    /// `true` if the file is not small, or stalled on a shared connection: its requests get a connection of their own.
     package internal(set) var needsOwnConnection = false
-    /// It waits until it may have a connection of its own.
+    /// `true` while the transfer waits for its slot in a batch or for a connection of its own.
     package internal(set) var waitsForTurn = false
-    /// Where a redirect led, if that is not asked yet.
+    /// The target of a redirect that is still to be requested.
     var lead: Lead?
-    /// Whether the answer that is written came over a connection that others share.
+    /// The sharing of the connection that delivered the last complete response.
     var sharing = ConnectionSharing.none
     var ending: TransferEnding?
-    /// What readers wait for, and what they will read next, the most urgent first.
+    /// The ranges that readers wait for or will read next, the most urgent first.
     var wanted: [ByteRange] = []
-    /// Goes up whenever bytes that were called written are given up: what a reader has of them may be wrong.
+    /// A number that increases when written bytes are discarded: the bytes that a reader has may then be wrong.
     var contentGeneration = 0
 
-    /// Counts that end loops.
+    /// Counters that end loops.
     struct Tally: Sendable {
-        /// Attempts in a row that brought nothing.
+        /// The number of attempts in a row that received no bytes.
         var failures = 0
-        /// Times it was said that an interruption starts over.
+        /// The number of notices that an interruption restarts the download.
         var announcements = 0
-        /// Refused ranges since the last one accepted.
+        /// The number of refused ranges since the last accepted range.
         var refusals = 0
-        /// Times in a row that a further connection received nothing.
+        /// The number of further connections in a row that received no bytes.
         var rejections = 0
-        /// Times that the number of connections was lowered for that.
+        /// The number of times that the connection limit was lowered after such failures.
         var lowerings = 0
         var restarts = 0
-        /// Restarts since bytes were last joined to held ones.
+        /// The number of restarts since bytes were last joined to held bytes.
         var discards = 0
         var expirations = 0
-        /// Slow connections replaced in a row by others that were no better.
+        /// The number of slow connections in a row whose replacements were no faster.
         var futileReplacements = 0
-        /// A change was claimed and is being asked about.
+        /// `true` while another request has to confirm a claimed change of the file.
         var isConfirming = false
-        /// Requests in a row that asked about it.
+        /// The number of such confirmation requests in a row.
         var confirmations = 0
-        /// Changes that turned out not to be.
+        /// The number of claimed changes that were not confirmed.
         var flips = 0
         var syncFailures = 0
     }
 
     /// - Parameters:
-    ///   - firstID: ids of attempts count up from here; give each transfer of a process its own block.
-    ///   - hostCeiling: connections the host is known to allow.
-    ///   - hostUsual: connections that paid off at this host before.
+    ///   - firstID: the id of the first attempt; later ids count up. Give each transfer of a process its own block.
+    ///   - hostCeiling: the number of connections that the host is known to allow; `nil` if unknown.
+    ///   - hostUsual: the number of connections that paid off at this host before; `nil` if unknown.
     package init(terms: TransferTerms, firstID: UInt64 = 1, hostCeiling: Int? = nil, hostUsual: Int? = nil) {
         self.terms = terms
         nextID = firstID
@@ -208,14 +208,14 @@ package struct TransferStateMachine: Sendable {
         if terms.ignoresLength { ranges = .broken }
     }
 
-    /// Handles one event and says what to do.
+    /// Handles one event and returns the actions to perform.
     package mutating func handle(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
         guard phase != .ended else { return [] }
         lead?.isNew = false
         var actions = follow(context)
         actions += act(on: event, context)
         if [.running, .publishing].contains(phase) || phase.isPreparing, let error = tooLarge() { return fail(error) }
-        // Planning may find that nothing can be joined and start over, after which it plans once more.
+        // If no bytes can be joined, planning starts over, and a second pass plans the new download.
         for _ in 0..<2 where phase == .running { actions += plan(context) }
         return actions
     }
@@ -234,7 +234,7 @@ package struct TransferStateMachine: Sendable {
             ledger.markDurable(durable)
             return []
         case .checkpointFailed(let durable, let error):
-            // Publishing syncs once more, notices failures of others, and ends with the journal closed.
+            // Publishing syncs again, detects failures of earlier syncs, and ends with the journal closed.
             return phase == .publishing ? [] : lostBytes(durable, error)
         case .verified(let mismatches): return verified(mismatches)
         case .published: return end(.finished)
@@ -246,7 +246,7 @@ package struct TransferStateMachine: Sendable {
         }
     }
 
-    /// Takes over how far each attempt is.
+    /// Records the progress of each attempt.
     private mutating func follow(_ context: TransferContext) -> [TransferAction] {
         (now, jitter) = (context.now, context.jitter)
         var fresh: Int64 = 0
@@ -263,7 +263,7 @@ package struct TransferStateMachine: Sendable {
                 case .mirror(let index): mirrors[index].tries = 0
                 default: primary.tries = 0
                 }
-                // Others have brought something.
+                // Bytes of another source are written.
                 refutation = nil
                 if mirrors.isEmpty || attempts[id]?.plan.source == .primary { tally.expirations = 0 }
                 isJoined = isJoined || step.claims != nil
@@ -284,8 +284,8 @@ package struct TransferStateMachine: Sendable {
         return actions
     }
 
-    /// Tells the user once that bytes are joined to those of an earlier transfer: before the first one, the server may
-    /// turn out to have another file.
+    /// Tells the user once that bytes are joined to those of an earlier transfer. Before the first joined byte, the
+    /// server may turn out to have another file.
     private mutating func announceResuming() -> [TransferAction] {
         guard announcesResuming else { return [] }
         announcesResuming = false
@@ -293,7 +293,7 @@ package struct TransferStateMachine: Sendable {
         return [.notice(TransferNotice(.info, .resumed, "resuming: \(size) already downloaded"))]
     }
 
-    /// The beginning, or the discovery, after the first answer gave the name, that an earlier transfer left something.
+    /// Begins the transfer, or adopts the bytes of an earlier one, found when the first response gave the file name.
     private mutating func begin(_ held: HeldDownload?, _ context: TransferContext) -> [TransferAction] {
         phase = .running
         lastWrittenAt = context.now
@@ -305,7 +305,7 @@ package struct TransferStateMachine: Sendable {
         guard isBelievable(held) else { return actions + distrust(held) }
         representation = held.representation
         isWeakened = false
-        // The checksums of a foreign journal come from the same hand as the bytes.
+        // The author of an untrusted journal may have forged the checksums together with the bytes.
         let known = held.isUntrusted || terms.ignoresServerChecksums ? [] : held.checksums
         for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
             checksums.append(checksum)
@@ -317,11 +317,11 @@ package struct TransferStateMachine: Sendable {
         hasStorage = true
         resumedBytes = ledger.written.count
         announcesResuming = resumedBytes > 0
-        // No request follows.
+        // If every byte is held, no request follows, so the notice is due now.
         return actions + (ledger.isWhole ? announceResuming() : [])
     }
 
-    /// The first request was sent before there was this machine (`SmallFilePolicy`): it goes on as its own.
+    /// Adopts a first request that was sent before this state machine was created (`SmallFilePolicy`).
     private mutating func takeOver(
         _ plan: AttemptPlan, _ startedAt: Duration, _ context: TransferContext
     ) -> [TransferAction] {
@@ -338,7 +338,7 @@ package struct TransferStateMachine: Sendable {
         (replacesPart, replaced, replacedMediaType) = (false, .nothing, nil)
         guard case .preparing(let id) = phase else { return [] }
         phase = .running
-        // That took its time, which is not the server's.
+        // The time for creating the part file does not count as a stall of the server.
         lastWrittenAt = context.now
         guard let id, attempts.change(id, { $0.lastProgressAt = context.now }) != nil else { return [] }
         return [.proceed(id)]
@@ -351,16 +351,16 @@ package struct TransferStateMachine: Sendable {
 
     // MARK: Ending
 
-    /// Publishing is a few steps that are better finished than left to the next run.
+    /// Stops the transfer, except during publishing, whose few steps are better finished than left to the next run.
     mutating func stop() -> [TransferAction] { phase == .publishing ? [] : drain(.end(.stopped)) }
 
     mutating func fail(_ error: TowlineError) -> [TransferAction] {
         drain(.end(.failed(error)))
     }
 
-    /// Cancels every attempt (but a keeper) and goes on to `goal` once they are gone.
+    /// Cancels every attempt except a keeper, and continues with `goal` when the attempts have ended.
     mutating func drain(_ goal: Goal) -> [TransferAction] {
-        // A stop or a failure while draining for something milder takes over; never the other way round.
+        // A stop or a failure replaces a milder goal of draining. No other goal replaces a stop or a failure.
         if case .draining(.end) = phase { return [] }
         phase = .draining(goal)
         var keeper: AttemptID?
@@ -373,7 +373,7 @@ package struct TransferStateMachine: Sendable {
         return actions + drained()
     }
 
-    /// Goes on if nothing is left to wait for. Called again after each attempt's end.
+    /// Continues with the goal of draining if no attempt is left to wait for. Called again after each attempt's end.
     mutating func drained() -> [TransferAction] {
         guard case .draining(let goal) = phase else { return [] }
         switch goal {
@@ -385,7 +385,7 @@ package struct TransferStateMachine: Sendable {
         }
         switch goal {
         case .finish where ledger.isWhole: return finish()
-        // A response that ended meanwhile was not what its digest says.
+        // The digest of a response that ended meanwhile did not match, so bytes are missing again.
         case .finish, .resume, .restart: phase = .running
         case .end(let ending): return end(ending)
         }

@@ -1,53 +1,53 @@
-/// What a transfer must keep to: the part of the user's wishes that decisions depend on.
+/// The terms of a transfer: the user's options that affect its decisions.
 package struct TransferTerms: Hashable, Sendable {
-    /// The URL the user gave.
+    /// The URL that the user gave.
     package let source: HTTPURL
     /// The name that the URL gives the file.
     package let nameOfURL: String
-    /// Connections asked for; `nil`: find out.
+    /// The number of connections that the user set; `nil`: find the best number.
     package var connections: Int?
-    /// One connection, first byte to last.
+    /// `true` to use one connection, from the first byte to the last.
     package var sequential = false
-    /// The server's Content-Length is not read, so neither are ranges used.
+    /// `true` to ignore the server's Content-Length, which also excludes ranges.
     package var ignoresLength = false
-    /// Bytes go to a stream: what is out cannot be taken back.
+    /// `true` if the bytes go to a stream. Written bytes then cannot be removed.
     package var isStream = false
-    /// When to try again.
+    /// The policy for retries.
     package var retry = RetryPolicy()
-    /// Statuses that are transient besides those of the retry table.
+    /// The statuses that are transient in addition to those of the retry table.
     package var retryStatuses: Set<Int> = []
-    /// No byte for so long means that a connection is dead.
+    /// The time without a byte after which a connection counts as dead.
     package var stallTimeout = Duration.seconds(30)
     /// The time limit for opening a connection, which the transport keeps.
     package var connectTimeout = Duration.seconds(30)
     /// The time limit for a response head, for messages: the transport keeps it.
     package var headTimeout = Duration.seconds(300)
-    /// The longest file that is accepted, in bytes.
+    /// The length of the longest file that is accepted, in bytes; `nil`: no limit.
     package var maximumSize: Int64?
-    /// Redirects followed in a row.
+    /// The maximum number of redirects followed in a row.
     package var maxRedirects = 20
-    /// May a redirect lead from https to http.
+    /// `true` if redirects from https to http are followed.
     package var allowsDowngrade = false
-    /// Go on with length and overlap alone.
+    /// `true` to resume with an equal length and overlap as the only proof.
     package var unsafeResume = false
-    /// Start over if the file changed.
+    /// `true` to start over if the file changed.
     package var restartsChanged = true
-    /// What the user says the whole hashes to.
+    /// The checksum of the whole file that the user gave.
     package var checksum: Checksum?
-    /// A web page is accepted whatever the file should be.
+    /// `true` to accept a web page whatever the expected file type.
     package var acceptsWebPages = false
     /// The name that the user gave the file.
     package var fileName: String?
-    /// The checksums that servers send are not used.
+    /// `true` to ignore the checksums that servers send.
     package var ignoresServerChecksums = false
-    /// Other URLs of the same file.
+    /// The other URLs of the same file.
     package var mirrors: [HTTPURL] = []
-    /// The user's own fields; they go to the first origin only.
+    /// The user's own header fields. They are sent to the first origin only.
     package var userFields = HTTPFields()
-    /// Whether a user and a password, or a token, go to the first origin.
+    /// `true` if a user name and password, or a token, are sent to the first origin.
     package var hasUser = false
 
-    /// Defaults for a URL.
+    /// Creates the default terms for a URL.
     package init(source: HTTPURL) {
         self.source = source
         nameOfURL = SafeFileName.ofURL(source)
@@ -55,7 +55,7 @@ package struct TransferTerms: Hashable, Sendable {
 }
 
 extension ResponseQuestion {
-    /// Takes over the user's wishes that a response is judged by.
+    /// Copies the user's options that affect the evaluation of a response.
     mutating func adopt(_ terms: TransferTerms) {
         ignoresServerChecksums = terms.ignoresServerChecksums
         acceptsWebPages = terms.acceptsWebPages
@@ -64,25 +64,25 @@ extension ResponseQuestion {
     }
 }
 
-/// What an earlier transfer left on disk.
+/// The part of a file that an earlier transfer left on disk.
 package struct HeldDownload: Hashable, Sendable {
-    /// What its bytes are of.
+    /// The representation that the bytes belong to.
     package var representation: Representation
-    /// The bytes that may be believed.
+    /// The bytes that count as written.
     package var written: ByteRangeSet
     /// The bytes that are durable.
     package var durable: ByteRangeSet
-    /// Bytes before each resume point are compared, whatever proof there is.
+    /// `true` to compare the bytes before each resume point, even if there is other proof.
     package var isDoubtful: Bool
-    /// It is not certain that the bytes came from the server. The part file is not the file that the journal describes,
+    /// `true` if the bytes may not come from the server: the part file is not the file that the journal describes,
     /// or the bytes came over http and the file is now requested over https.
     package var isUntrusted: Bool
-    /// Checksums that are known.
+    /// The known checksums.
     package var checksums: [Checksum]
-    /// The server gave no ranges of it.
+    /// `true` if the server did not support range requests for the file.
     package var lacksRanges: Bool
 
-    /// Makes one.
+    /// Creates a description of the bytes.
     package init(
         representation: Representation, written: ByteRangeSet, durable: ByteRangeSet = ByteRangeSet(),
         isDoubtful: Bool = false, isUntrusted: Bool = false, checksums: [Checksum] = [], lacksRanges: Bool = false

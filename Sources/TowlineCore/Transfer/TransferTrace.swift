@@ -1,8 +1,8 @@
-/// One line about a step of a transfer, for `tow get -v` and the log of an app: an event, and the actions that follow.
+/// Describes each step of a transfer in a line, for `tow get -v` and the log of an app: an event and its actions.
 ///
 /// A line contains no secrets: no header fields, no user name and no query of a URL.
 package enum TransferTrace {
-    /// Returns the line; `nil` if nothing happened: time passed, and no action follows.
+    /// Returns the line for a step; `nil` for a tick without actions.
     package static func line(_ event: TransferEvent, _ actions: [TransferAction]) -> String? {
         let steps = actions.compactMap(text)
         if case .tick = event, steps.isEmpty { return nil }
@@ -91,7 +91,7 @@ package enum TransferTrace {
         case .verify(let checksums, _): "verify \(checksums.map(\.algorithm.rawValue).joined(separator: ", "))"
         case .setAside: "keep the wrong file"
         case .publish: "publish the file"
-        // The user sees these.
+        // Notices are shown to the user separately.
         case .notice: nil
         case .report(let report, let origin): text(report, origin)
         case .finish(let ending): text(ending)
@@ -117,7 +117,8 @@ package enum TransferTrace {
         }
     }
 
-    /// Requests are numbered from 1 in each transfer; 0 is a request that was sent before the transfer was needed.
+    /// Returns the name of a request. Requests are numbered from 1 in each transfer; 0 is a request that was sent
+    /// before the state machine existed.
     private static func name(_ id: AttemptID) -> String { "request \(id.value & 0xFFFF_FFFF)" }
 
     private static func bytes(_ range: ByteRange) -> String {

@@ -1,70 +1,71 @@
 package import TowlineCore
 
-/// What is known of the bytes in a sink. `docs/on-disk-format.md` is its contract on disk.
+/// A record of the written and durable bytes of a sink. `docs/on-disk-format.md` specifies the file format.
 ///
-/// Every record is a fact that stays true within its generation: "bytes [a, b) are written" under one boot id, or
-/// "bytes [a, b) are durable". Facts may be lost; none may be false.
+/// Every entry is a fact that stays true within its generation: "bytes [a, b) are written" under one boot id, or
+/// "bytes [a, b) are durable". Entries may be lost, but must never be false.
 package protocol Journal: AnyObject, Sendable {
-    /// What the download is, as stored.
+    /// The stored description of the download.
     var record: DownloadRecord { get }
 
-    /// Stores a changed record (a learned length, a new checksum); survives a crash whole or not at all. Keeps the
-    /// generation, which is the part file's.
+    /// Stores a changed record (a learned length, a new checksum). After a crash the old or the new record exists.
+    /// Keeps the generation, which belongs to the part file.
     func update(_ record: DownloadRecord) throws(TowlineError)
 
-    /// Leases a slot for a run of bytes that starts at `offset`; continues the slot whose run ends there.
+    /// Leases a slot for a run of bytes that starts at `offset`. Continues the slot whose run ends at `offset`, if any.
     ///
-    /// - Returns: `nil` if every slot is taken: write without marks, or not at all.
+    /// - Returns: `nil` if every slot is leased: the caller writes without marks, or not at all.
     func claimSlot(at offset: Int64) throws(TowlineError) -> (any JournalSlot)?
 
-    /// Gives a slot back; what it marked stays marked.
+    /// Ends the lease of a slot. Its marks remain.
     func release(_ slot: any JournalSlot)
 
-    /// Snapshot of the written ranges → `sink.synchronize()` → exactly that snapshot recorded as durable.
+    /// Takes a snapshot of the written ranges, calls `sink.synchronize()`, and records exactly the snapshot as durable.
     ///
-    /// If synchronizing fails, everything that is not durable is unmarked before the error is thrown, and leases mark
-    /// nothing any more: claim again.
+    /// If synchronizing fails, removes every mark that is not durable and invalidates every lease before it throws. The
+    /// caller must then claim slots again.
     func checkpoint(_ sink: any Sink) async throws(TowlineError)
 
-    /// Takes claims back, written and durable: the bytes were proven wrong. Durable when it returns; may block for a
-    /// sync of the journal. Leases on runs that it touches mark nothing any more: claim again.
+    /// Removes the written and durable marks of a range whose bytes proved wrong. The removal is durable on return; the
+    /// call may block for a sync of the journal. Invalidates the leases on runs that overlap the range: claim them
+    /// again.
     func withdraw(_ range: ByteRange) throws(TowlineError)
 
-    /// What is marked durable.
+    /// The ranges that are marked durable.
     var durable: ByteRangeSet { get }
-    /// What is marked written (under this boot id) or durable.
+    /// The ranges that are marked written (under this boot id) or durable.
     var written: ByteRangeSet { get }
 }
 
-/// One run of bytes in the journal, marked by the one engine thread that writes them.
+/// One run of bytes in the journal. A single engine thread writes and marks these bytes.
 package protocol JournalSlot: AnyObject, Sendable {
-    /// Claims that everything from the run's start up to `offset` is written. Called after the write returned.
-    /// Does nothing for an offset within the run, or if the lease was taken away (`Journal.withdraw`).
+    /// Marks the bytes from the start of the run up to `offset` as written. Called after the write returned.
+    /// Does nothing for an offset within the run, or if the lease is invalid (`Journal.withdraw`).
     func mark(upTo offset: Int64) throws(TowlineError)
 }
 
-/// What the journal stores of a download besides its marks. Holds no credentials (DESIGN.md §3 rule 8).
+/// The data of a download that the journal stores besides its marks. Contains no credentials (DESIGN.md §3 rule 8).
 package struct DownloadRecord: Hashable, Sendable {
-    /// The URL the user gave, without secrets (`HTTPURL.withoutSecrets`).
+    /// The URL that the user gave, without secrets (`HTTPURL.withoutSecrets`).
     package var source: String
-    /// The URL that answered in the end, without secrets; equal to `source` if nothing redirected.
+    /// The URL after all redirects, without secrets; equal to `source` without a redirect.
     package var resolved: String
     /// The final name, one path component.
     package var name: String
-    /// Complete length, validators, date.
+    /// The complete length, the validators and the date.
     package var representation: Representation
-    /// What the user or the server says the whole must hash to, strongest first.
+    /// The checksums of the complete file that the user or the server gave, strongest first.
     package var checksums: [Checksum]
-    /// Counts the part files of this download; a changed file gets a new one.
+    /// The number of the part file; a file that changed on the server gets a new part file.
     package var generation: UInt32
-    /// The server gave no ranges of it: another run starts over.
+    /// `true` if the server does not support ranges for the file: the next transfer starts from the first byte.
     package var lacksRanges: Bool
-    /// Asked for by somebody who must not reach services of this machine and its network.
+    /// `true` if the requester must not reach services of this machine and its network.
     package var publicAddressesOnly: Bool
-    /// The URL is https, and some bytes may have come over http all the same: from a mirror, or after a redirect.
+    /// `true` if the URL is https, but some bytes may have come over http from a mirror or after a redirect.
     package var mayBePlain: Bool
 
-    /// Makes a record.
+    /// Creates a record.
     package init(
         source: String, resolved: String, name: String, representation: Representation, checksums: [Checksum],
         generation: UInt32, lacksRanges: Bool = false, publicAddressesOnly: Bool = false, mayBePlain: Bool = false

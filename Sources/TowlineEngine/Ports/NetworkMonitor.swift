@@ -1,17 +1,17 @@
-/// Tells when the machine's network changed, so that waits for it can end early.
+/// A monitor that reports changes of the machine's network, so that waits for the network can end early.
 ///
-/// A hint in both directions: a change may be of no use to a transfer, and a network may come back without one. So
-/// nobody relies on it alone; the back-off of the retry table goes on beside it.
+/// Reports are hints: a change may not help a transfer, and the network may recover without a reported change. The
+/// back-off of the retry table therefore continues independently.
 package protocol NetworkMonitor: AnyObject, Sendable {
-    /// Whether something beyond this machine may be reached: there is a default route, or an interface other than the
-    /// loopback is up and has an address. `true` where nothing is known.
+    /// `true` if other machines may be reachable: a default route exists, or an interface other than the loopback is up
+    /// and has an address. Also `true` if the state is unknown.
     var isProbablyOnline: Bool { get }
 
-    /// Each call makes a stream of its own. An element says that something changed since the last one: a link, an
-    /// address or a route; changes within 200 ms are one element, and a slow reader finds one element, not a backlog.
+    /// Returns a new stream of changes. An element means that a link, an address or a route changed since the previous
+    /// element. Changes within 200 ms are one element, and a slow reader finds one element, not a backlog.
     /// The stream ends with `close`, or when the reader's task is cancelled.
     func changes() -> AsyncStream<Void>
 
-    /// Ends all streams and returns when no thread and no descriptor is left. A second call is no error.
+    /// Ends all streams, stops the threads and closes the descriptors before it returns. A second call does nothing.
     func close() async
 }

@@ -1,83 +1,84 @@
 package import TowlineCore
 
-/// What is asked: the list of downloads with their order, state, options and history, kept for ever.
+/// The permanent list of the requested downloads, with their order, state, options and history.
 ///
-/// Byte ranges are not in it: those are in the journals, one truth for each thing. `heldBytes` is only what was last
-/// heard. It is the one place, besides memory, that holds secrets (URLs and options as given).
+/// The byte ranges are in the journals only, so that each fact has one source. `heldBytes` is the last reported value.
+/// The registry is the only place, besides memory, that holds secrets (URLs and options as given).
 ///
-/// Everything that returns has happened durably: after a power loss it is there. Calls that change several things
-/// change all of them or none. Cancelling the caller's task does not take a call back. Calls do not block the calling thread for longer than it takes to hand them over.
+/// A change is durable when the call returns: it survives a power loss. A call that changes several things changes
+/// all of them or none. Cancelling the caller's task does not undo a call. A call blocks its thread only to enqueue.
 package protocol Registry: AnyObject, Sendable {
-    /// What was noticed since it was opened: a damaged database set aside, downloads rebuilt. Damage may show at any
-    /// later call: the call goes on with the new database, and there is one notice more.
+    /// The messages since the registry was opened: a damaged database was set aside, downloads were rebuilt. Any later
+    /// call may find damage; the call then continues with the new database and adds a notice.
     var notices: [String] { get }
 
-    /// Adds downloads at the end of their priority, in order. One whose `identity` is there already is not added.
+    /// Adds downloads at the end of their priority, in order. Skips a download whose `identity` is already in the list.
     func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition]
 
-    /// The downloads of those names, in that order and from one state of the list, without those that are not there.
+    /// Returns the downloads with the given names in the order of `ids`, from one snapshot. Omits missing downloads.
     func downloads(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload]
 
-    /// The downloads whose names begin or end so, at most `limit` of them.
+    /// Returns the names that match the abbreviation `short`, at most `limit` names.
     func names(matching short: ShortDownloadID, limit: Int) async throws(TowlineError) -> [DownloadID]
 
-    /// One page of the list.
+    /// Returns one page of the list.
     func page(_ query: RegistryQuery) async throws(TowlineError) -> RegistryPage
 
-    /// Makes changes, with what they write into the timelines.
+    /// Applies changes and adds their entries to the timelines.
     ///
     /// - Returns: the outcome of each change, in the same order.
     @discardableResult
     func apply(_ changes: [RegistryChange]) async throws(TowlineError) -> [RegistryOutcome]
 
-    /// Puts a download before another of the same priority, or at the end. One of another priority is `unusableOption`; if
-    /// either is not there, nothing happens.
+    /// Moves a download before another of the same priority, or to the end for `nil`. Throws `unusableOption` if the
+    /// priorities differ. Does nothing if either download is missing.
     func move(_ id: DownloadID, before: DownloadID?) async throws(TowlineError)
 
-    /// Removes downloads and their timelines, so that nothing of them is left in any file.
+    /// Removes downloads and their timelines, so that no file of the registry contains their data.
     ///
-    /// - Parameter state: a download in another state stays; `nil` removes in every state.
+    /// - Parameter state: The only state to remove; a download in another state stays. `nil` means every state.
     /// - Returns: the outcome of each removal, in the same order.
     @discardableResult
     func remove(_ ids: [DownloadID], onlyFrom state: RegisteredState?) async throws(TowlineError) -> [RegistryOutcome]
 
-    /// The first queued downloads in the order of priority and place, without those of blocked hosts and groups.
+    /// Returns the first queued downloads by priority and place, without downloads of blocked hosts and groups.
     func nextQueued(limit: Int, blockedHosts: Set<String>, blockedGroups: Set<String>) async throws(TowlineError)
         -> [RegisteredDownload]
 
     /// Makes queued downloads active, so that their transfers may start. No two callers get the same download.
     ///
-    /// - Returns: those that were queued, as they are now.
+    /// - Returns: The downloads of `ids` that were queued, in their new state.
     func claim(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload]
 
-    /// Every download in that state becomes one in the other, or only those of the group; tells how many did.
+    /// Moves downloads from the given states to `state`: the downloads of `group`, or of all groups for `nil`. Returns
+    /// the number of changed downloads.
     func changeAll(from states: Set<RegisteredState>, to state: RegisteredState, group: String?)
         async throws(TowlineError) -> Int
 
-    /// What happened to a download, oldest first, after the entry of that number.
+    /// Returns the events of a download after entry `number`, oldest first, at most `limit` entries.
     func timeline(of id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineEntry]
 
-    /// How many there are in each state, and their bytes.
+    /// Returns the number of downloads in each state and the sums of their bytes.
     func totals() async throws(TowlineError) -> RegistryTotals
 
-    /// Values by name: settings, limits of groups. `nil` removes one.
+    /// Stores a named value, such as a setting or the limit of a group. `nil` removes the value.
     func setValue(_ value: String?, for name: String) async throws(TowlineError)
 
-    /// All values whose names begin so.
+    /// Returns the stored values whose names begin with `prefix`, by name.
     func values(prefix: String) async throws(TowlineError) -> [String: String]
 
-    /// What is known of hosts, by origin, as text of the caller's own.
+    /// Returns the stored knowledge about hosts, by origin, as text in the caller's own format.
     func hostKnowledge() async throws(TowlineError) -> [String: String]
 
-    /// Remembers something of a host; the least recently written ones beyond 10,000 are forgotten.
+    /// Stores knowledge about a host. Keeps the 10,000 most recently written hosts.
     func setHostKnowledge(_ knowledge: String, for origin: String) async throws(TowlineError)
 
-    /// Lets go of everything; calls that come later throw.
+    /// Closes the database and releases the locks. Later calls throw.
     func close() async
 }
 
 extension Registry {
-    /// The download of that name, if there is one.
+    /// Returns the download with the given name, or `nil` if the list does not contain the download.
     package func download(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload? {
         try await downloads([id]).first
     }
@@ -86,48 +87,48 @@ extension Registry {
     package func remove(_ ids: [DownloadID]) async throws(TowlineError) { try await remove(ids, onlyFrom: nil) }
 }
 
-/// A download as the registry keeps it.
+/// A download as the registry stores it.
 package struct RegisteredDownload: Hashable, Sendable {
-    /// Its name.
+    /// The name of the download.
     package var id: DownloadID
     /// The URL as given, with its secrets.
     package var source: String
-    /// `scheme://host:port` of the URL.
+    /// The origin of the URL: `scheme://host:port`.
     package var host: String
-    /// Where to: the directory.
+    /// The directory for the file.
     package var directory: String
-    /// The final name: as asked for, or once it is known.
+    /// The final name; `nil` until the user or the server gives a name.
     package var name: String?
-    /// The same for two requests of the same URL to the same place, for ever: what was asked, not what came of it.
+    /// A permanent key of the request, equal for two requests of the same URL to the same place whatever their results.
     package var identity: String
-    /// Options in a form of the caller's own.
+    /// The options, in the caller's own format.
     package var options: [UInt8]
-    /// What the caller wants back unchanged.
+    /// Key-value pairs of the caller, returned unchanged.
     package var metadata: [String: String]
-    /// The group it is in.
+    /// The group of the download; `nil` for no group.
     package var group: String?
-    /// Higher goes first.
+    /// The priority; downloads with a higher priority start first.
     package var priority: Int
-    /// Where it stands.
+    /// The state of the download.
     package var state: RegisteredState
-    /// Why it waits or failed, in words and as a code.
+    /// The reason for a wait or a failure, as text.
     package var reason: String?
-    /// `TowlineError.Code` of a failure, or why it waits.
+    /// The reason as a code: the `TowlineError.Code` of a failure, or the cause of a wait.
     package var reasonCode: String?
-    /// HTTP status of a failure.
+    /// The HTTP status of a failure.
     package var status: Int?
-    /// Until when it waits, in milliseconds since 1970.
+    /// The time at which a wait ends, in milliseconds since 1970.
     package var waitUntil: Int64?
-    /// Size of the whole, once known.
+    /// The complete length in bytes; `nil` while unknown.
     package var completeLength: Int64?
-    /// Bytes that were there when last heard of.
+    /// The number of bytes in the part file at the last report.
     package var heldBytes: Int64
-    /// Milliseconds since 1970 of when it was added.
+    /// The time at which the download was added, in milliseconds since 1970.
     package var addedAt: Int64
-    /// And of its end.
+    /// The time at which the download ended, in milliseconds since 1970; `nil` before the end.
     package var endedAt: Int64?
 
-    /// A download that was just asked for.
+    /// Creates a download that has not started and holds no bytes.
     package init(
         id: DownloadID, source: String, host: String, directory: String, name: String?, identity: String,
         options: [UInt8] = [], metadata: [String: String] = [:], group: String? = nil, priority: Int = 0,
@@ -149,11 +150,11 @@ package struct RegisteredDownload: Hashable, Sendable {
     }
 }
 
-/// What became of an addition.
+/// The outcome of an addition.
 package enum RegistryAddition: Hashable, Sendable {
-    /// It is new.
+    /// The download is new.
     case added
-    /// The same was there already, under this name.
+    /// The list already contains a download with the same identity, under this name.
     case existing(DownloadID)
 }
 
@@ -161,61 +162,62 @@ package enum RegistryAddition: Hashable, Sendable {
 package enum RegistryOutcome: Hashable, Sendable {
     /// The change is durable.
     case applied
-    /// The download is not in the state that the change requires (`RegistryChange.onlyFrom`). Nothing changed.
+    /// The download is not in the state that the change requires (`RegistryChange.onlyFrom`) and is unchanged.
     case otherState
     /// The download is not in the list.
     case missing
 }
 
-/// Fields of one download that change together. A `nil` leaves a field alone; a value within clears or sets it.
+/// Fields of one download that change together. `nil` leaves a field unchanged. In a doubly optional field, an inner
+/// `nil` clears the field and an inner value sets the field.
 package struct RegistryChange: Hashable, Sendable {
-    /// Which.
+    /// The name of the download.
     package var id: DownloadID
-    /// Its state, with the reason that belongs to it: setting the state replaces reason, code, status and wait.
+    /// The new state with its reason. Setting the state replaces the reason, the code, the status and the wait.
     package var state: State?
-    /// The directory, after the file was moved. The identity stays.
+    /// The new directory, after the file was moved. The identity stays.
     package var directory: String?
     /// The final name.
     package var name: String?
-    /// The URL, after the caller renewed it. The identity stays.
+    /// The new URL, after the caller renewed it. The identity stays.
     package var source: String?
-    /// Its origin.
+    /// The origin of the new URL.
     package var host: String?
-    /// The identity, after secrets were removed from it.
+    /// The new identity, without secrets.
     package var identity: String?
-    /// Options.
+    /// The options, in the caller's own format.
     package var options: [UInt8]?
-    /// The caller's own.
+    /// Key-value pairs of the caller.
     package var metadata: [String: String]?
     /// The group.
     package var group: String??
-    /// The priority; the download goes to the end of it.
+    /// The priority; the download moves to the end of this priority.
     package var priority: Int?
-    /// Size of the whole.
+    /// The complete length in bytes.
     package var completeLength: Int64??
-    /// Bytes that are there.
+    /// The number of bytes in the part file.
     package var heldBytes: Int64?
-    /// What the timeline shall say.
+    /// The entries to add to the timeline.
     package var entries: [TimelineEntry]
-    /// The state on which the change was decided: a download in another state is not changed.
+    /// The state that the download must have; a download in another state is not changed. `nil` for every state.
     package var onlyFrom: RegisteredState?
 
-    /// A state and what belongs to it.
+    /// A state with its reason, status and times.
     package struct State: Hashable, Sendable {
         /// The state.
         package var state: RegisteredState
-        /// Why, in words.
+        /// The reason as text.
         package var reason: String?
-        /// Why, as a code.
+        /// The reason as a code.
         package var reasonCode: String?
-        /// HTTP status.
+        /// The HTTP status of a failure.
         package var status: Int?
-        /// Until when, in milliseconds since 1970.
+        /// The time at which a wait ends, in milliseconds since 1970.
         package var waitUntil: Int64?
-        /// Milliseconds since 1970, for states that are an end.
+        /// The end of the download in milliseconds since 1970; `nil` for states in which the download has not ended.
         package var endedAt: Int64?
 
-        /// Makes one.
+        /// Creates a state.
         package init(
             _ state: RegisteredState, reason: String? = nil, reasonCode: String? = nil, status: Int? = nil,
             waitUntil: Int64? = nil, endedAt: Int64? = nil
@@ -229,7 +231,7 @@ package struct RegistryChange: Hashable, Sendable {
         }
     }
 
-    /// A change of nothing yet.
+    /// Creates a change of the state, the timeline or, by default, no field.
     package init(_ id: DownloadID, state: State? = nil, entries: [TimelineEntry] = []) {
         self.id = id
         self.state = state
@@ -237,18 +239,18 @@ package struct RegistryChange: Hashable, Sendable {
     }
 }
 
-/// Something that happened to a download, and why.
+/// An event of a download and its reason.
 package struct TimelineEntry: Hashable, Sendable {
-    /// Its number, ascending within the registry; 0 before it is kept.
+    /// The number of the entry, ascending within the registry; 0 before the entry is stored.
     package var number: Int64
-    /// Milliseconds since 1970.
+    /// The time of the event, in milliseconds since 1970.
     package var time: Int64
     /// A stable name for programs, such as `restarted`.
     package var kind: String
-    /// One sentence, without secrets.
+    /// The message, one sentence without secrets.
     package var message: String
 
-    /// Makes one.
+    /// Creates an entry.
     package init(number: Int64 = 0, time: Int64, kind: String, message: String) {
         self.number = number
         self.time = time
@@ -257,49 +259,49 @@ package struct TimelineEntry: Hashable, Sendable {
     }
 }
 
-/// Which downloads, in which order, from where.
+/// A request for one page of the list: a filter, an order and a start.
 package struct RegistryQuery: Hashable, Sendable {
-    /// What they are ordered by; ties go by when they were put into the registry.
+    /// The sort key. Downloads with equal keys are ordered by the time of their addition to the registry.
     package enum Order: String, Hashable, Sendable, CaseIterable {
-        /// Priority and place: the order in which they run.
+        /// Priority and place: the order in which downloads start.
         case queue
-        /// When they were added.
+        /// The time of the addition.
         case added
-        /// Their final name.
+        /// The final name.
         case name
-        /// Their size.
+        /// The complete length.
         case size
-        /// Their state.
+        /// The state.
         case state
-        /// When they ended.
+        /// The time of the end.
         case ended
     }
 
     /// The order.
     package var order = Order.queue
-    /// The other way round.
+    /// `true` to reverse the order.
     package var descending = false
-    /// Only those in these states; empty: all.
+    /// The states to include; empty for every state.
     package var states: Set<RegisteredState> = []
-    /// Only those of the group.
+    /// The group to include; `nil` for every download.
     package var group: String?
-    /// Only those with this in the name or the URL without its secrets, upper and lower case alike.
+    /// A text that the name or the URL without secrets must contain, ignoring case; `nil` for no such filter.
     package var text: String?
-    /// After the last one of the page before; any other order or filter makes it meaningless.
+    /// The end of the previous page; `nil` for the first page. Valid only with the same order and filter.
     package var cursor: RegistryCursor?
-    /// How many at most.
+    /// The maximum number of downloads on the page.
     package var limit = 100
 
-    /// All of them.
+    /// Creates a query for the first page of all downloads.
     package init() {}
 }
 
-/// Where a page ended. Opaque: only the registry that gave it reads it.
+/// The end of a page. Opaque: only the registry that created the cursor can read it.
 package struct RegistryCursor: Hashable, Sendable {
-    /// What the registry makes of it.
+    /// The registry's own encoding of the position.
     package let text: String
 
-    /// Makes one.
+    /// Creates a cursor from the registry's encoding.
     package init(text: String) { self.text = text }
 }
 
@@ -307,10 +309,10 @@ package struct RegistryCursor: Hashable, Sendable {
 package struct RegistryPage: Hashable, Sendable {
     /// The downloads.
     package var downloads: [RegisteredDownload]
-    /// Where the next page begins; `nil` at the end.
+    /// The start of the next page; `nil` on the last page.
     package var next: RegistryCursor?
 
-    /// Makes one.
+    /// Creates a page.
     package init(downloads: [RegisteredDownload], next: RegistryCursor?) {
         self.downloads = downloads
         self.next = next
@@ -319,13 +321,13 @@ package struct RegistryPage: Hashable, Sendable {
 
 /// Sums over the list.
 package struct RegistryTotals: Hashable, Sendable {
-    /// How many downloads there are in each state.
+    /// The number of downloads in each state.
     package var counts: [RegisteredState: Int] = [:]
-    /// Bytes that are there, of all.
+    /// The sum of the bytes in the part files of all downloads.
     package var heldBytes: Int64 = 0
-    /// Bytes in all, of those whose length is known.
+    /// The sum of the complete lengths in bytes, for the downloads whose length is known.
     package var completeLength: Int64 = 0
 
-    /// Nothing.
+    /// Creates totals of an empty list.
     package init() {}
 }

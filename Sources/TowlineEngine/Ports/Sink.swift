@@ -1,108 +1,109 @@
 package import TowlineCore
 
-/// Where the bytes of one generation of a download go.
+/// The destination of the bytes of one generation of a download.
 ///
-/// Writes come out of order, from several engine threads at once. Two writes of the same range carry the same
-/// bytes (the raced end), so their order does not matter.
+/// Several engine threads write at once and out of order. Two writes of the same range carry the same
+/// bytes (two attempts that race for the end), so their order does not matter.
 package protocol Sink: AnyObject, Sendable {
-    /// Writes all of `bytes` at `offset`; returning means written (they survive this process, not a power loss).
+    /// Writes `bytes` at `offset`. After the return they are written: they survive this process, but not a power loss.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError)
 
-    /// A write waits until somebody reads, for as long as that takes: no byte for a while is no dead connection.
+    /// `true` if a write waits without limit for a reader. A pause without bytes then does not mean a dead connection.
     var waitsForReaders: Bool { get }
 
-    /// Reads bytes that were written before; fewer than the buffer holds only at the end of what is there.
+    /// Reads written bytes and returns their number. Fills the buffer except at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int
 
-    /// Makes durable what was written before the call. Blocks no engine thread and no cooperative thread.
+    /// Makes the bytes that were written before the call durable. Blocks no engine thread and no cooperative thread.
     ///
-    /// A failure means that nothing since the last success may be believed; the caller must not just ask again
-    /// (Linux reports a write-back error once and may have dropped the pages).
+    /// After a failure every byte since the last success is in doubt. The caller must not simply call again, because
+    /// Linux reports a write-back error once and may have dropped the pages.
     func synchronize() async throws(TowlineError)
 
-    /// What was written will be wanted on stable storage: it may begin to go there, so that `synchronize` has less to
-    /// wait for. Promises nothing and returns at once.
+    /// Starts to move the written bytes to stable storage, so that `synchronize` takes less time. A hint without a
+    /// guarantee; returns at once.
     func startWriteback()
 
-    /// Counts the space that the rest of a resumed download needs as taken.
+    /// Reserves the space that the rest of a resumed download needs.
     ///
-    /// Throws `diskFull` if that is not free beside the other downloads.
+    /// Throws `diskFull` if the free space is not sufficient for this and the other downloads.
     func promiseSpace() throws(TowlineError)
 
-    /// Notices a sink that was deleted or replaced behind our back.
+    /// Throws if another program deleted or replaced the file.
     func checkIntact() throws(TowlineError)
 
-    /// The first `end` bytes are written and stay: what `verify` will need of them may be computed now. Returns at once.
+    /// Starts to hash the first `end` bytes, which are written and final, in advance for `verify`. Returns at once.
     func hashAhead(_ algorithms: [Checksum.Algorithm], upTo end: Int64)
 
-    /// Bytes that were written are given up: nothing that was computed ahead counts.
+    /// Discards the hashes that were computed in advance, because written bytes will be replaced.
     func forgetHashed()
 
-    /// Compares the first `length` bytes, reading what was not hashed before.
+    /// Compares the first `length` bytes with checksums. Reads the bytes that were not hashed in advance.
     ///
-    /// - Returns: the checksums that do not match, with what was found; empty if all do.
+    /// - Returns: The checksums that do not match, with the computed values; empty if all match.
     func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch]
 
-    /// The bytes that follow `length` do not belong: a body that ended, or an older, longer file.
+    /// Removes the bytes after `length`, for example after the end of the body, or of an older, longer file.
     func truncate(to length: Int64) throws(TowlineError)
 
-    /// Makes the bytes appear under the final name, once, whole and, unless asked otherwise, durable.
+    /// Publishes the complete file under the final name, once and, if `terms.durable`, durably.
     ///
-    /// The journal's claims must cover everything. Idempotent after a crash at any step.
+    /// The journal's claims must cover the whole file. Idempotent after a crash at any step.
     func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile
 
-    /// Sets the bytes aside as `NAME.tow-bad`, numbered if that is taken, and forgets the journal: they are whole and wrong.
+    /// Renames the part file to `NAME.tow-bad`, numbered if another file has that name, and retires the journal: the
+    /// file is complete but wrong.
     ///
-    /// - Returns: the path that they have now; `nil` if nothing can be kept.
+    /// - Returns: The new path; `nil` if the sink cannot keep its bytes.
     @discardableResult
     func setAside() throws(TowlineError) -> String?
 
-    /// Removes the unfinished bytes and the journal: nothing worth keeping came, or the user wants it gone.
+    /// Removes the part file and the journal: no byte is worth keeping, or the user removes the download.
     func discard()
 
-    /// Lets go of descriptors and locks, keeping everything.
+    /// Closes the descriptors and releases the locks. Keeps the files.
     func close()
 }
 
 extension Sink {
-    /// Files do not.
+    /// `false`: a write to a file does not wait for a reader.
     package var waitsForReaders: Bool { false }
 
-    /// No space is known to be needed.
+    /// Does nothing, for a sink that needs no space.
     package func promiseSpace() throws(TowlineError) {}
 
-    /// Nothing goes anywhere before it must.
+    /// Does nothing, for a sink without early write-back.
     package func startWriteback() {}
-    /// Nothing is computed ahead.
+    /// Does nothing, for a sink that hashes no bytes in advance.
     package func hashAhead(_ algorithms: [Checksum.Algorithm], upTo end: Int64) {}
-    /// Nothing was.
+    /// Does nothing, for a sink that hashes no bytes in advance.
     package func forgetHashed() {}
 }
 
 /// A sink that the kernel can write to without a copy in this process.
 package protocol PipeSink: Sink {
-    /// Whether its file system can, as far as is known.
+    /// `true` unless the file system is known not to support writes from a pipe.
     var takesPipes: Bool { get }
 
-    /// Writes the first `count` bytes of a pipe, which holds that many or more, at `offset`; returning means written. After
-    /// an error nobody knows what the pipe still holds.
+    /// Writes the first `count` bytes of a pipe, which contains at least `count` bytes, at `offset`. After the return
+    /// they are written. After an error the contents of the pipe are undefined.
     func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError)
 }
 
-/// What publishing must respect.
+/// The options for publishing.
 package struct PublishTerms: Sendable {
-    /// What to do if something is under the final name by now.
+    /// The policy for a final name that is taken.
     package var existing: ExistingPolicy
-    /// Wait until the bytes are on stable storage.
+    /// `true` to wait until the bytes are on stable storage.
     package var durable: Bool
-    /// Length of the whole.
+    /// The complete length in bytes.
     package var length: Int64
-    /// The server's modification time for the file, seconds since 1970.
+    /// The server's modification time for the file, in seconds since 1970; `nil` if the server sent none.
     package var modified: Int64?
     /// The validators that the server sent.
     package var version: PublishedVersion?
 
-    /// Makes terms.
+    /// Creates terms.
     package init(
         existing: ExistingPolicy, durable: Bool, length: Int64, modified: Int64?, version: PublishedVersion? = nil
     ) {
@@ -114,20 +115,20 @@ package struct PublishTerms: Sendable {
     }
 }
 
-/// The file that publishing made, or left.
+/// A file that publishing created or kept.
 package struct PublishedFile: Hashable, Sendable {
-    /// Its path.
+    /// The path.
     package let path: String
-    /// Its length.
+    /// The length in bytes.
     package let length: Int64
-    /// Its modification time, seconds since 1970, where a survey found it.
+    /// The modification time in seconds since 1970; set only by a survey.
     package let modified: Int64?
-    /// The validators that the server sent, where a survey found them.
+    /// The validators that the server sent; set only by a survey.
     package let version: PublishedVersion?
-    /// It was there before, is somebody else's, and was left (`ExistingPolicy.skip`).
+    /// `true` if the file existed before, is not from this download, and was kept (`ExistingPolicy.skip`).
     package let isForeign: Bool
 
-    /// Makes one.
+    /// Creates the description of a file.
     package init(
         path: String, length: Int64, modified: Int64? = nil, version: PublishedVersion? = nil, isForeign: Bool = false
     ) {

@@ -1,125 +1,128 @@
 package import TowlineCore
 
-/// Opens what is there for a destination, and creates what is not. Calls may block for as long as opening,
-/// locking without waiting, and `fallocate` take.
+/// Opens or creates the files of a destination. A call may block while it opens a file, takes a lock without waiting,
+/// or runs `fallocate`.
 package protocol Storage: AnyObject, Sendable {
-    /// Looks at a destination and takes the lock on an unfinished download there.
+    /// Examines a destination and locks an unfinished download there.
     ///
-    /// Picks up a crash between the steps of publishing. Throws `destinationBusy` if another process has it,
-    /// `unsupportedJournal` for a newer format (left untouched), `unusableDestination` for a directory that does not
-    /// exist, a part file that is a link, a FIFO or a directory. A damaged journal is set aside with a notice. What is finished is
-    /// made durable, if it is of `source`; `nil`: whosever it is. A part file that its journal does not describe (a copy) is
-    /// set aside with a notice unless `allowsCopies`.
+    /// Completes a publishing that a crash interrupted. Throws `destinationBusy` if another process holds the lock,
+    /// `unsupportedJournal` for a newer format (left untouched), and `unusableDestination` for a directory that does
+    /// not exist and for a part file that is a link, a FIFO or a directory. Sets a damaged journal aside with a notice.
+    /// Makes a finished file durable if it is of `source`; `nil` means any source. Sets a part file that its journal
+    /// does not describe (a copy) aside with a notice unless `allowsCopies`.
     func survey(_ place: Place, for source: String?, allowsCopies: Bool) throws(TowlineError) -> Survey
 
-    /// What is under the final name, whatever unfinished is beside it: `.nothing`, `.finished` or `.occupied`. Locks nothing.
-    /// Makes a finished file durable as `survey(_:for:allowsCopies:)` does.
+    /// Examines the final name only and ignores an unfinished download: returns `.nothing`, `.finished` or `.occupied`.
+    /// Locks no file. Makes a finished file durable as `survey(_:for:allowsCopies:)` does.
     func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey
 
-    /// An unfinished download in `directory` whose journal names `source`, when its name is not known beforehand.
+    /// Returns the place of an unfinished download in `directory` whose journal names `source`; `nil` if none exists.
+    /// For callers that do not know the name yet.
     func find(source: String, inDirectory directory: String) -> Place?
 
-    /// Whether nothing is at a place, neither a file nor anything unfinished of one, as far as the last reading of the
-    /// directory tells and what this storage has published since: `create` finds what came meanwhile. Cheaper than `survey` after `find` in the same directory.
+    /// Returns whether a place has neither a file nor an unfinished download, according to the last reading of the
+    /// directory and the files that this storage published since. `create` detects files that other processes added
+    /// later. Cheaper than `survey` after `find` in the same directory.
     func seemsVacant(_ place: Place) -> Bool
 
     /// Throws `unusableDestination` if the final name belongs to a directory, a pipe, a socket or a device, which no
     /// file may replace.
     ///
-    /// - Parameter isReplaced: a file is to replace the present one. A symbolic link is refused then, too: neither the
-    ///   link nor its target, which may be in another directory, is replaced.
+    /// - Parameter isReplaced: `true` if a file will replace the present one. A symbolic link then throws as well:
+    ///   neither the link nor its target, which may be in another directory, is replaced.
     func checkReplaceable(_ place: Place, isReplaced: Bool) throws(TowlineError)
 
-    /// Creates part file and, unless `terms.journaled` is off, journal; takes the lock; reserves the space.
+    /// Creates and locks the part file, creates the journal if `terms.journaled`, and reserves the space.
     ///
     /// Throws `diskFull` before the first byte if the file cannot fit.
     func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart
 
-    /// Makes a file of which all bytes are at hand, whole and under its name at once, where nothing has that name; durable, if
-    /// that is asked for. A crash leaves the file or nothing.
+    /// Creates a complete file from bytes in memory under a free final name; durable if `file.durable`. A crash leaves
+    /// the complete file or no file.
     ///
-    /// Where it has to wait for the disk its bytes are released: the file has them.
+    /// Releases the bytes in memory while it waits for the disk: the file holds them.
     ///
-    /// - Returns: that it cannot be, if something may be at the place, the file system does not allow it, or a step failed.
-    ///   Nothing has changed then; `survey`, `create` and `Sink.publish` find out why.
-    /// - Throws: if the file is there, whole and durable, and only its name may not outlive a power loss.
+    /// - Returns: `.declined` if a file may be at the place, the file system does not support the operation, or a step
+    ///   failed. The directory is then unchanged; `survey`, `create` and `Sink.publish` report the reason.
+    /// - Throws: if the file is complete and durable, but its name may not survive a power loss.
     func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> SmallFileOutcome
 
-    /// Creates the next generation and takes the place of `old`, which is closed and removed: new bytes never go
-    /// into a file that old marks describe. A crash leaves the old, the new, or neither — never a mixture.
+    /// Creates the part file of the next generation and removes `old`: new bytes are never written to a file that old
+    /// marks describe. A crash leaves the old, the new, or neither — never a mixture.
     func replace(_ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError)
         -> OpenPart
 
-    /// Reads the file under the final name. If it has the checksum it is taken for a finished download of `source`: it is
-    /// durable then, and known again wherever its attributes can be written. Whose download it was, if it was one, stays known.
+    /// Compares the file under the final name with a checksum. A file that matches becomes a finished download of
+    /// `source`: it is made durable and, if the file system keeps attributes, marked. A mark with another source is
+    /// kept.
     ///
-    /// - Returns: that it is something else, and nothing has changed then.
-    /// - Throws: `cancelled` if the task is; why it cannot be read, or made durable.
+    /// - Returns: `.refuted` if the checksum does not match; the file is then unchanged.
+    /// - Throws: `cancelled` if the task is cancelled; another error if the file cannot be read or made durable.
     func prove(_ place: Place, source: String, checksum: Checksum) async throws(TowlineError) -> FileProof
 
-    /// Returns notices about calls that the file system of a directory lacks; each once.
+    /// Returns notices about system calls that the file system of a directory does not support; each notice once.
     func takeNotices(inDirectory directory: String) -> [String]
 
-    /// A sink that writes the bytes in order, once, and hashes them on the way.
+    /// Opens a sink that writes the bytes in order, once, and hashes them with `algorithms` as they pass.
     ///
     /// Throws if the output cannot be opened.
     func stream(to output: StreamOutput, digesting algorithms: [Checksum.Algorithm]) throws(TowlineError) -> OpenPart
 
-    /// Something that hashes passing bytes and compares with `checksum`.
+    /// Returns a hasher for passing bytes that compares the result with `checksum`.
     func hasher(for checksum: Checksum) -> any ContentHasher
 }
 
 extension Storage {
-    /// Looks at a destination and sets no copy aside.
+    /// Examines a destination and sets no copy aside.
     package func survey(_ place: Place, for source: String? = nil) throws(TowlineError) -> Survey {
         try survey(place, for: source, allowsCopies: true)
     }
 }
 
 extension Storage {
-    /// No notices.
+    /// Returns no notices.
     package func takeNotices(inDirectory directory: String) -> [String] { [] }
 
-    /// Nothing is.
+    /// Returns `.declined`: the storage cannot publish a small file at once.
     package func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> SmallFileOutcome {
         .declined
     }
 }
 
-/// What came of a small file that was to be made at once.
+/// The outcome of publishing a small file at once.
 package enum SmallFileOutcome: Sendable, Hashable {
-    /// It is there.
+    /// The file exists under its final name.
     case published(PublishedFile)
-    /// It is not, and its bytes are held as before.
+    /// The file was not created, and its bytes are in memory as before.
     case declined
-    /// It is not, and its bytes are lost: the disk has failed with them.
+    /// The file was not created, and its bytes are lost because of a disk failure.
     case lost
 }
 
 /// The bytes of a small file, in memory.
 package protocol HeldBytes: AnyObject, Sendable {
-    /// All of them; none after `release`.
+    /// The bytes; empty after `release`.
     var held: [UInt8] { get }
-    /// They are wanted no more.
+    /// Frees the bytes: the caller needs them no more.
     func release()
-    /// They are held again.
+    /// Stores the bytes again.
     func hold(_ bytes: [UInt8])
 }
 
-/// All of a small file.
+/// A complete small file in memory.
 package struct SmallFile: Sendable {
-    /// Its bytes, `CreateTerms.mostAtHand` at most.
+    /// The bytes of the file, at most `CreateTerms.mostAtHand`.
     package let body: any HeldBytes
-    /// Where it came from: `DownloadRecord.source`.
+    /// The URL of the file (`DownloadRecord.source`).
     package let source: String
-    /// The server's modification time for it, seconds since 1970.
+    /// The server's modification time for the file, in seconds since 1970; `nil` if the server sent none.
     package let modified: Int64?
     /// The validators that the server sent.
     package let version: PublishedVersion?
-    /// Wait until it is on stable storage.
+    /// `true` to wait until the file is on stable storage.
     package let durable: Bool
 
-    /// Makes one.
+    /// Creates a small file.
     package init(
         body: any HeldBytes, source: String, modified: Int64?, version: PublishedVersion? = nil, durable: Bool
     ) {
@@ -131,68 +134,69 @@ package struct SmallFile: Sendable {
     }
 }
 
-/// A directory and a name in it.
+/// A directory and a file name in that directory.
 package struct Place: Hashable, Sendable {
     /// The directory.
     package var directory: String
-    /// One path component.
+    /// The file name, one path component.
     package var name: String
 
-    /// Makes a place.
+    /// Creates a place.
     package init(directory: String, name: String) {
         self.directory = directory
         self.name = name
     }
 
-    /// The whole path.
+    /// The path of the file.
     package var path: String { directory == "/" ? "/" + name : directory + "/" + name }
 }
 
-/// What is at a place.
+/// The result of examining a place.
 package enum Survey: Sendable {
-    /// Neither the file nor an unfinished download.
+    /// The place has neither a file nor an unfinished download.
     case nothing(notices: [String])
-    /// An unfinished download, locked for us.
+    /// An unfinished download, locked by this process.
     case unfinished(OpenPart)
-    /// The file is there, and it is known to be a finished download; of what, `source` tells.
+    /// A file that is known to be a finished download from `source`.
     case finished(PublishedFile, source: PublishedSource)
-    /// Something else is under the name; that file, if it is one.
+    /// The name belongs to something else; the value is `nil` unless that is a regular file.
     case occupied(PublishedFile?)
 }
 
-/// What the bytes of a file say.
+/// The result of comparing a file with a checksum.
 package enum FileProof: Sendable {
-    /// It has the checksum.
+    /// The file has the checksum.
     case proven(PublishedFile)
-    /// It has another; `nil`: it is gone, or changed while it was read.
+    /// The file has a different checksum. `nil` if the file is missing or changed during the read.
     case refuted(ChecksumMismatch?)
 }
 
-/// Where a finished file came from. Only a comparison can be asked for: the file keeps a digest, not the URL.
+/// The source of a finished file, for comparison only: the file stores a digest, not the URL.
 package struct PublishedSource: Sendable {
     private let comparison: @Sendable (String) -> Bool
 
-    /// Makes one from a comparison with `DownloadRecord.source`.
+    /// Creates a source from a comparison with `DownloadRecord.source`.
     package init(_ comparison: @escaping @Sendable (_ source: String) -> Bool) { self.comparison = comparison }
 
-    /// Whether it is that source.
+    /// Returns whether the file came from `source`.
     package static func == (published: PublishedSource, source: String) -> Bool { published.comparison(source) }
 }
 
-/// An unfinished download that this process holds the lock of.
+/// An unfinished download that this process has locked.
 package struct OpenPart: Sendable {
-    /// Its bytes.
+    /// The part file.
     package let sink: any Sink
-    /// Its journal; none for small files.
+    /// The journal; `nil` for small files.
     package let journal: (any Journal)?
-    /// What may be believed: durable, and written if the machine has not rebooted; clipped to the part's size.
+    /// The valid byte ranges: durable, or written if the machine has not rebooted; clipped to the part file's size.
     package let claims: ByteRangeSet
-    /// The part is not the very file that the journal was made with (copied, restored): compare more before joining.
+    /// `true` if the part file is not the file that the journal was created with (copied or restored). More bytes must
+    /// then be compared before joining.
     package let isDoubtful: Bool
-    /// What a user should hear about: a damaged slot, a journal set aside, a shorter part file.
+    /// Messages for the user: a damaged slot, a journal set aside, a part file that became shorter.
     package let notices: [String]
 
-    /// Makes one.
+    /// Creates an open part.
     package init(
         sink: any Sink, journal: (any Journal)?, claims: ByteRangeSet, isDoubtful: Bool = false, notices: [String] = []
     ) {
@@ -204,21 +208,21 @@ package struct OpenPart: Sendable {
     }
 }
 
-/// How to create a part file.
+/// The options for creating a part file.
 package struct CreateTerms: Sendable {
-    /// Keep a journal beside it.
+    /// `true` to create a journal.
     package var journaled: Bool
-    /// Reserve space, and refuse at once where it cannot fit.
+    /// `true` to reserve space, and to throw at once if the file does not fit.
     package var reservesSpace: Bool
-    /// Refuse with `destinationExists` if something is under the final name once the place is locked.
+    /// `true` to throw `destinationExists` if the final name is taken once the place is locked.
     package var requiresFreeName: Bool
-    /// All of its bytes, `mostAtHand` at most, are there to be written at once: the part file may do without a name until
-    /// it is published.
+    /// `true` if the complete file, at most `mostAtHand` bytes, is in memory: the part file then needs no name until it
+    /// is published.
     package var isAtHand: Bool
-    /// Files of which all bytes are in memory before they have a part file are not longer.
+    /// The maximum length in bytes of a file that is completely in memory before its part file is created.
     package static let mostAtHand = SmallFilePolicy.longest
 
-    /// Makes terms.
+    /// Creates terms.
     package init(journaled: Bool, reservesSpace: Bool = true, requiresFreeName: Bool = false, isAtHand: Bool = false) {
         self.journaled = journaled
         self.reservesSpace = reservesSpace

@@ -1,60 +1,60 @@
 package import TowlineCore
 
-/// The way to the wire.
+/// The interface to the network: sends requests and delivers responses.
 ///
-/// An attempt is one HTTP request: redirects are not followed here, nothing is retried here, nothing is decoded
-/// here. That keeps every rule of `docs/http-rules.md` in one place, above.
+/// An attempt is one HTTP request. A transport follows no redirects, retries no requests and decodes no content,
+/// so that the layer above implements every rule of `docs/http-rules.md`.
 ///
-/// Guarantees an implementation gives:
+/// Guarantees of an implementation:
 /// - No call blocks. Callbacks of one attempt come in order, from one thread at a time, never two at once.
-/// - `AttemptReceiver.ended` is called exactly once per started attempt, last of all.
-/// - The fields in `AttemptRequest.fields` go out as they are. The transport adds `Host`, proxy fields, the cookies of
-///   `ConnectionOptions.cookies` that are for the URL (RFC 6265 §5.4), and the credentials that `ConnectionOptions`
-///   names as far as the request may carry them. Credentials answer what the server offers: Basic, or Digest (RFC
-///   7616).
+/// - `AttemptReceiver.ended` is called exactly once per started attempt, as the last callback.
+/// - The fields in `AttemptRequest.fields` are sent unchanged. The transport adds `Host`, proxy fields, the cookies of
+///   `ConnectionOptions.cookies` that match the URL (RFC 6265 §5.4), and the credentials of `ConnectionOptions` that
+///   the request may carry. Credentials use the scheme that the server offers: Basic, or Digest (RFC 7616).
 /// - Connections are reused only among attempts whose TLS, proxy and credential settings are equal.
-/// - A response head has at most 5000 fields and 300 KiB, 1xx heads counted in; more ends the attempt with
+/// - A response head has at most 5000 fields and 300 KiB, including 1xx heads; a larger head ends the attempt with
 ///   `TransportFailure.Kind.headTooLarge`.
 package protocol Transport: AnyObject, Sendable {
     /// Sends the request of an attempt.
     func start(_ request: AttemptRequest, receiver: any AttemptReceiver)
-    /// Ends an attempt soon, with `AttemptEnd.cancelled` unless it ended before. Unknown ids are no error.
+    /// Ends an attempt soon, with `AttemptEnd.cancelled` unless the attempt has ended. Ignores unknown ids.
     func cancel(_ id: AttemptID)
-    /// Goes on after `.pause`; an attempt that is not paused may rest once more. Unknown ids are no error.
+    /// Resumes an attempt after `.pause` or `.pauseFor`. Calls `bodyRests` if the attempt is not paused but has a body.
+    /// Ignores unknown ids.
     func proceed(_ id: AttemptID)
-    /// Cancels everything and returns when no callback will come any more.
+    /// Cancels every attempt and returns after the last callback.
     func shutdown() async
 }
 
-/// One request.
+/// The request of one attempt.
 package struct AttemptRequest: Sendable {
-    /// The attempt's name.
+    /// The id of the attempt.
     package let id: AttemptID
-    /// Where to ask.
+    /// The URL to request.
     package let url: HTTPURL
-    /// What to send besides `Host`, in order.
+    /// The fields to send besides `Host`, in order.
     package let fields: HTTPFields
-    /// The request may carry the user's credentials.
+    /// `true` if the request may carry the user's credentials.
     package let sendsCredentials: Bool
-    /// The request may carry the password of a netrc entry that names its host.
+    /// `true` if the request may carry the password of the netrc entry for its host.
     package let sendsNetrc: Bool
-    /// The request may carry the cookies of the user's file that are for its URL.
+    /// `true` if the request may carry the cookies of the user's file that match its URL.
     package let sendsStoredCookies: Bool
-    /// How to connect.
+    /// The options of the connection.
     package let connection: ConnectionOptions
-    /// Whether it has a connection to itself, or may be a stream of one of HTTP/2 with others that say the same. Pausing
-    /// one of these may pause them all.
+    /// The sharing of the connection: exclusive, or HTTP/2 streams with other requests of the same value. A pause of
+    /// one stream may pause all streams of the connection.
     package let sharing: ConnectionSharing
-    /// Whether its answer may be that of a small file, which is taken to its end before anything else is done with it. Where
-    /// there are several threads, such attempts are spread over them.
+    /// `true` if the response may be a small file, whose body is read to the end before it is processed. A transport
+    /// with several threads spreads such attempts over the threads.
     package let mayBeBrief: Bool
-    /// A response that was cut cannot be corrected later: HTTP/1.1 is preferred where HTTP/2 does not prove the end.
+    /// `true` if a cut response cannot be corrected later: HTTP/1.1 is preferred where HTTP/2 does not prove the end.
     package let needsProvenEnd: Bool
-    /// Size in bytes of the kernel's receive buffer of a new connection; `nil` for the system's choice. A server sends
-    /// at most that many bytes before they are read.
+    /// The size in bytes of the kernel's receive buffer of a new connection; `nil` for the system's choice. A server
+    /// sends at most this many bytes before they are read.
     package var receiveBuffer: Int?
 
-    /// Makes the request of a plan.
+    /// Creates the request of a plan.
     package init(
         _ plan: AttemptPlan, connection: ConnectionOptions, mayBeBrief: Bool = false, needsProvenEnd: Bool = false
     ) {
@@ -64,7 +64,7 @@ package struct AttemptRequest: Sendable {
             sharing: plan.sharing, mayBeBrief: mayBeBrief, needsProvenEnd: needsProvenEnd)
     }
 
-    /// Makes a request.
+    /// Creates a request.
     package init(
         id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, sendsNetrc: Bool = false,
         sendsStoredCookies: Bool = false, connection: ConnectionOptions, sharing: ConnectionSharing = .none,
@@ -83,33 +83,33 @@ package struct AttemptRequest: Sendable {
     }
 }
 
-/// How to connect, and who the user is. Equal for all attempts of a download.
+/// The options of a connection and the user's credentials. Equal for all attempts of a download.
 package struct ConnectionOptions: Hashable, Sendable {
-    /// Which version of HTTP to speak.
+    /// The HTTP version to use.
     package enum HTTPProtocol: Hashable, Sendable {
-        /// HTTP/2 where TLS offers it, else HTTP/1.1.
+        /// HTTP/2 if the server offers it in TLS, otherwise HTTP/1.1.
         case automatic
-        /// HTTP/1.1 alone.
+        /// HTTP/1.1 only.
         case http1
         /// HTTP/2 from the first byte, also without TLS (RFC 9113 §3.3).
         case http2PriorKnowledge
     }
 
-    /// Where passwords come from besides `user`.
+    /// The source of passwords besides `user`.
     package enum Netrc: Hashable, Sendable {
-        /// Nowhere.
+        /// No netrc file.
         case none
-        /// `~/.netrc`, if it is there.
+        /// `~/.netrc`, if the file exists.
         case userFile
-        /// This file.
+        /// The file at the given path.
         case file(String)
     }
 
-    /// IPv4 or IPv6.
+    /// An address family: IPv4 or IPv6.
     package enum AddressFamily: Hashable, Sendable {
-        /// `-4`.
+        /// IPv4 only (`-4`).
         case ipv4
-        /// `-6`.
+        /// IPv6 only (`-6`).
         case ipv6
     }
 
@@ -119,10 +119,10 @@ package struct ConnectionOptions: Hashable, Sendable {
         package let host: String
         /// The port.
         package let port: Int
-        /// Numeric addresses, without brackets, in the order in which they are tried.
+        /// The numeric addresses, without brackets, in the order of the connection attempts.
         package let addresses: [String]
 
-        /// Makes them.
+        /// Creates the addresses of a host and port.
         package init(host: String, port: Int, addresses: [String]) {
             (self.host, self.port, self.addresses) = (host, port, addresses)
         }
@@ -130,130 +130,131 @@ package struct ConnectionOptions: Hashable, Sendable {
 
     /// A client certificate (RFC 8446 §4.4.2) and its private key.
     package struct ClientCertificate: Hashable, Sendable {
-        /// The forms in which libcurl reads a certificate with its key.
+        /// The file formats of a certificate and its key.
         package enum Form: String, Hashable, Sendable {
-            /// RFC 7468.
+            /// The textual encoding of RFC 7468.
             case pem = "PEM"
-            /// PKCS#12, which holds the key as well.
+            /// PKCS#12, which also contains the key.
             case pkcs12 = "P12"
         }
 
         /// The file with the certificate.
         package var file: String
-        /// The form of that file.
+        /// The format of `file`.
         package var form = Form.pem
-        /// The file with the key; `nil`: `file`.
+        /// The file with the key; `nil` if `file` contains the key.
         package var keyFile: String?
-        /// The password of the key. Never in a message, a journal or a list.
+        /// The password of the key. Never written to a message, a journal or a list.
         package var keyPassword: String?
 
-        /// Makes one.
+        /// Creates a certificate in PEM form, whose file also contains the key.
         package init(file: String) { self.file = file }
     }
 
-    /// URL of a proxy (`ProxyAddress`); empty: none, whatever the environment says; `nil`: the one that the environment
-    /// names for the request, which the transport reads from time to time, not for each request.
+    /// The URL of a proxy (`ProxyAddress`). Empty: no proxy, whatever the environment says. `nil`: the proxy that the
+    /// environment names for the request; the transport reads the environment from time to time, not for each request.
     package var proxy: String?
-    /// The environment variable that names `proxy`; `nil` if the user does. The transport sets it.
+    /// The environment variable that names `proxy`; `nil` if the user names the proxy. Set by the transport.
     package var proxyVariable: String?
-    /// A file of certificates in PEM to trust instead of the system's.
+    /// A PEM file with the certificates to trust instead of the system's; `nil` for the system's.
     package var certificateAuthorityFile: String?
-    /// Trust any certificate. Dangerous; the user asked for it.
+    /// `true` to trust any certificate. Dangerous; set only on the user's request.
     package var allowsInsecure = false
-    /// Where passwords come from besides `user`.
+    /// The source of passwords besides `user`.
     package var netrc = Netrc.none
-    /// The netrc entries are for this host alone. The transport sets it.
+    /// The only host that the netrc entries apply to. Set by the transport.
     package var netrcHost: String?
-    /// Netscape cookie file to send matching cookies from. With another file, use another jar.
+    /// A Netscape cookie file with cookies to send. A different file needs a different jar (`cookies`).
     package var cookieFile: String?
-    /// `--resolve`: the addresses to connect to for some hosts, instead of those that DNS names.
+    /// The addresses to use for some hosts instead of DNS (`--resolve`).
     package var fixedAddresses: [FixedAddresses] = []
-    /// The only kind of addresses to connect to.
+    /// The only address family to connect to; `nil` for both.
     package var addressFamily: AddressFamily?
-    /// The client certificate, for the first origin only.
+    /// The client certificate, used for the first origin only.
     package var clientCertificate: ClientCertificate?
-    /// The cookies that servers set, and those of `cookieFile`.
+    /// The cookies that servers set, and the cookies of `cookieFile`.
     package var cookies = CookieJar()
-    /// `name:password` for Basic and Digest authentication.
+    /// The credentials `name:password` for Basic and Digest authentication.
     package var user: String?
-    /// Credentials are sent after the server has asked for them (401), in the form that it asks for. The transport sets
-    /// it.
+    /// `true` to send credentials only after a 401 response, with the scheme that the server requests. Set by the
+    /// transport.
     package var waitsForChallenge = false
-    /// Connect to addresses of the public Internet alone, whatever names and redirects say, and through no proxy.
+    /// `true` to connect only to public Internet addresses, whatever names and redirects say, and without a proxy.
     package var publicAddressesOnly = false
-    /// From the start to a connection that is ready for the request, name resolution and TLS included.
+    /// The time limit from the start to a connection that is ready for the request, including name resolution and TLS.
     package var connectTimeout = Duration.seconds(30)
-    /// From the request to the end of the response head.
+    /// The time limit from the request to the end of the response head.
     package var headTimeout = Duration.seconds(300)
-    /// Which version of HTTP to speak.
+    /// The HTTP version to use.
     package var httpProtocol = HTTPProtocol.automatic
-    /// Content-Length is not read: a body without a transfer coding ends with its connection. The transport uses
+    /// `true` to ignore Content-Length: a body without a transfer coding ends with its connection. The transport uses
     /// HTTP/1.1, because libcurl's HTTP/2 refuses a body of another length (RFC 9113 §8.1.1).
     package var ignoresLength = false
 
-    /// Defaults.
+    /// Creates the default options.
     package init() {}
 }
 
-/// What an attempt's answer is handed to. All calls come from an engine thread and must return soon.
+/// A receiver of the response to an attempt. The transport calls it from an engine thread; each call must return soon.
 package protocol AttemptReceiver: AnyObject, Sendable {
-    /// The final head is there.
+    /// Receives the final response head. Returns what the transport does next.
     func receivedHead(_ head: ResponseHead) -> HeadDisposition
-    /// The next bytes of the body, in order; valid during the call only.
+    /// Receives the next bytes of the body, in order; the buffer is valid only during the call.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition
-    /// Whether the rest of the body may come through a pipe, unseen. Asked between two pieces; they may go on to come as before.
+    /// `true` if the kernel may move the rest of the body through a pipe, without a copy in this process. Read between
+    /// two pieces of the body; the transport may still deliver the rest with `receivedBody(_:)`.
     var takesPipes: Bool { get }
-    /// How many more bytes are wanted of it now. Asked where `takesPipes` was true.
+    /// The number of further body bytes that the receiver needs now. Read after `takesPipes` was true.
     var wanted: Int64 { get }
-    /// As `receivedBody`, of the first `count` bytes in a pipe, which holds them and no more. Where they are consumed, none is
-    /// left. Once something came through a pipe, all else does; `bodyRests` may come in between.
+    /// Receives the next `count` bytes of the body in a pipe that contains only these bytes. `.consumed` means that the
+    /// pipe is empty. After the first such call, the rest comes through pipes; `bodyRests` may be called in between.
     func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition
-    /// All that was at hand was delivered, and nobody knows when more comes: what was kept to be dealt with together has its turn.
-    /// Comes after one or more `receivedBody`, before others are waited for; not always before `ended`.
+    /// Processes the bytes that the receiver gathered: the available bytes are delivered, and no more may come for a
+    /// while. Called after one or more `receivedBody`, before the transport waits for data; not always before `ended`.
     ///
-    /// - Returns: `false`: close; `ended(.stopped)` follows.
+    /// - Returns: `false` to close the attempt; `ended(.stopped)` follows.
     func bodyRests() -> Bool
-    /// The time of `.proceedBriefly` is over, and the body is not.
+    /// Reports that the body has not ended within the time of `.proceedBriefly`.
     func endIsLate()
-    /// The attempt is over; no further call comes.
+    /// Reports the end of the attempt. No further call follows.
     func ended(_ end: AttemptEnd)
 }
 
 extension AttemptReceiver {
-    /// Every byte is looked at.
+    /// `false`: the receiver reads every byte in this process.
     package var takesPipes: Bool { false }
-    /// None.
+    /// Zero: the receiver takes no bytes through a pipe.
     package var wanted: Int64 { 0 }
-    /// None is wanted.
+    /// Ends the attempt: the receiver takes no bytes through a pipe.
     package func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition { .stop }
 
-    /// Nothing, where each piece is dealt with as it comes.
+    /// Does nothing, for a receiver that processes each piece at once.
     package func bodyRests() -> Bool { true }
 
-    /// Nothing, where `.proceedBriefly` is not used.
+    /// Does nothing, for a receiver that never returns `.proceedBriefly`.
     package func endIsLate() {}
 }
 
-/// What to do after a head.
+/// The receiver's instruction to the transport after a response head.
 package enum HeadDisposition: Hashable, Sendable {
     /// Deliver the body.
     case proceed
-    /// Deliver the body, and call `endIsLate` if it has not ended after that time, unless the receiver paused it.
+    /// Deliver the body, and call `endIsLate` if the body has not ended after this time, unless the receiver paused it.
     case proceedBriefly(within: Duration)
-    /// Deliver nothing until `Transport.proceed`.
+    /// Deliver no bytes until `Transport.proceed`.
     case pause
-    /// Close; `ended(.stopped)` follows.
+    /// Close the attempt; `ended(.stopped)` follows.
     case stop
 }
 
-/// What to do after some bytes.
+/// The receiver's instruction to the transport after bytes of the body.
 package enum BodyDisposition: Sendable {
-    /// They are taken; go on.
+    /// The receiver took all bytes; continue.
     case consumed
-    /// None is taken: deliver the same bytes again after `Transport.proceed`.
+    /// The receiver took no byte: deliver the same bytes again after `Transport.proceed`.
     case pause
-    /// None is taken: deliver the same bytes again after the delay, reading nothing from this connection meanwhile.
+    /// The receiver took no byte: deliver the same bytes again after the delay, and read no bytes until then.
     case pauseFor(Duration)
-    /// Enough; close. `ended(.stopped)` follows.
+    /// The receiver needs no more bytes: close the attempt. `ended(.stopped)` follows.
     case stop
 }
