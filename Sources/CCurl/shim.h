@@ -127,48 +127,50 @@ static inline CURLcode ccurl_set_tls_callback(CURL *_Nonnull handle,
     return curl_easy_setopt(handle, CURLOPT_SSL_CTX_FUNCTION, callback);
 }
 
-/// What libcurl says of itself, if it speaks TLS by OpenSSL and says where it looks for authorities (7.70 on); `NULL` otherwise.
+/// Returns libcurl's version information if libcurl uses OpenSSL and reports the paths of its certificate authorities
+/// (7.70 or later); otherwise `NULL`.
 static inline const curl_version_info_data *_Nullable ccurl_openssl_authorities(void) {
     const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
     if (info->age < CURLVERSION_SEVENTH || !info->ssl_version) return NULL;
     return strncmp(info->ssl_version, "OpenSSL/", 8) ? NULL : info;
 }
 
-/// The version of the libcurl that runs, as `LIBCURL_VERSION_NUM` is that of the headers.
+/// Returns the version of the loaded libcurl, in the form of `LIBCURL_VERSION_NUM`, which is the version of the
+/// headers.
 static inline unsigned ccurl_version(void) { return curl_version_info(CURLVERSION_NOW)->version_num; }
 
-/// Records the end of a TLS connection. The connection and the handle that watches it each hold it, because libcurl may
-/// keep and close the connection after the handle is freed.
+/// A record of the end of a TLS connection. The connection and each handle that watches the connection hold a
+/// reference, because libcurl may keep and close the connection after the handle is freed.
 struct ccurl_close_watch {
     int holders;
     /// 1 after a close_notify.
     int was_closed;
 };
 
-/// Gives up one hold on a watch; the last one frees it.
+/// Releases a reference to a watch. The last release frees the watch.
 static inline void ccurl_release_watch(struct ccurl_close_watch *_Nullable watch) {
     if (watch && __atomic_sub_fetch(&watch->holders, 1, __ATOMIC_ACQ_REL) == 0) free(watch);
 }
 
-/// Called by OpenSSL when a connection is freed.
+/// Releases a connection's reference to its watch. OpenSSL calls this function when a connection is freed.
 static inline void ccurl_connection_freed(void *_Nullable parent, void *_Nullable watch, CRYPTO_EX_DATA *_Nullable data,
                                           int index, long number, void *_Nullable pointer) {
     ccurl_release_watch(watch);
 }
 
-/// Makes a place for a watch in every TLS connection of OpenSSL; -1 if memory ran out.
+/// Returns a new index for a watch in each TLS connection of OpenSSL; -1 if no memory is available.
 static inline int ccurl_new_tls_index(void) { return SSL_get_ex_new_index(0, NULL, NULL, NULL, ccurl_connection_freed); }
 
-/// Notes a close_notify that `ccurl_watch_close_notify` waits for; called by OpenSSL with every event.
+/// Records a close_notify in the watch of a connection. OpenSSL calls this function with every event.
 static inline void ccurl_note_tls_event(const SSL *_Nonnull connection, int index, int what, int value) {
     struct ccurl_close_watch *watch = SSL_get_ex_data(connection, index);
     if (watch && what == SSL_CB_READ_ALERT && (value & 0xFF) == SSL_AD_CLOSE_NOTIFY) watch->was_closed = 1;
 }
 
-/// A place of our own in every context of OpenSSL; -1 if memory ran out.
+/// Returns a new index for a number in each context of OpenSSL; -1 if no memory is available.
 static inline int ccurl_new_context_index(void) { return SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL); }
 
-/// Keeps `number` in a context, and has `callback` called when a server asks for a client certificate and none is set.
+/// Stores `number` in a context, and sets `callback` for servers that request a client certificate when none is set.
 static inline void ccurl_watch_certificate_requests(SSL_CTX *_Nonnull context, int index, unsigned long number,
                                                     int (*_Nonnull callback)(SSL *_Nullable,
                                                                              X509 *_Nullable *_Nullable,
@@ -177,22 +179,22 @@ static inline void ccurl_watch_certificate_requests(SSL_CTX *_Nonnull context, i
     SSL_CTX_set_client_cert_cb(context, callback);
 }
 
-/// The number that the context of a connection keeps.
+/// Returns the number stored in the context of a connection.
 static inline unsigned long ccurl_context_number(const SSL *_Nonnull connection, int index) {
     return (unsigned long)SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), index);
 }
 
-/// The handle's TLS connection; `NULL` if it has none at the moment, or one by another library than OpenSSL.
+/// Returns the handle's TLS connection; `NULL` without a connection, or if the TLS library is not OpenSSL.
 static inline SSL *_Nullable ccurl_tls_connection(CURL *_Nonnull handle) {
     struct curl_tlssessioninfo *session = NULL;
     if (curl_easy_getinfo(handle, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
     return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
 }
 
-/// Watches the handle's TLS connection for its end. Call it from a callback of the handle. `callback` must call
-/// `ccurl_note_tls_event`.
+/// Watches the handle's TLS connection for its end. Call this function from a callback of the handle. `callback` must
+/// call `ccurl_note_tls_event`.
 ///
-/// Returns the watch, for `ccurl_release_watch`; NULL if the connection has no TLS, or TLS by another library than OpenSSL.
+/// Returns the watch, for `ccurl_release_watch`; NULL if the connection has no TLS, or the TLS library is not OpenSSL.
 static inline struct ccurl_close_watch *_Nullable ccurl_watch_close_notify(
     CURL *_Nonnull handle, int index, void (*_Nonnull callback)(const SSL *_Nullable, int, int)) {
     SSL *connection = index < 0 ? NULL : ccurl_tls_connection(handle);
@@ -212,10 +214,11 @@ static inline struct ccurl_close_watch *_Nullable ccurl_watch_close_notify(
     return watch;
 }
 
-/// Has the handle's TLS connection read up to so many bytes from its socket at once: otherwise it asks for the five of a
-/// record's head, then for the rest. The room is taken when next it has none (`SSL_MODE_RELEASE_BUFFERS`, which libcurl sets).
+/// Makes the handle's TLS connection read up to `length` bytes from its socket at once. By default OpenSSL reads the
+/// five bytes of a record's head, then the rest. The larger buffer is allocated when the connection next has no buffer
+/// (`SSL_MODE_RELEASE_BUFFERS`, which libcurl sets).
 ///
-/// Returns 0 if there is nothing to set.
+/// Returns 0 if the handle has no OpenSSL connection.
 static inline int ccurl_read_ahead(CURL *_Nonnull handle, size_t length) {
     SSL *connection = ccurl_tls_connection(handle);
     if (!connection) return 0;
@@ -233,47 +236,48 @@ static inline int ccurl_speaks_http2(CURL *_Nonnull handle) {
     return length == 2 && !memcmp(name, "h2", 2);
 }
 
-/// Whether the handle's TLS connection was told to read ahead.
+/// Returns whether the handle's TLS connection is set to read ahead.
 static inline int ccurl_reads_ahead(CURL *_Nonnull handle) {
     SSL *connection = ccurl_tls_connection(handle);
     return connection && SSL_get_read_ahead(connection);
 }
 
-/// Whether the handle's TLS connection holds what may be a whole record: it has bytes, and did not ask for more last.
+/// Returns whether the handle's TLS connection may hold a whole record: it has bytes, and its last call did not want
+/// more.
 static inline int ccurl_has_unread(CURL *_Nonnull handle) {
     SSL *connection = ccurl_tls_connection(handle);
     return connection && SSL_has_pending(connection) && !SSL_want_read(connection);
 }
 
-/// The easy handle that a finished message is about, and its result; `NULL` for any other message.
+/// Returns the easy handle of a finished message and stores its result; `NULL` for any other message.
 static inline CURL *_Nullable ccurl_finished(const CURLMsg *_Nonnull message, CURLcode *_Nonnull result) {
     if (message->msg != CURLMSG_DONE) return NULL;
     *result = message->data.result;
     return message->easy_handle;
 }
 
-/// `CURLAUTH_BASIC` and `CURLAUTH_DIGEST` are expressions that Swift does not import.
+/// Returns `CURLAUTH_BASIC`, an expression that Swift does not import, like `CURLAUTH_DIGEST`.
 static inline long ccurl_basic_authentication(void) { return (long)CURLAUTH_BASIC; }
 static inline long ccurl_basic_or_digest_authentication(void) { return (long)(CURLAUTH_BASIC | CURLAUTH_DIGEST); }
 
-/// `CURL_GLOBAL_DEFAULT` is an expression that Swift does not import.
+/// Initializes libcurl with `CURL_GLOBAL_DEFAULT`, an expression that Swift does not import.
 static inline CURLcode ccurl_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
 
 #ifdef __linux__
-// Swift's Glibc module holds none of these headers.
+// Swift's Glibc module does not contain these headers.
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 
-/// Names the calling thread; at most 15 bytes show.
+/// Names the calling thread. The kernel uses at most 15 bytes of the name.
 static inline void ccurl_name_thread(const char *_Nonnull name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 static inline int ccurl_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 static inline int ccurl_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
-/// Watches `descriptor` for the given events, whether it was watched before or not, which `is_new` takes a guess at; 0
-/// events: no more.
+/// Watches `descriptor` for the given events, or stops watching for 0 events. `is_new` is a guess whether the
+/// descriptor is not watched yet; a wrong guess costs a system call.
 static inline int ccurl_epoll_watch(int poll, int descriptor, uint32_t events, uint64_t tag, _Bool is_new) {
     struct epoll_event event = {.events = events};
     event.data.u64 = tag;

@@ -20,7 +20,7 @@
 static char **arguments;
 static int argument_count;
 
-// glibc calls constructors as it does main (csu/init-first.c); other C libraries call them without arguments.
+// glibc calls constructors with the arguments of main (csu/init-first.c); other C libraries pass no arguments.
 #ifdef __GLIBC__
 __attribute__((constructor)) static void keep_arguments(int count, char **words) {
     argument_count = count;
@@ -36,7 +36,7 @@ char **towline_arguments(int *count) {
 static int result(int value) { return value < 0 ? -errno : value; }
 
 uint32_t towline_umask(void) {
-    // umask(2) answers only by changing it, for all threads.
+    // umask(2) returns the mask only by changing the mask, for all threads.
     FILE *status = fopen("/proc/self/status", "re");
     if (!status) return 077;
     unsigned mask = 077;
@@ -74,8 +74,8 @@ int towline_fstatfs(int descriptor, towline_space *space) {
     struct statfs raw;
     if (fstatfs(descriptor, &raw) < 0) return -errno;
     space->type = (int64_t)raw.f_type;
-    // Some network file systems report absurd sizes: an overflow means "plenty". One without any blocks does not count
-    // them (proc, some of FUSE): it is not full, a write will tell.
+    // Some network file systems report absurd sizes: an overflow means "plenty". A file system that reports no blocks
+    // does not count them (proc, some of FUSE) and is not full; a write reports the lack of space.
     if (raw.f_blocks == 0 ||
         __builtin_mul_overflow((int64_t)raw.f_bavail, (int64_t)raw.f_bsize, &space->available))
         space->available = INT64_MAX;
@@ -103,11 +103,11 @@ int towline_rename(int source, const char *from, int target, const char *to, int
                         : renameat(source, from, target, to));
 }
 
-// The way to a file that has no name, for a process without privileges (open(2), O_TMPFILE).
+// The path to a file without a name, for a process without privileges (open(2), O_TMPFILE).
 static const char descriptors[] = "/proc/self/fd";
 
 int towline_open_unnamed(int directory, unsigned mode) {
-    static atomic_int leads_there; // 0: not looked yet, 1: yes, -1: no
+    static atomic_int leads_there; // 0: not checked yet, 1: yes, -1: no
     int known = atomic_load_explicit(&leads_there, memory_order_relaxed);
     if (known == 0) {
         // Before Linux 6.0 such a file could escape the umask (fs/namei.c, vfs_tmpfile).
@@ -121,7 +121,7 @@ int towline_open_unnamed(int directory, unsigned mode) {
 }
 
 int towline_name(int descriptor, int directory, const char *name) {
-    // Without a privilege from Linux 6.10 on, for who opened the file (link(2)).
+    // Since Linux 6.10 this needs no privilege if the process opened the file (link(2)).
     if (linkat(descriptor, "", directory, name, AT_EMPTY_PATH) == 0) return 0;
     if (errno != ENOENT) return -errno;
     char path[sizeof descriptors + 16];
@@ -140,7 +140,7 @@ int towline_fsetxattr(int descriptor, const char *name, const void *value, size_
 int64_t towline_fgetxattr(int descriptor, const char *name, void *value, size_t size) {
     ssize_t length = fgetxattr(descriptor, name, value, size);
     if (length < 0 && errno == EBADF) {
-        // A directory that cannot be read is open for its names alone (O_PATH).
+        // A directory that is not readable is open with O_PATH, which does not permit fgetxattr(2).
         char path[64];
         snprintf(path, sizeof path, "%s/%d", descriptors, descriptor);
         length = getxattr(path, name, value, size);

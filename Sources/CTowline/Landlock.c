@@ -58,7 +58,7 @@ static uint64_t changes(int version) {
     return rights;
 }
 
-// A path that is not there, or that cannot be opened, is left out: using it fails as it does without a ruleset.
+// Skips a path that does not exist or cannot be opened: its use fails with or without a ruleset.
 static int allow(int ruleset, const char *path, int version) {
     // Without O_PATH first: a directory that is mounted when it is used (autofs) is mounted now. A rule
     // applies to the directory that is mounted when the rule is added.
@@ -76,8 +76,8 @@ static int allow(int ruleset, const char *path, int version) {
     return code;
 }
 
-// Returns true if other threads run: a ruleset counts for the thread that sets it, and for those that it starts
-// afterwards.
+// Returns true if other threads run: a ruleset applies only to the thread that sets it, and to the threads that this
+// thread starts afterwards.
 static int has_other_threads(void) {
     DIR *tasks = opendir("/proc/self/task");
     if (!tasks) return 0;

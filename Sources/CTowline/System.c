@@ -24,7 +24,7 @@
 
 int towline_pipe(int *ends, int size) {
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -errno;
-    // Refused where a user's pipes have all the room that they may (pipe(7)).
+    // Fails if the user's pipes have reached their limit of memory (pipe(7)).
     if (fcntl(ends[1], F_SETPIPE_SZ, size) >= size) return 0;
     close(ends[0]);
     close(ends[1]);
@@ -47,14 +47,15 @@ static int64_t received(int socket) {
     socklen_t size = sizeof info;
     if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) < 0) return -errno;
     if (size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received) return -ENOTSUP;
-    // The end of the peer's bytes is counted as one of them. (TCP_CLOSE_WAIT: netinet/tcp.h, which names it, declares another
-    // tcp_info.) We end nothing ourselves before a connection is closed.
+    // The kernel counts the end of the peer's bytes as one byte. 8 is TCP_CLOSE_WAIT: netinet/tcp.h, which defines the
+    // name, declares another tcp_info. This process never shuts down a direction before it closes a connection.
     int has_ended = info.tcpi_state == 8;
     return (int64_t)info.tcpi_bytes_received - has_ended;
 }
 
 int64_t towline_taken(int socket) {
-    // What waits is known at a moment, and so is what came: only if nothing came in between they are of one moment.
+    // The number of waiting bytes and the number of received bytes are read separately. They are consistent only if no
+    // byte arrived in between.
     for (int attempt = 0; attempt < 16; attempt++) {
         int waiting = 0;
         int64_t before = received(socket);
@@ -73,8 +74,8 @@ void towline_keep_freed_memory(int kept, int largest, int arenas) {
 
 void towline_protect_memory(void) {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    // The hard limit stays, so that programs that this one starts can have core files. A core_pattern that names a pipe
-    // ignores the limit; PR_SET_DUMPABLE covers that case.
+    // The hard limit is unchanged, so that programs that this process starts can have core files. A core_pattern that
+    // names a pipe ignores the limit; PR_SET_DUMPABLE covers that case.
     struct rlimit limit;
     if (getrlimit(RLIMIT_CORE, &limit) < 0) return;
     limit.rlim_cur = 0;
@@ -82,7 +83,7 @@ void towline_protect_memory(void) {
 }
 
 int towline_is_in_user_namespace(void) {
-    // The number of the first one is fixed (include/linux/proc_ns.h, PROC_USER_INIT_INO).
+    // The inode number of the initial namespace is fixed (include/linux/proc_ns.h, PROC_USER_INIT_INO).
     struct stat status;
     return stat("/proc/self/ns/user", &status) == 0 && status.st_ino != 0xEFFFFFFDU;
 }
@@ -100,7 +101,7 @@ int towline_spawn(char *const *arguments, char *const *environment, int output) 
     sigemptyset(&none);
     sigfillset(&all);
     pid_t process = 0;
-    // The output may have one of the first three numbers itself: it is copied before anything takes its place.
+    // The output may have one of the first three descriptor numbers: it is copied before another file replaces it.
     (code = posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)) ||
         (code = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)) ||
         (code = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) ||

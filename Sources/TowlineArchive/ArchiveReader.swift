@@ -3,10 +3,11 @@ import Glibc
 internal import TowlineCore
 internal import TowlineThreads
 
-/// Reads an archive entry by entry, in a confined child process (`CUnpack`). Used on one thread.
+/// A reader of the entries of an archive, with a confined child process (`CUnpack`). Used on one thread.
 ///
-/// Only the necessary formats are enabled: tar and zip, plain or in one layer of gzip, xz or zstd. A filter that libarchive
-/// would run as another program is not used, and layers on layers are refused: each multiplies what a few bytes cost.
+/// Only the necessary formats are enabled: tar and zip, plain or in one layer of gzip, xz or zstd. Filters that
+/// libarchive runs as separate programs are disabled. Several layers of compression are refused, because each
+/// layer multiplies the cost of a few bytes.
 final class ArchiveReader {
     /// The type of an entry.
     enum Kind: Hashable {
@@ -22,16 +23,17 @@ final class ArchiveReader {
     struct Head {
         let path: [UInt8]
         let kind: Kind
-        /// Declared; nothing is reserved or believed because of it.
+        /// The declared size in bytes, which is not trusted. No space is reserved for this size.
         let size: Int64
         let modified: Int?
     }
 
-    /// The limit of the child's memory in bytes: the largest window of xz and zstd that is common, and libarchive's buffers.
+    /// The memory limit of the child process in bytes: the largest common window of xz and zstd, and the buffers of
+    /// libarchive.
     static let memory: Int64 = 256 << 20
 
     let path: String
-    /// The size of the archive.
+    /// The size of the archive in bytes.
     let length: Int64
     private let flag: CancelFlag
     private let isEmptyZip: Bool
@@ -42,7 +44,7 @@ final class ArchiveReader {
 
     /// Starts to read an archive.
     ///
-    /// - Throws: `archiveDamaged` if it is no archive of a known kind, `cancelled`.
+    /// - Throws: `archiveDamaged` if the path is not a file; an error of the disk.
     init(_ path: String, _ flag: CancelFlag) throws(TowlineError) {
         self.path = path
         self.flag = flag
@@ -73,7 +75,7 @@ final class ArchiveReader {
         _ = Self.wait(child.process)
     }
 
-    /// An empty zip file consists of an end record only, which libarchive does not recognize.
+    /// Returns whether the file is an empty zip file: an end record only, which libarchive does not recognize.
     private static func isEmptyZip(_ descriptor: Int32, _ length: Int64) -> Bool {
         let record: [UInt8] = [0x50, 0x4B, 5, 6] + [UInt8](repeating: 0, count: 18)
         guard length == record.count else { return false }
@@ -81,7 +83,7 @@ final class ArchiveReader {
         return pread(descriptor, &bytes, bytes.count, 0) == bytes.count && bytes == record
     }
 
-    /// Returns the next entry; `nil` at the end.
+    /// Returns the next entry, or `nil` at the end of the archive.
     func next() throws(TowlineError) -> Head? {
         if isEmptyZip { return nil }
         let frame = try receiveFrame()
@@ -105,7 +107,7 @@ final class ArchiveReader {
             path: name, kind: kind, size: frame.number, modified: frame.has_time == 0 ? nil : Int(frame.time))
     }
 
-    /// Passes all bytes of the entry with their offsets, block by block.
+    /// Reads all bytes of the current entry. Calls `body` with each block and its offset in the entry.
     func read(_ body: (UnsafeRawBufferPointer, Int64) throws(TowlineError) -> Void) throws(TowlineError) {
         while true {
             let frame = try receiveFrame()
@@ -120,9 +122,9 @@ final class ArchiveReader {
 
     // MARK: Frames
 
-    /// Receives a frame and its bytes, which are in `buffer` afterwards.
+    /// Receives a frame, and stores its bytes in `buffer`.
     ///
-    /// - Throws: the error that the child reports, or one for a child that ended early; `cancelled`.
+    /// - Throws: the error that the child reports; `archiveDamaged` if the child ended early; `cancelled`.
     private func receiveFrame() throws(TowlineError) -> towline_unpack_frame {
         var frame = towline_unpack_frame()
         let size = MemoryLayout.size(ofValue: frame)
@@ -142,7 +144,7 @@ final class ArchiveReader {
             try flag.check(path)
             guard let output = child?.output else { throw unexpected() }
             var watched = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
-            // The child may take long to find the next byte, and a user may give up meanwhile.
+            // The child may need a long time for the next byte. The timeout lets the loop check for cancellation.
             guard poll(&watched, 1, 200) > 0 else { continue }
             let count = Glibc.read(output, UnsafeMutableRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             if count < 0, errno == EINTR { continue }
@@ -191,7 +193,7 @@ final class ArchiveReader {
         }
     }
 
-    /// The child ended, or sent something else than frames in their order.
+    /// Returns the error for a child that ended early or sent an unexpected frame.
     private func unexpected() -> TowlineError {
         .damaged(
             path,

@@ -1,30 +1,30 @@
 internal import TowlineCore
 
-/// The place of an entry below the directory that is unpacked into.
+/// The path of an entry, relative to the destination directory.
 ///
-/// Names are hostile: zip-slip is `../` in one of them (CVE-2018-1002200 and its many relatives). What leads out is
-/// refused, not bent: such an archive was made to. What is only awkward is made safe.
+/// Names are not trusted: zip-slip is `../` in a name (CVE-2018-1002200 and many others). A path out of the directory
+/// is refused, not corrected, because it is a sign of an attack. Unusual characters are replaced.
 struct EntryPath {
-    /// Safe names, the last one the entry's own. Empty for the directory itself.
+    /// The safe names of the directories and, last, of the entry. Empty for the destination directory.
     let components: [String]
 
     var text: String { components.joined(separator: "/") }
 
-    /// Whether two paths are one for the file system, which compares bytes. Swift takes texts that only look alike,
-    /// such as "é" in one code point or in two, for equal.
+    /// Returns whether two paths are equal byte for byte, as file systems compare them. Swift also compares canonically
+    /// equivalent texts as equal, such as "é" in one code point or in two.
     static func isSame(_ left: some Sequence<String>, _ right: some Sequence<String>) -> Bool {
         left.elementsEqual(right) { $0.utf8.elementsEqual($1.utf8) }
     }
 
-    /// Why a name is refused.
+    /// The error for a path that is refused, with the reason as a message.
     struct Refusal: Error, Hashable {
         let reason: String
     }
 
-    /// - Parameter bytes: the path as the archive gives it, without the closing NUL.
+    /// Creates a safe path from the path in an archive, which `bytes` contains without the final NUL.
     init(_ bytes: some Collection<UInt8>, maximumDepth: Int) throws(Refusal) {
         let shown = TerminalSafeText.make(String(decoding: bytes.prefix(300), as: UTF8.self), width: 120)
-        // Windows takes both for separators; what leads out there is not let in here.
+        // Windows accepts both separators. A path that leaves the directory on Windows is refused here too.
         let strict = bytes.split(omittingEmptySubsequences: true) { $0 == 0x2F || $0 == 0x5C }
         guard let first = bytes.first else {
             throw Refusal(
@@ -62,10 +62,10 @@ struct EntryPath {
 
     // MARK: Names
 
-    /// 255 bytes is what file systems allow (`NAME_MAX`).
+    /// The maximum length of a name in bytes on common file systems (`NAME_MAX`).
     private static let maximumByteCount = 255
 
-    /// One plain name. Bytes that are no UTF-8 are read as ISO 8859-1, so that different names stay different.
+    /// Returns a safe name. Bytes that are not UTF-8 are read as ISO 8859-1, so that different names stay different.
     private static func safe(_ bytes: some Collection<UInt8>) -> String {
         var name =
             String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map(Unicode.Scalar.init)))
@@ -75,7 +75,7 @@ struct EntryPath {
         return shortened(name)
     }
 
-    /// Controls, the backslash, and what turns the direction of the text that follows.
+    /// Returns whether a character is replaced: controls, the backslash, and controls of the text direction.
     private static func isAwkward(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x5C, 0x2028...0x202E, 0x2066...0x2069: true
@@ -83,7 +83,7 @@ struct EntryPath {
         }
     }
 
-    /// The stem is cut between two scalars; an extension of up to 16 bytes stays.
+    /// Shortens a name to 255 bytes. Cuts the stem between two scalars, and keeps an extension of up to 16 bytes.
     private static func shortened(_ name: String) -> String {
         guard name.utf8.count > maximumByteCount else { return name }
         var ending = name[name.endIndex...]
@@ -100,11 +100,11 @@ struct EntryPath {
 
     // MARK: Links
 
-    /// The text of a symbolic link at this place, if it cannot lead out of the directory.
+    /// Returns the target of a symbolic link at this path. Throws if the target could be outside the directory.
     ///
-    /// Only steps up at its very beginning are allowed, and no more than the link is deep: the directories above a
-    /// link are real ones, so these are what they seem. A `..` behind a name may start from wherever another link
-    /// leads. From there it goes down only, through links of which the same is true.
+    /// `..` is allowed only at the beginning of the target, and at most as often as the link has parent directories:
+    /// these parents are real directories. A `..` after a name is refused, because the name may be a link to another
+    /// directory. The rest of the target only descends, through links that obey the same rule.
     func linkTarget(_ bytes: some Collection<UInt8>) throws(Refusal) -> String {
         let shown = TerminalSafeText.make(String(decoding: bytes.prefix(300), as: UTF8.self), width: 120)
         let link = TerminalSafeText.make(text, width: 120)

@@ -2,16 +2,17 @@ import Glibc
 internal import TowlineCore
 internal import TowlineThreads
 
-/// Makes entries below a directory that nobody else writes to. Every step down is an `openat` that follows no link.
+/// A writer of entries below a directory that no other process writes to. Opens each directory of a path with an
+/// `openat` that follows no link.
 final class EntryWriter {
     private let root: Int32
     private let archive: String
     private var budget: UnpackBudget
     private let flag: CancelFlag
-    /// The directory of the last entry: most entries are in the same one.
+    /// The path of the directory of the last entry, which stays open because most entries are in the same directory.
     private var parentPath: [String] = []
     private var parent: Int32
-    /// Made when everything else is there, so that nothing is ever written through one.
+    /// The symbolic links, which are created last, so that no entry is written through a link.
     private var links: [(place: EntryPath, target: String)] = []
 
     var entries: Int { budget.entries }
@@ -29,7 +30,7 @@ final class EntryWriter {
         if parent != root { Glibc.close(parent) }
     }
 
-    /// Makes one entry of what the reader has next.
+    /// Creates the entry that `head` describes, with the bytes from the reader.
     func write(_ head: ArchiveReader.Head, from reader: ArchiveReader) throws(TowlineError) {
         try flag.check(archive)
         let path = try place(head.path)
@@ -67,7 +68,7 @@ final class EntryWriter {
         }
     }
 
-    /// Makes the symbolic links.
+    /// Creates the symbolic links. Called once, after all other entries.
     func finish() throws(TowlineError) {
         for (path, target) in links {
             try flag.check(archive)
@@ -104,7 +105,7 @@ final class EntryWriter {
         }
     }
 
-    /// Only files have bytes. Those of others would be skipped, and cost time that nobody counts.
+    /// Reads an entry that is not a file, and refuses any bytes: skipped bytes would cost time that no limit counts.
     private func drain(_ reader: ArchiveReader, _ path: EntryPath) throws(TowlineError) {
         try reader.read { (bytes, _) throws(TowlineError) in
             guard bytes.isEmpty else {
@@ -118,7 +119,7 @@ final class EntryWriter {
 
     // MARK: Directories
 
-    /// Makes `components`, whatever is missing of them, the directory that entries go into.
+    /// Sets the directory for the next entries. Creates the directories of `components` that do not exist.
     private func enter(_ components: ArraySlice<String>) throws(TowlineError) {
         guard !EntryPath.isSame(parentPath, components) else { return }
         if parent != root { Glibc.close(parent) }
@@ -150,7 +151,7 @@ final class EntryWriter {
     private func writeFile(
         _ name: String, _ path: EntryPath, _ isExecutable: Bool, _ head: ArchiveReader.Head, _ reader: ArchiveReader
     ) throws(TowlineError) {
-        // The umask applies; setuid, setgid and sticky bits are nothing that an archive may give.
+        // The umask applies. An archive cannot set the setuid, setgid and sticky bits.
         let mode: mode_t = isExecutable ? 0o777 : 0o666
         let file = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
         guard file >= 0 else { throw failure("cannot create", path, errno) }
@@ -172,7 +173,7 @@ final class EntryWriter {
             if head.size > end { try extend(file, from: end, to: head.size, path) }
             if let modified = head.modified { date(file, modified) }
         }
-        // Some file systems tell of a full disk at the end only.
+        // Some file systems report a full disk only when the file is closed.
         let closed = Glibc.close(file)
         try outcome.get()
         guard closed == 0 else { throw failure("cannot write", path, errno) }
@@ -191,19 +192,19 @@ final class EntryWriter {
         }
     }
 
-    /// A sparse file may end in a hole.
+    /// Extends a sparse file that ends in a hole to its complete size.
     private func extend(_ file: Int32, from end: Int64, to size: Int64, _ path: EntryPath) throws(TowlineError) {
         try budget.addBytes(size - end)
         guard ftruncate(file, off_t(size)) == 0 else { throw failure("cannot extend", path, errno) }
     }
 
-    /// A date is a courtesy: a file system that does not take it keeps its own.
+    /// Sets the modification time. Failures are ignored, because a file without this time is still correct.
     private func date(_ file: Int32, _ modified: Int) {
         let omit = timespec(tv_sec: 0, tv_nsec: (1 << 30) - 2)  // UTIME_OMIT of <sys/stat.h>.
         _ = futimens(file, [omit, timespec(tv_sec: modified, tv_nsec: 0)])
     }
 
-    /// A hard link to a file that came before. No symbolic link is there yet that could lead elsewhere.
+    /// Creates a hard link to an earlier file. No symbolic link exists yet that could redirect the path.
     private func link(_ name: String, _ path: EntryPath, to target: EntryPath) throws(TowlineError) {
         let refusal = TowlineError.refusing(
             archive,
@@ -228,6 +229,6 @@ final class EntryWriter {
 }
 
 extension EntryPath {
-    /// Of names that are safe already.
+    /// Creates a path from names that are already safe.
     init(safe components: [String]) { self.components = components }
 }

@@ -2,17 +2,16 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// The directory `NAME.unpacking-N` that an archive is unpacked in, beside the place that its content gets when it is
-/// whole.
+/// The temporary directory `NAME.unpacking-N` of an archive, beside the final directory of the content.
 ///
-/// Nobody but its owner may look in (0700). It is locked while somebody unpacks in it, and marked by a file in it: what
-/// has the mark and no lock was left by a crash, and goes. The content is a directory of its own in it, so that the
-/// mark stays until the content has its name and a kill at any moment leaves nothing that nobody knows.
+/// Only its owner has access (0700). The directory is locked during unpacking and contains a mark file. A directory
+/// with a mark and no lock was left by a crash and is deleted. The content is a subdirectory, so that the mark stays
+/// until the content has its final name: a kill at any moment leaves only directories that can be recognized.
 final class StagingFolder {
     private static let mark = ".towline-unpacking"
     private static let content = "content"
 
-    /// The directory that all entries go into.
+    /// The descriptor of the content directory, which receives all entries.
     let descriptor: Int32
     private let path: String
     private let name: String
@@ -20,7 +19,8 @@ final class StagingFolder {
     private let parent: Int32
     private let parentPath: String
 
-    /// - Throws: `destinationExists` if something is under the final name.
+    /// Creates and locks the temporary directory, and deletes directories that a crash left. Throws `destinationExists`
+    /// if the final name exists.
     init(in parentPath: String, for final: String) throws(TowlineError) {
         let parent = open(parentPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard parent >= 0 else { throw .unpacking("cannot open", parentPath, errno) }
@@ -42,21 +42,21 @@ final class StagingFolder {
     }
 
     deinit {
-        // The lock is held until it is gone.
+        // Keeps the lock until the directory is deleted.
         Self.remove(parent, name, own)
         for file in [descriptor, own, parent] where file >= 0 { Glibc.close(file) }
     }
 
-    /// `towline_rename`.
+    /// The type of `towline_rename`.
     typealias Rename = (Int32, UnsafePointer<CChar>?, Int32, UnsafePointer<CChar>?, Int32) -> Int32
 
-    /// Gives the content its final name.
+    /// Renames the content to its final name.
     ///
-    /// - Parameter receipt: what the content carries from then on, where the file system keeps attributes.
+    /// - Parameter receipt: the receipt to write on the content, if the file system supports extended attributes.
     func publish(
         as final: String, durable: Bool, receipt: String? = nil, renaming: Rename = towline_rename
     ) throws(TowlineError) {
-        // Before the sync, so that no crash leaves the name without it.
+        // Written before the sync, so that no crash leaves the final name without the receipt.
         if let receipt { UnpackReceipt.write(receipt, on: descriptor) }
         if durable {
             let code = towline_syncfs(descriptor)
@@ -89,10 +89,10 @@ final class StagingFolder {
         }
     }
 
-    /// Renames if nothing has the name.
+    /// Renames the content if the final name does not exist. Returns 0 or a negative error number.
     ///
-    /// Where the file system cannot do that in one step (NFS, some of FUSE), it looks first. What comes between the two
-    /// is kept all the same, unless it is a directory of nothing: a rename puts a directory over nothing else.
+    /// If the file system cannot do this in one step (NFS, some FUSE), checks the name first. An entry that appears
+    /// after the check is kept, unless it is an empty directory: a rename of a directory replaces nothing else.
     private func give(_ final: String, _ renaming: Rename) -> Int32 {
         let code = renaming(own, Self.content, parent, final, 1)
         guard [-EINVAL, -ENOSYS, -EOPNOTSUPP].contains(code) else { return code }
@@ -101,7 +101,7 @@ final class StagingFolder {
         return [-ENOTEMPTY, -ENOTDIR].contains(plain) ? -EEXIST : plain
     }
 
-    // MARK: Beginning
+    // MARK: Creating and deleting
 
     private static func taken(_ path: String) -> TowlineError {
         TowlineError(
@@ -128,7 +128,7 @@ final class StagingFolder {
             if own >= 0, flock(own, LOCK_EX) == 0, place(own, mark) { return (name, own) }
             let number = errno
             if own >= 0 { Glibc.close(own) }
-            // Another process took it, new and empty, for what a crash left: the next number.
+            // Another process deleted the new, empty directory as a leftover of a crash. Tries the next number.
             guard number == ENOENT else {
                 throw .unpacking("cannot write to", parentPath + "/" + name, number)
             }
@@ -146,7 +146,7 @@ final class StagingFolder {
         return file >= 0 && Glibc.close(file) == 0
     }
 
-    /// A long name gives way to the suffix.
+    /// Returns the name of the temporary directory. A long name is shortened, so that the result has at most 255 bytes.
     private static func name(_ final: String, _ number: Int) -> String {
         let suffix = ".unpacking-\(number)"
         var stem = final
@@ -154,34 +154,34 @@ final class StagingFolder {
         return stem + suffix
     }
 
-    /// Removes what a crash left: the first few numbers, since more crashes in a row than that are nobody's habit.
+    /// Deletes the directories that crashes left. Checks only the first eight numbers: more crashes in a row are rare.
     private static func removeLeftovers(_ parent: Int32, of final: String) {
         for number in 1...8 {
             let name = Self.name(final, number)
             let old = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             guard old >= 0 else { continue }
             if flock(old, LOCK_EX | LOCK_NB) == 0 {
-                // An empty one was left before it had its mark.
+                // An empty directory was left before the mark was created.
                 if isThere(old, mark) { remove(parent, name, old) } else { _ = unlinkat(parent, name, AT_REMOVEDIR) }
             }
             Glibc.close(old)
         }
     }
 
-    /// The mark goes last: a kill in between leaves what the next one knows.
+    /// Deletes the content first and the mark last, so that after a kill the next process still finds the mark.
     private static func remove(_ parent: Int32, _ name: String, _ own: Int32) {
         Folder.remove(own, content)
         Folder.remove(parent, name)
     }
 }
 
-/// Directories by descriptors.
+/// Operations on directories that are identified by descriptors.
 enum Folder {
-    /// Removes a directory and everything in it, following no link. What cannot be removed stays.
+    /// Deletes a directory and its contents, without following links. Entries that cannot be deleted stay.
     static func remove(_ parent: Int32, _ name: String) {
         let own = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard own >= 0 else { return }
-        // A directory read while it shrinks may skip names: once more until a round finds nothing it can remove.
+        // Reading a directory while entries are deleted may skip names. Repeats until a round deletes no entry.
         while empty(own) {}
         Glibc.close(own)
         _ = unlinkat(parent, name, AT_REMOVEDIR)

@@ -1,25 +1,26 @@
 import Glibc
 internal import TowlineCore
 
-/// How much an archive may bring. Whoever publishes an archive chooses its names, its sizes and what it claims of
-/// them; so everything is counted as it comes out, and the first thing too many ends the work.
+/// The limits for the contents of an archive. Names and declared sizes in an archive are not trusted: entries and
+/// bytes are counted during unpacking, and the first one over a limit ends the unpacking.
 package struct UnpackLimits: Hashable, Sendable {
-    /// Files, links and directories, those included that an entry's path only mentions.
+    /// The maximum number of files, links and directories, including parent directories without an entry of their own.
     package var entries = 500_000
-    /// Bytes that come out, the holes of sparse files included.
+    /// The maximum number of unpacked bytes, including the holes of sparse files.
     package var bytes: Int64 = 1 << 40
-    /// Bytes that come out for each byte of the archive. Text rarely passes 50; what passes 1,000 is made to.
+    /// The maximum number of unpacked bytes for each byte of the archive. Text rarely exceeds 50. A ratio above 1,000
+    /// is a sign of an attack.
     package var ratio: Int64 = 200
-    /// So many bytes are allowed whatever the ratio: a few small files of zeros are no attack.
+    /// The number of bytes that are allowed at any ratio, because a few small files of zeros are harmless.
     package var ratioFreeBytes: Int64 = 64 << 20
-    /// Directories within directories.
+    /// The maximum number of names in a path.
     package var depth = 100
 
-    /// The defaults.
+    /// Creates the default limits.
     package init() {}
 }
 
-/// Counts what came out.
+/// A counter of unpacked entries and bytes that enforces the limits.
 struct UnpackBudget {
     let limits: UnpackLimits
     let archive: String
@@ -34,7 +35,7 @@ struct UnpackBudget {
         allowedBytes = min(limits.bytes, max(limits.ratioFreeBytes, overflow ? .max : byRatio))
     }
 
-    /// One more name in the directory.
+    /// Counts an entry. Throws `archiveRefused` if the limit is exceeded.
     mutating func addEntry() throws(TowlineError) {
         entries += 1
         guard entries > limits.entries else { return }
@@ -44,7 +45,7 @@ struct UnpackBudget {
                 + "directories (the limit). If you trust the archive, unpack it with another program")
     }
 
-    /// More bytes, about to be written.
+    /// Counts bytes before they are written. Throws `archiveRefused` if a limit is exceeded.
     mutating func addBytes(_ count: Int64) throws(TowlineError) {
         let (sum, overflow) = bytes.addingReportingOverflow(count)
         bytes = overflow ? .max : sum
@@ -67,17 +68,17 @@ struct UnpackBudget {
 }
 
 extension TowlineError {
-    /// An archive that is not unpacked because of what it would do.
+    /// Returns the error for an archive that is refused because of its contents.
     static func refusing(_ archive: String, _ reason: String) -> TowlineError {
         TowlineError(.archiveRefused, "\(archive): \(reason)")
     }
 
-    /// An archive that cannot be read.
+    /// Returns the error for an archive that cannot be read.
     static func damaged(_ archive: String, _ reason: String) -> TowlineError {
         TowlineError(.archiveDamaged, "\(archive): \(reason)")
     }
 
-    /// A call of the system that failed while unpacking.
+    /// Returns the error for a failed system call during unpacking.
     static func unpacking(_ action: String, _ path: String, _ number: Int32) -> TowlineError {
         let cause = "\(action) \(path): \(systemReason(number))"
         let message =
@@ -90,12 +91,12 @@ extension TowlineError {
         return unpackingFailed(message, number)
     }
 
-    /// The same, with the whole message.
+    /// Returns the error for a failed system call, with a complete message.
     static func unpackingFailed(_ message: String, _ number: Int32) -> TowlineError {
         TowlineError(unpackingCode(number), message, systemError: number)
     }
 
-    /// The system's words for an error number.
+    /// Returns the system's description of an error number.
     static func systemReason(_ number: Int32) -> String { String(cString: strerror(number)) }
 
     private static func unpackingCode(_ number: Int32) -> Code {

@@ -1,12 +1,12 @@
 import CTowline
 import Glibc
 
-/// What tells the result of an unpacking from any other directory: an extended attribute with a text of the caller's.
+/// The mark of a directory that was unpacked: an extended attribute whose text the caller chooses.
 package enum UnpackReceipt {
     private static let name = "user.towline.unpacked"
 
-    /// Whether `path` is a directory that was unpacked with that receipt. Never where the file system keeps no
-    /// attributes.
+    /// Returns whether `path` is a directory that was unpacked with this receipt. Returns `false` if the file system
+    /// does not support extended attributes.
     package static func isOn(_ path: String, _ receipt: String) -> Bool {
         let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder >= 0 else { return false }
@@ -16,7 +16,8 @@ package enum UnpackReceipt {
         return count >= 0 && bytes.prefix(Int(count)).elementsEqual(receipt.utf8)
     }
 
-    /// A file system without attributes does without: then nobody takes the directory for a result.
+    /// Writes the receipt on a directory. Has no effect on a file system without extended attributes; `isOn` then
+    /// returns `false`.
     static func write(_ receipt: String, on folder: Int32) {
         let bytes = Array(receipt.utf8)
         _ = towline_fsetxattr(folder, name, bytes, bytes.count)

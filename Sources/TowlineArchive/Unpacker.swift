@@ -3,39 +3,39 @@ import Glibc
 package import TowlineCore
 internal import TowlineThreads
 
-/// Unpacks an archive into a directory of its own: zip, tar, tar.gz, tar.xz, tar.zst.
+/// An unpacker of archives into a new directory. Formats: zip, tar, tar.gz, tar.xz, tar.zst.
 ///
-/// A confined child process reads the archive (`ArchiveReader`); this process makes the files.
+/// A confined child process reads the archive (`ArchiveReader`). This process creates the files.
 ///
-/// All of it or nothing: entries go into `NAME.unpacking-N` beside the final place, which gets its name when every
-/// byte is there and durable. So neither a crash nor an error leaves a half result under the name, and nothing that
-/// was there is ever written to.
+/// Unpacking is atomic: entries are written to `NAME.unpacking-N`, which is renamed when all bytes are durable. A
+/// crash or an error leaves no incomplete directory under the final name, and no existing file is changed.
 ///
-/// What an archive may bring: files, directories, symbolic links that cannot lead out of the directory, hard links to
-/// its own files. An archive with anything else, or beyond the limits, is refused as a whole. Owners, access lists,
-/// setuid and setgid bits are dropped; of the mode only the owner's execute bit counts, the umask decides the rest.
+/// An archive may contain files, directories, symbolic links that stay inside the directory, and hard links to its
+/// own files. Any other archive, and any archive over the limits, is refused completely. Owners, access lists,
+/// setuid and setgid bits are ignored. The executable bit of the owner is kept; the umask sets the other bits.
 package struct Unpacker: Sendable {
     private let limits: UnpackLimits
 
-    /// The version of libarchive, as NAME/VERSION, and those of the libraries that it uses.
+    /// The versions of libarchive and of the libraries that it uses, as NAME/VERSION.
     package static var libraryVersion: String {
         String(cString: towline_archive_version()).replacing("libarchive ", with: "libarchive/")
     }
 
-    /// What came out.
+    /// The result of unpacking an archive.
     package struct Result: Hashable, Sendable {
-        /// The directory.
+        /// The path of the new directory.
         package let path: String
-        /// Files, links and directories in it.
+        /// The number of files, links and directories in the new directory.
         package let entries: Int
-        /// Bytes in its files.
+        /// The number of bytes in its files.
         package let bytes: Int64
     }
 
-    /// Makes an unpacker.
+    /// Creates an unpacker.
     package init(limits: UnpackLimits = UnpackLimits()) { self.limits = limits }
 
-    /// The directory for an archive's content: its name without the ending that makes it an archive.
+    /// Returns the directory name for the content of an archive: the file name without the extension of the format, or
+    /// with `.unpacked` added if the extension is unknown.
     package static func directoryName(for name: String) -> String {
         guard let ending = ending(name) else { return name + ".unpacked" }
         return String(name.dropLast(ending.utf8.count))
@@ -47,15 +47,15 @@ package struct Unpacker: Sendable {
         return endings.first { lower.hasSuffix($0) && lower.utf8.count > $0.utf8.count }
     }
 
-    /// Unpacks the file at `archive` into the new directory `name` in `directory`, on a thread of its own.
+    /// Unpacks the file at `archive` into the new directory `name` in `directory`, on a separate thread.
     ///
-    /// Cancelling the task ends it soon, with nothing left behind.
+    /// Cancelling the task ends the unpacking soon and deletes the temporary files.
     ///
     /// - Parameters:
-    ///   - durable: return only when a power loss cannot take anything back.
-    ///   - receipt: tells the directory from others afterwards; see `UnpackReceipt.isOn`.
-    /// - Throws: `archiveRefused` and `archiveDamaged` for the archive's own faults, `destinationExists` if something
-    ///   has the name, `cancelled`, or what the disk says.
+    ///   - durable: waits until the result survives a power failure.
+    ///   - receipt: marks the directory as the result of this call; see `UnpackReceipt.isOn`.
+    /// - Throws: `archiveRefused` or `archiveDamaged` because of the archive; `destinationExists` if the name exists;
+    ///   `cancelled`; an error of the disk.
     package func unpack(
         _ archive: String, into directory: String, as name: String, durable: Bool = true, receipt: String? = nil
     ) async throws(TowlineError) -> Result {

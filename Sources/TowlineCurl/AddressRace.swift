@@ -1,66 +1,66 @@
 import Glibc
 
-/// The addresses that an attempt connects to, one after another (RFC 8305 §5): the next one begins `delay` after the
-/// last, or at once when one fails, and the first that connects wins.
+/// The connection attempts to the addresses of a host (RFC 8305 §5). The next one begins `delay` after the previous
+/// one, or immediately when one fails. The first address that connects wins.
 ///
-/// libcurl 7.88 tries both families at the same time, but the addresses of one family one after another, each for half
-/// of the time that is left. So the loop connects to further addresses beside libcurl, and gives the socket that
-/// connects first the descriptor of one of libcurl's sockets. Confined to its engine thread.
+/// libcurl 7.88 tries both families at the same time, but tries the addresses of one family one after another, each for
+/// half of the remaining time. The loop therefore connects to further addresses in parallel with libcurl, and gives the
+/// socket that connects first the descriptor of one of libcurl's sockets. Confined to its engine thread.
 final class AddressRace {
     /// RFC 8305 §8: "Connection Attempt Delay".
     static let delay = Duration.milliseconds(250)
-    /// So many addresses at the same time at most.
+    /// The maximum number of addresses that the loop connects to at the same time.
     static let most = 8
 
-    /// A socket. The inode distinguishes it from a later one with the same descriptor.
+    /// A socket of libcurl. The inode distinguishes it from a later socket with the same descriptor.
     private struct Socket {
         let descriptor: Int32
         let inode: UInt64
         let address: SocketAddress
     }
 
-    /// libcurl's sockets, the latest last.
+    /// The sockets that libcurl opened, the latest last.
     private var sockets: [Socket] = []
-    /// The loop's sockets and their addresses.
+    /// The loop's own sockets that are connecting, by descriptor, with their addresses.
     private(set) var runners: [Int32: SocketAddress] = [:]
-    /// Addresses to begin with.
+    /// The addresses that no socket has tried yet, in the order in which to try them.
     private var waiting: [SocketAddress] = []
-    /// All addresses are known.
+    /// `true` once all addresses of the host are known.
     private(set) var isComplete = false
-    /// The address of the runner that won, and once the race is over that of the connection.
+    /// The address of the runner that won. After the race, the address of the connection; `nil` if none connected.
     private(set) var winner: SocketAddress?
-    /// The request was sent, or the attempt ended.
+    /// `true` once the request was sent or the attempt ended.
     private(set) var isEnded = false
 
-    /// The addresses that were tried.
+    /// The addresses that libcurl or the loop tried.
     var tried: [SocketAddress] { sockets.map(\.address) + runners.values + failed }
     private var failed: [SocketAddress] = []
 
-    /// libcurl connects.
+    /// Records that libcurl is connecting a socket to an address.
     func add(_ descriptor: Int32, _ address: SocketAddress) {
         guard let inode = SocketWatch.inode(of: descriptor) else { return }
         sockets.append(Socket(descriptor: descriptor, inode: inode, address: address))
         waiting.removeAll { $0 == address }
     }
 
-    /// Takes the addresses of the host over.
+    /// Adds the addresses of the host that were not tried yet.
     func learn(_ addresses: [SocketAddress]) {
         isComplete = true
         let tried = tried
         let left = addresses.filter { !tried.contains($0) }
-        // The families take turns (RFC 8305 §4).
+        // The address families alternate (RFC 8305 §4).
         let (first, others) = (left.filter { $0.family == left[0].family }, left.filter { $0.family != left[0].family })
         waiting = (0..<max(first.count, others.count)).flatMap { index in
             [first, others].compactMap { $0.indices.contains(index) ? $0[index] : nil }
         }
     }
 
-    /// Returns whether an address is left to begin with.
+    /// Returns whether an address is left and fewer than `most` runners are connecting.
     var hasNext: Bool { !waiting.isEmpty && runners.count < Self.most }
 
-    /// Begins with the next address that can be reached.
+    /// Starts to connect to the next address that is allowed and can be reached.
     ///
-    /// - Returns: the descriptor; `nil` if no address is left.
+    /// - Returns: the descriptor of the new runner; `nil` if no address is left or too many runners are connecting.
     func start(isAllowed: (SocketAddress) -> Bool) -> Int32? {
         while hasNext {
             let address = waiting.removeFirst()
@@ -74,9 +74,9 @@ final class AddressRace {
         return nil
     }
 
-    /// Takes a runner that is ready out.
+    /// Removes a runner whose socket is ready.
     ///
-    /// - Returns: whether it is connected; if not, it is to be closed.
+    /// - Returns: `true` if the runner is connected; if `false`, the caller must close it.
     func finish(_ descriptor: Int32) -> Bool {
         guard let address = runners.removeValue(forKey: descriptor) else { return false }
         var (error, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
@@ -85,7 +85,7 @@ final class AddressRace {
         return isConnected
     }
 
-    /// The address that libcurl is connected to, if it is.
+    /// The address that libcurl or a winning runner is connected to; `nil` if no socket is connected.
     var connected: SocketAddress? {
         winner
             ?? sockets.first { SocketWatch.inode(of: $0.descriptor) == $0.inode && Self.hasPeer($0.descriptor) }?
@@ -98,14 +98,14 @@ final class AddressRace {
         return getpeername(descriptor, &address, &size) == 0
     }
 
-    /// The latest of libcurl's sockets that is still open. libcurl 7.88 closes some without a callback.
+    /// The latest of libcurl's sockets that is still open. libcurl 7.88 closes some sockets without a callback.
     var replaceable: Int32? {
         sockets.last { SocketWatch.inode(of: $0.descriptor) == $0.inode }?.descriptor
     }
 
     /// Ends the race.
     ///
-    /// - Returns: the remaining runners, which are to be closed.
+    /// - Returns: the descriptors of the remaining runners, which the caller must close.
     func end() -> [Int32] {
         defer { runners = [:] }
         winner = connected

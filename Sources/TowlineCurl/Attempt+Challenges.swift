@@ -9,8 +9,8 @@ extension Attempt {
         request.connection.cookies.update(lent: cookies, returned: handle.cookies)
     }
 
-    /// Returns true if libcurl probably answers a head with the credentials: libcurl decides after this callback. Sets
-    /// `needsDigest` if this handle cannot answer.
+    /// Returns `true` if libcurl probably answers a head with the credentials: libcurl decides after this callback.
+    /// Sets `needsDigest` if this handle cannot answer the challenge.
     func isChallenge(_ head: ResponseHead) -> Bool {
         guard head.status == 401, pool.options.hasCredentials, !request.fields.has("Authorization") else {
             return false
@@ -27,10 +27,10 @@ extension Attempt {
         return true
     }
 
-    /// Limit for a server that calls every nonce stale.
+    /// The maximum number of challenges that an attempt answers, for a server that calls every nonce stale.
     private static let mostChallenges = 3
 
-    /// Hands a response 401 to the receiver if libcurl has not answered it.
+    /// Passes a 401 response to the receiver if libcurl has not answered it.
     func takeChallenge() {
         guard let (head, framing) = challenge else { return }
         challenge = nil

@@ -4,20 +4,20 @@ internal import TowlineEngine
 
 /// A running attempt. Confined to its engine thread.
 ///
-/// libcurl's callbacks land here and decide nothing but what the receiver said: they note an end or a pause and tell
-/// libcurl through their return value; `AttemptLoop` acts on it once libcurl has returned.
+/// libcurl's callbacks call an attempt, which follows the receiver's decisions, records an end or a pause, and reports
+/// it to libcurl through the return value; `AttemptLoop` acts on it once libcurl has returned.
 final class Attempt {
-    /// How far the attempt is, for telling failures apart.
+    /// The progress of the attempt. Failures are classified by phase.
     enum Phase {
-        /// No connection that is ready for the request.
+        /// No connection is ready for the request.
         case connecting
-        /// The request is on its way, the final head is not there.
+        /// The request was sent, and the final head has not arrived.
         case requested
-        /// The head was handed to the receiver.
+        /// The receiver has the head.
         case body
     }
 
-    /// Whether the body waits, and for what.
+    /// The state of a paused body: not paused, paused until `proceed`, or paused for a duration.
     enum Pause {
         case none
         case untilProceed
@@ -30,91 +30,92 @@ final class Attempt {
     let receiver: any AttemptReceiver
     let pool: ConnectionPool
     let handle: EasyHandle
-    /// The cookies of the jar that the handle has for the request.
+    /// The cookies of the jar that were set on the handle for the request.
     let cookies: [String]
-    /// The request went out over HTTP/2 although HTTP/1.1 would do.
+    /// `true` if the request was sent over HTTP/2 although HTTP/1.1 was possible.
     private(set) var speaksHTTP2 = false
-    /// The head's status is 2xx.
+    /// `true` if the status of the head is 2xx.
     private(set) var hasSucceeded = false
-    /// The server ended the HTTP/2 connection with an error (GOAWAY). libcurl 7.88 still waits for the response.
+    /// `true` if the server ended the HTTP/2 connection with an error (GOAWAY). libcurl 7.88 still waits for the
+    /// response.
     private(set) var hasBrokenConnection = false
-    /// The end of its connection made its host one that is asked over HTTP/1.1.
+    /// `true` if the broken connection made this attempt switch its host to HTTP/1.1.
     var hasFallenBack = false
     private var piecesSeen = 0
-    /// The request was repeated over a fresh connection.
+    /// `true` if the request was repeated over a fresh connection.
     private(set) var isRepeated = false
-    /// Bytes that belong to no response waited on the connection.
+    /// `true` if bytes that belong to no response were waiting on the connection.
     private(set) var hasStrayBytes = false
 
     private(set) var phase = Phase.connecting
-    /// A response 401 that libcurl probably answers with the credentials, in a second request of the same attempt.
+    /// A 401 response that libcurl probably answers with the credentials, in a second request of the same attempt.
     var challenge: (head: ResponseHead, framing: AttemptEnd.Framing)?
     var challengeCount = 0
-    /// The server rejected Basic and offers Digest: the request must be sent again, from a pool that waits for a
-    /// challenge.
+    /// `true` if the server rejected Basic and offers Digest: the loop must send the request again, from a pool that
+    /// waits for a challenge.
     var needsDigest = false
     private(set) var framing = AttemptEnd.Framing.delimited
-    /// The end that the receiver or the head's limits asked for while libcurl still thought that all was well.
+    /// The end that the receiver or the head's limits decided while libcurl had not reported a result.
     private(set) var decidedEnd: AttemptEnd?
     private(set) var pause = Pause.none
-    /// How often the request was sent: libcurl sends it again if a reused connection was dead or the server refused
-    /// the stream.
+    /// The number of times the request was sent: libcurl sends it again if a reused connection was dead or the server
+    /// refused the stream.
     private(set) var requestCount = 0
-    /// When the last of them went out.
+    /// The time at which the request was last sent.
     private var requestedAt = MonotonicTime.never
-    /// An address was not connected to, since it is not public.
+    /// `true` if an address of the host was rejected because it is not public.
     private(set) var hasRefusedAddress = false
-    /// The host, if its addresses are known to libcurl alone: no proxy, and no address in the URL.
+    /// The host whose addresses libcurl connects to; `nil` with a proxy or an address in the URL.
     var place: AddressBook.Place?
-    /// The addresses that the user gave for the host.
+    /// The addresses that the user gave for the host; `nil` if the user gave none.
     var fixedAddresses: [SocketAddress]?
-    /// The addresses that are connected to.
+    /// The race between the host's addresses; `nil` until libcurl connects to the first one.
     private(set) var race: AddressRace?
-    /// The end of a response without a body whose head the receiver answered with `.pause`.
+    /// The end of a response without a body after the receiver answered the head with `.pause`.
     var heldEnd: AttemptEnd?
 
-    /// When something of the answer came last; noted where others share the connection.
+    /// The time at which bytes of the response last arrived. Recorded only if the connection can be shared.
     private var heard = MonotonicTime.never
 
-    /// Nothing of the answer has come for a while, or ever; one that waits for its connection says nothing of that.
+    /// `true` if no byte of the response has arrived yet or within the last second. `false` while connecting.
     var isSilent: Bool {
         phase == .requested || phase == .body && heard < .never && heard.milliseconds(until: .now) >= 1000
     }
 
-    /// The socket that libcurl waited for last.
+    /// The socket that libcurl last waited for.
     var socket: Int32? { didSet { pool.readsFrom(self) } }
-    /// Whether TLS reads ahead.
+    /// `true` if TLS reads ahead on the connection.
     private(set) var readsAhead = false
-    /// Whether it is one of those to be asked; `ReadAhead`'s alone, as the next one is.
+    /// `true` if the attempt is in `ReadAhead.holders`. Only `ReadAhead` uses this and `vainCalls`.
     var mayHoldUnread = false
-    /// So many calls of libcurl's that were to bring more have brought nothing.
+    /// The number of consecutive calls of libcurl that were meant to deliver bytes and delivered none.
     var vainCalls = 0
-    /// So many lines of the head and pieces of the body came.
+    /// The number of header lines and pieces of the body that arrived.
     private(set) var pieces = 0
 
-    /// The rest of the body, where the kernel moves it.
+    /// The rest of the body, if the kernel moves it; otherwise `nil`.
     var spliced: SplicedBody?
-    /// When that pays off; `nil` where it is out of the question.
+    /// The policy that decides when splicing pays off; `nil` if splicing is not possible.
     private var splicePolicy: SplicePolicy?
-    /// Bytes of this response's head, those of interim ones included, and of its body.
+    /// The number of bytes of this response's head, including interim heads, and of its body.
     private var headCount: Int64 = 0
     private var bodyCount: Int64 = 0
-    /// libcurl rests, and was told that the last piece is not taken, which it is: paused from outside of its callback, it may read
-    /// once more.
+    /// `true` while libcurl is paused for splicing. libcurl believes that the last piece was not taken, although the
+    /// receiver has it: a pause from outside the callback could let libcurl read once more.
     private(set) var isOffered = false
-    /// So many bytes will be delivered a second time, if it goes on.
+    /// The number of bytes that libcurl delivers a second time if it resumes.
     private var known = 0
 
-    /// Whether the receiver has some of its body.
+    /// Returns whether the receiver has bytes of the body.
     var hasBody: Bool { bodyCount > 0 }
 
-    /// So many bytes of the response were handed over.
+    /// The number of bytes of the response, head and body, that libcurl delivered.
     var passed: Int64 { headCount + bodyCount }
 
-    /// So many bytes of the body are to come, where its length is known.
+    /// The number of bytes of the body that are still to come; `nil` if the length of the body is unknown.
     var rest: Int64? { handle.contentLength.map { $0 - bodyCount } }
 
-    /// Whether the kernel should move the rest of the body.
+    /// Returns whether the kernel should now move the rest of the body. Called after each short piece.
     private func pays() -> Bool {
         guard let next = splicePolicy?.next, bodyCount >= next else { return false }
         guard let rest else {
@@ -125,22 +126,22 @@ final class Attempt {
             && receiver.takesPipes && receiver.wanted >= SplicePolicy.least
     }
 
-    /// libcurl goes on with it, to the end unless that may be asked `again`.
+    /// Ends the pause for splicing, so that libcurl reads the body. Unless `again`, splicing is not considered again.
     func withdraw(again: Bool) {
         isOffered = false
         if !again { splicePolicy = nil }
     }
 
-    /// Whether what comes next of the body goes to the receiver.
+    /// Returns whether the receiver accepts the next bytes of the body.
     var isFed: Bool { pause.isNone && decidedEnd == nil }
 
-    /// In what time after its head the body is expected to end.
+    /// The time within which the receiver expects the body to end after its head; `nil` if it set no limit.
     private var endLimit: Duration?
 
-    /// The body was to end soon after its head, and its receiver has not heard that it is late.
+    /// `true` if the receiver expects the body to end soon and was not notified that the end is late.
     var isBrief: Bool { endLimit != nil }
 
-    /// Where the attempt is in the `DeadlineQueue`, whose alone these two are.
+    /// The attempt's deadline and its index in the heap. Only `DeadlineQueue` uses these two properties.
     var deadline = MonotonicTime.never
     var deadlineIndex: Int?
 
@@ -164,10 +165,10 @@ final class Attempt {
 
     var id: AttemptID { request.id }
     var headTimeout: Duration { request.connection.headTimeout }
-    /// The server.
+    /// The server that the attempt sends its request to.
     var origin: HTTPURL.Origin { request.url.origin }
 
-    /// How long the attempt may go on as it is; `nil`: for ever.
+    /// The time that the attempt may stay in its current state; `nil` if it has no limit.
     var timeLimit: Duration? {
         if hasBrokenConnection, pause.isNone { return Self.brokenLimit }
         if phase == .requested { return headTimeout }
@@ -179,49 +180,50 @@ final class Attempt {
         }
     }
 
-    /// Time without a byte after which the rest of a response on such a connection is no longer expected.
+    /// The time without a byte after which the rest of a response on a broken connection is no longer expected.
     private static let brokenLimit = Duration.seconds(1)
 
-    /// Notes the end of the HTTP/2 connection with an error.
+    /// Records that the HTTP/2 connection ended with an error.
     func breakConnection() {
         hasBrokenConnection = true
         deadlineDidChange(self)
     }
 
-    /// Returns whether bytes came since the last call.
+    /// Returns whether header lines or pieces of the body arrived since the last call.
     func hasNews() -> Bool {
         defer { piecesSeen = pieces }
         return pieces > piecesSeen
     }
 
-    /// The body should have ended by now: its receiver is told, once.
+    /// Notifies the receiver, once, that the body did not end within the time of `.proceedBriefly`.
     func tellLateEnd() {
         endLimit = nil
         receiver.endIsLate()
     }
 
-    /// What was at hand is delivered.
+    /// Notifies the receiver that all available bytes were delivered.
     ///
-    /// - Returns: `false`: the receiver wants no more, and libcurl does not know that yet.
+    /// - Returns: `false` if the receiver stops the attempt; the caller must then end it, because libcurl does not know
+    ///   yet.
     func rests() -> Bool {
         guard decidedEnd == nil, !receiver.bodyRests() else { return true }
         decidedEnd = .stopped
         return false
     }
 
-    /// Ends the pause, in our books; libcurl is told by the caller.
+    /// Marks the attempt as not paused. The caller must resume libcurl.
     func endPause() { pause = .none }
 
-    /// Waits for a time, or for `proceed`. Its end is not expected soon any more.
+    /// Pauses for a delay, or until `proceed` if `delay` is `nil`. The body is no longer expected to end soon.
     func wait(for delay: Duration?) {
         endLimit = nil
         pause = delay.map(Pause.untilDeadline) ?? .untilProceed
         if delay != nil { deadlineDidChange(self) }
     }
 
-    // MARK: What libcurl's callbacks say
+    // MARK: Callbacks of libcurl
 
-    /// libcurl connects to an address.
+    /// Records that libcurl connects a socket to an address.
     func connects(_ descriptor: Int32, to address: SocketAddress) {
         guard phase == .connecting, place != nil else { return }
         race = race ?? AddressRace()
@@ -229,10 +231,10 @@ final class Attempt {
         deadlineDidChange(self)
     }
 
-    /// An address that the host's name leads to is not public.
+    /// Records that an address of the host was rejected because it is not public.
     func refuseAddress() { hasRefusedAddress = true }
 
-    /// Forgets what came, because the request is about to be repeated over a fresh connection.
+    /// Discards the state of the response, because the request is about to be repeated over a fresh connection.
     func beginAgain() {
         isRepeated = true
         hasStrayBytes = false
@@ -242,18 +244,19 @@ final class Attempt {
         deadlineDidChange(self)
     }
 
-    /// The connection is ready and the request goes out next.
+    /// Prepares for the request. libcurl calls it when the connection is ready, immediately before it sends the
+    /// request.
     ///
-    /// - Parameter localPort: that of the connection.
+    /// - Parameter localPort: the local port of the connection.
     /// - Returns: `false` if the request must not be sent: bytes after an earlier body wait on the connection, or the
-    ///   receiver already has a response 401, and libcurl would answer that one as well.
+    ///   receiver already has a 401 response, which libcurl would answer too.
     func willSendRequest(from localPort: Int32) -> Bool {
         guard phase != .body else {
             if decidedEnd == nil { decidedEnd = .complete(framing) }
             return false
         }
         let mayHaveStrayBytes = !isRepeated && origin.scheme == .http && handle.reusesConnection
-        // With TLS, they may be messages of TLS.
+        // With TLS, the waiting bytes may be messages of TLS.
         guard !mayHaveStrayBytes || !pool.hasBytes(onPort: localPort) else {
             hasStrayBytes = true
             return false
@@ -273,7 +276,7 @@ final class Attempt {
         return true
     }
 
-    /// One header line. Returns how many bytes were taken; 0 makes libcurl give up.
+    /// Processes one header line. Returns the number of bytes taken; 0 makes libcurl abort the request.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
         pieces += 1
@@ -300,15 +303,15 @@ final class Attempt {
         }
     }
 
-    /// Hands a head to the receiver.
+    /// Passes a head to the receiver.
     ///
-    /// - Returns: `false`: libcurl is to give up.
+    /// - Returns: `false` if libcurl must abort the request.
     func take(_ head: ResponseHead, _ framing: AttemptEnd.Framing) -> Bool {
         var head = head
         self.framing = framing
         phase = .body
         hasSucceeded = (200..<300).contains(head.status)
-        // nginx lets everybody in and answers so.
+        // nginx accepts clients without a certificate and then sends 400.
         if head.status == 400, CertificateRequests.contains(id) {
             decidedEnd = .failed(FailureTable.certificateRequired)
             return false
@@ -337,14 +340,14 @@ final class Attempt {
         return true
     }
 
-    /// Where streams share a connection, and in HTTP/2, libcurl keeps books of its own about what is left to read.
+    /// Makes TLS read ahead. Not for HTTP/2 and shared connections: libcurl keeps its own record of unread data there.
     private func readAhead() {
         guard pool.sharing == .none, let length = ReadAhead.length(bufferSize: handle.bufferSize) else { return }
         readsAhead = handle.readAhead(length)
         pool.readsFrom(self)
     }
 
-    /// Some bytes of the body. Returns how many were taken, 0 to give up, or `CURL_WRITEFUNC_PAUSE`.
+    /// Passes bytes of the body to the receiver. Returns the number taken, 0 to abort, or `CURL_WRITEFUNC_PAUSE`.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         takeChallenge()
         guard decidedEnd == nil, phase == .body else { return 0 }
@@ -357,7 +360,7 @@ final class Attempt {
         switch receiver.receivedBody(bytes) {
         case .consumed:
             bodyCount += Int64(bytes.count)
-            // The last piece of a reading, so that nothing of it is left with libcurl.
+            // Only the last piece of a read is shorter: libcurl then holds no further bytes of it.
             guard bytes.count < Int(CURL_MAX_WRITE_SIZE), pays() else { return bytes.count }
             isOffered = true
             known = bytes.count
@@ -374,7 +377,7 @@ final class Attempt {
         }
     }
 
-    /// As `takeBody`, of bytes whose beginning was taken before.
+    /// Does the same as `takeBody` for bytes whose first `known` bytes the receiver already has.
     private func takeBehindKnown(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard bytes.count > known else {
             known -= bytes.count
@@ -384,7 +387,7 @@ final class Attempt {
         let rest = UnsafeRawBufferPointer(rebasing: bytes[before...])
         known = 0
         let taken = takeBody(rest)
-        // All of them come once more.
+        // libcurl delivers all of these bytes again.
         if taken == Int(CURL_WRITEFUNC_PAUSE) { known = isOffered ? bytes.count : before }
         return taken == rest.count ? bytes.count : taken
     }

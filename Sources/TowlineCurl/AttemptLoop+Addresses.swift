@@ -2,9 +2,9 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Hosts with several addresses (`AddressRace`, `AddressBook`).
+/// Connections to hosts that have several addresses (`AddressRace`, `AddressBook`).
 extension AttemptLoop {
-    /// Gives libcurl the addresses of a host where the user named them, or where one of them failed lately.
+    /// Passes the addresses of a host to libcurl if the user gave them, or if one of them failed lately.
     func arrangeAddresses(
         of attempt: Attempt, for url: HTTPURL, _ options: ConnectionOptions
     ) throws(TransportFailure) {
@@ -29,7 +29,7 @@ extension AttemptLoop {
         }
     }
 
-    /// The time before the next address has passed.
+    /// Connects to the next address of the host. Called when the delay between two addresses has passed.
     func continueRace(of attempt: Attempt) {
         guard let race = attempt.race, let place = attempt.place, !race.isEnded else { return }
         // A slow TLS handshake is no reason for another address.
@@ -44,7 +44,7 @@ extension AttemptLoop {
         startRunner(of: attempt, race)
     }
 
-    /// The addresses of a host are known.
+    /// Records the addresses of a host that were looked up, and continues the races that wait for them.
     func learn(_ addresses: [SocketAddress], of place: AddressBook.Place) {
         book.learn(addresses, of: place)
         for attempt in Array(attempts.values)
@@ -64,7 +64,7 @@ extension AttemptLoop {
         if race.hasNext { deadlines.set(.now.advanced(by: AddressRace.delay), for: attempt) }
     }
 
-    /// A runner is connected, or failed.
+    /// Handles a runner that has connected or failed.
     func runnerIsReady(_ descriptor: Int32, of attempt: Attempt) {
         guard let race = attempt.race else { return close(runner: descriptor) }
         guard race.connected == nil else { return endRace(of: attempt) }
@@ -83,7 +83,7 @@ extension AttemptLoop {
         act(on: attempt.pool) { pool throws(TransportFailure) in try pool.socketIsReady(replaced, .write) }
     }
 
-    /// libcurl has its connection, or the attempt is over.
+    /// Ends the race, once libcurl has its connection or the attempt has ended.
     func endRace(of attempt: Attempt) {
         guard let race = attempt.race, !race.isEnded else { return }
         for descriptor in race.end() { close(runner: descriptor) }
@@ -99,7 +99,7 @@ extension AttemptLoop {
         Glibc.close(descriptor)
     }
 
-    /// Notes which addresses failed, so that the next attempt begins with another one.
+    /// Records which addresses failed, so that the next attempt begins with another one.
     func noteAddresses(of attempt: Attempt, _ end: AttemptEnd) {
         guard let race = attempt.race, let place = attempt.place else { return }
         let wasConnecting = !race.isEnded
@@ -118,10 +118,10 @@ extension AttemptLoop {
 }
 
 extension EasyHandle {
-    /// Connects the attempt that begins next to these addresses.
+    /// Sets the addresses that the next attempt of this handle connects to.
     func useAddresses(_ addresses: [SocketAddress], of place: AddressBook.Place) {
         let texts = addresses.compactMap(\.text).map { $0.contains(":") ? "[\($0)]" : $0 }
-        // `+`: not for longer than libcurl keeps what it resolves itself (`CURLOPT_RESOLVE(3)`).
+        // `+`: libcurl keeps these addresses no longer than addresses that it resolves (`CURLOPT_RESOLVE(3)`).
         useAddresses("+\(place.host):\(place.port):\(texts.joined(separator: ","))")
     }
 }

@@ -2,12 +2,13 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Bodies that the kernel moves.
+/// Bodies that the kernel moves through a pipe.
 extension AttemptLoop {
-    /// So many readings in a row; then others have their turn.
+    /// The maximum number of consecutive reads of one body, so that other attempts are served too.
     private static let mostReadings = 8
 
-    /// Takes the rest of a body over from libcurl, which rests, if nothing of it is elsewhere; otherwise libcurl goes on.
+    /// Takes over the rest of a body from the paused libcurl, if all unread bytes are in the socket; otherwise resumes
+    /// libcurl.
     func splice(_ attempt: Attempt) {
         let wanted = attempt.receiver.wanted
         guard wanted > 0 else { return end(attempt, .stopped) }
@@ -18,7 +19,7 @@ extension AttemptLoop {
         switch first {
         case .moved, .nothing, .closed: break
         case .unproven: return decline(attempt, again: true)
-        // Some systems cannot: then nothing was taken.
+        // Some systems do not support splice(2); then no byte was taken.
         case .disturbed, .failed: return decline(attempt, again: false)
         }
         attempt.spliced = body
@@ -37,11 +38,11 @@ extension AttemptLoop {
         end(attempt, .failed(TransportFailure(.local, reason)))
     }
 
-    /// Something happened to the socket of such a body.
+    /// Reads from the socket of a spliced body. Called when the socket is ready.
     func read(_ body: SplicedBody, for attempt: Attempt) {
         for _ in 0..<Self.mostReadings {
             let wanted = attempt.receiver.wanted
-            // Its segment became shorter: nothing more is to be read of this response.
+            // The segment became shorter: no more bytes of this response are needed.
             guard wanted > 0 else { return end(attempt, .stopped) }
             guard take(body.receive(upTo: wanted, callCount: attempt.pool.callCount), of: body, for: attempt) else {
                 return
@@ -49,7 +50,7 @@ extension AttemptLoop {
         }
     }
 
-    /// - Returns: whether to go on.
+    /// - Returns: `true` if the caller can read more now.
     private func take(_ step: SplicedBody.Step, of body: SplicedBody, for attempt: Attempt) -> Bool {
         switch step {
         case .moved: return handOver(body, to: attempt)
@@ -70,14 +71,14 @@ extension AttemptLoop {
         end(attempt, .failed(TransportFailure(.bodyCut, reason)))
     }
 
-    /// Goes on after a pause.
+    /// Resumes a spliced body after a pause.
     func resume(_ body: SplicedBody, for attempt: Attempt) {
         guard body.waiting == 0 || handOver(body, to: attempt) else { return }
         guard watch.want(.read, of: body.socket, tag: attempt.pool.tag) else { return endUnwatched(attempt) }
         read(body, for: attempt)
     }
 
-    /// - Returns: whether to go on.
+    /// - Returns: `true` if the receiver consumed the bytes and the body has not ended.
     private func handOver(_ body: SplicedBody, to attempt: Attempt) -> Bool {
         switch attempt.receiver.receivedBody(in: body.pipe, count: body.waiting) {
         case .consumed:

@@ -3,13 +3,13 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// Runs attempts on one engine thread: waits for sockets, clocks and commands, and hands each to whom it concerns.
+/// Runs attempts on one engine thread: waits for sockets, deadlines and commands, and dispatches each of them.
 ///
 /// Created, used and dropped on that thread; nothing here is locked.
 final class AttemptLoop {
     private let poll: EventPoll
     let watch: SocketWatch
-    /// The tasks that go on by what small files come to.
+    /// The queue of tasks that the ends of small files resume on this thread.
     private let tasks: LocalRunQueue
     private let bufferSize: Int
     private let attemptDidEnd: () -> Void
@@ -17,28 +17,30 @@ final class AttemptLoop {
     private let challengeHosts: ChallengeHosts
 
     private(set) var attempts: [AttemptID: Attempt] = [:]
-    /// A few: one for each kind of options.
+    /// The connection pools: few, one for each kind of options.
     private var pools: [ConnectionPool] = []
     private var lastTag: UInt32 = 0
-    /// Field lists of the last requests. Small files of one host send the same list; redirected files alternate between two.
+    /// The field lists of the last requests. Small files of one host send the same list; redirected files alternate
+    /// between two lists.
     private var lastFields: [FieldList] = []
     private static let fieldListCount = 4
     private let cache = FieldCache()
     private var environment = ProxyEnvironment.current()
-    /// The system gave libcurl no thread to resolve a name: names are resolved on this one from then on.
+    /// `true` once the system refused libcurl a thread to resolve a name. Names are then resolved on this thread.
     private var lacksResolverThread = false
     private var nextEnvironmentCheck = MonotonicTime.now
     var deadlines = DeadlineQueue()
-    /// Which addresses failed lately.
+    /// The addresses that failed lately.
     var book = AddressBook()
-    /// Sockets that connect beside libcurl's.
+    /// The loop's own sockets that connect in parallel with libcurl's, by descriptor.
     var runners: [Int32: Attempt] = [:]
-    /// Looks up the addresses of a host elsewhere; `learn` follows.
+    /// Looks up the addresses of a host on another thread, which then posts `learn`.
     let lookUp: (AddressBook.Place) -> Void
-    /// Whose bodies the kernel moves, by their sockets.
+    /// The attempts whose bodies the kernel moves, by socket.
     var spliced: [Int32: Attempt] = [:]
 
-    /// A pool in which nothing runs is closed with its connections after this time, or sooner if there are many.
+    /// The time after which a pool without attempts is closed with its connections; sooner if there are many such
+    /// pools.
     private static let idlePoolLife = Duration.seconds(60)
     private static let maximumIdlePools = 32
     private static let idlePoolCheckInterval = Duration.seconds(1)
@@ -59,16 +61,16 @@ final class AttemptLoop {
         self.attemptDidEnd = attemptDidEnd
     }
 
-    /// Waits until something is due, unless it must not, and does it.
+    /// Waits for events if `mayWait`, and handles all events and deadlines that are due.
     ///
-    /// - Returns: whether the thread was woken up for commands.
+    /// - Returns: `true` if another thread woke this thread to process commands.
     func turn(mayWait: Bool) -> Bool {
         watch.sendGathered()
         let woken = poll.wait(milliseconds: mayWait ? timeToWait() : 0) { event in
             guard watch.isWanted(event.descriptor) else { return }
             if let attempt = spliced[event.descriptor], let body = attempt.spliced { return read(body, for: attempt) }
             if let attempt = runners[event.descriptor] { return runnerIsReady(event.descriptor, of: attempt) }
-            // A pool that was closed a moment ago may have left an event behind.
+            // A pool that was closed a moment ago may have left an event.
             guard let pool = pools.first(where: { $0.tag == event.tag }) else { return poll.forget(event.descriptor) }
             act(on: pool) { pool throws(TransportFailure) in
                 try pool.socketIsReady(event.descriptor, event.ready)
@@ -81,7 +83,7 @@ final class AttemptLoop {
         for pool in pools where pool.mayHoldUnread {
             act(on: pool) { pool throws(TransportFailure) in try pool.readOn() }
         }
-        // First those that are over: an end that has come is not late.
+        // Finished attempts come first: an end that has arrived is not late.
         reap()
         while let attempt = deadlines.popExpired(at: now) { deadlineCame(for: attempt) }
         reap()
@@ -120,7 +122,7 @@ final class AttemptLoop {
 
     // MARK: Commands
 
-    /// Begins an attempt, or ends it at once if it cannot be begun.
+    /// Starts an attempt. If it cannot be started, ends it immediately.
     func start(_ request: AttemptRequest, _ receiver: any AttemptReceiver) {
         do throws(TransportFailure) {
             guard attempts[request.id] == nil else {
@@ -162,7 +164,8 @@ final class AttemptLoop {
         }
     }
 
-    /// The environment's proxies, at most a second old: a look at each request would cost a microsecond.
+    /// Returns the proxies of the environment, read at most a second ago: reading them for each request would cost 1
+    /// µs.
     private func currentEnvironment() -> ProxyEnvironment {
         let now = MonotonicTime.now
         if now >= nextEnvironmentCheck {
@@ -174,7 +177,7 @@ final class AttemptLoop {
 
     private func cookies(for request: AttemptRequest) throws(TransportFailure) -> [String] {
         let file = request.sendsStoredCookies ? request.connection.cookieFile : nil
-        // libcurl matches a Host field of the user and the ASCII form of the host (IDNA): the jar knows neither.
+        // libcurl matches a Host field of the user and the ASCII form of the host (IDNA), which the jar does not know.
         let isPlain = request.url.host.utf8.allSatisfy { $0 < 0x80 } && !request.fields.has("Host")
         return try request.connection.cookies.lines(
             for: isPlain ? request.url.host : nil, isEncrypted: request.url.scheme == .https, stored: file != nil
@@ -201,24 +204,25 @@ final class AttemptLoop {
         end(attempt, .cancelled)
     }
 
-    /// Goes on with a paused attempt, also with one that waits for a delay: the receiver will say if that is too early. Of
-    /// any other the receiver may have kept something back, with which it can do something now.
+    /// Resumes a paused attempt, even during a delay: the receiver pauses again if that is too early. If the attempt is
+    /// not paused, gives the receiver the chance to process bytes that it may have held back.
     func proceed(_ id: AttemptID) {
         guard let attempt = attempts[id] else { return }
         guard attempt.pause.isNone else { return resume(attempt) }
         if attempt.hasBody, attempt.spliced == nil, !attempt.rests() { end(attempt, .stopped) }
     }
 
-    /// Ends everything and closes every connection.
+    /// Ends all attempts and closes all connections.
     func stop() {
-        // An `ended` callback must not find a half-dead loop, but what it starts goes elsewhere by now.
+        // An `ended` callback must not find a partly closed loop. Attempts that the callback starts go to another
+        // thread.
         for attempt in Array(attempts.values) { end(attempt, .cancelled) }
         pools.removeAll()
     }
 
     // MARK: Pools
 
-    /// The pool of attempts that may use one another's connections.
+    /// Returns the pool for attempts that may share connections. Creates the pool if it does not exist.
     private func pool(
         for options: ConnectionOptions, _ sharing: ConnectionSharing
     ) throws(TransportFailure) -> ConnectionPool {
@@ -232,7 +236,7 @@ final class AttemptLoop {
     }
 
     private func closeIdlePools(at now: MonotonicTime) {
-        // Not with every turn: turns are as frequent as bytes.
+        // Not with every turn: a turn can be as frequent as incoming bytes.
         guard now >= nextIdlePoolCheck else { return }
         nextIdlePoolCheck = now.advanced(by: Self.idlePoolCheckInterval)
         var idle = pools.filter { $0.runningCount == 0 }
@@ -242,19 +246,20 @@ final class AttemptLoop {
         where index < surplus || endOfLife(of: pool) <= now { drop(pool) }
     }
 
-    /// When a pool in which nothing runs is closed, unless something begins in it. In one that is retired nothing does.
+    /// Returns the time at which a pool without attempts is closed. A retired pool is closed immediately.
     private func endOfLife(of pool: ConnectionPool) -> MonotonicTime {
         pool.isRetired ? pool.idleSince : pool.idleSince.advanced(by: Self.idlePoolLife)
     }
 
     private func drop(_ pool: ConnectionPool) { pools.removeAll { $0 === pool } }
 
-    /// libcurl does not notice that a connection has fallen silent, and would put the next stream on it.
+    /// Retires the pool of a silent shared connection. libcurl does not notice the silence and would put the next
+    /// stream on it.
     private func retireIfSilent(_ attempt: Attempt) {
         if attempt.pool.sharing != .none, attempt.isSilent { attempt.pool.isRetired = true }
     }
 
-    /// Gives up a pool whose multi handle refuses to go on, which it does for lack of memory or descriptors.
+    /// Ends the attempts of a pool and closes it, because its multi handle failed for lack of memory or descriptors.
     private func abandon(_ pool: ConnectionPool, _ failure: TransportFailure) {
         for attempt in Array(attempts.values) where attempt.pool === pool { end(attempt, .failed(failure)) }
         drop(pool)
@@ -270,16 +275,17 @@ final class AttemptLoop {
         unpause(attempt)
     }
 
-    /// Has libcurl go on.
+    /// Makes libcurl resume an attempt.
     func unpause(_ attempt: Attempt) {
-        // After a pause at its head libcurl does not know of one, and the body may be with TLS already.
+        // After a pause at its head libcurl does not know that it was paused, and the body may already be in TLS
+        // buffers.
         attempt.pool.mayHold(attempt)
-        // Delivers, within this call, what libcurl holds back. If the receiver stops at that, the transfer goes on as
-        // if nothing was lost (7.88): it must not.
+        // Delivers the bytes that libcurl holds back, within this call. libcurl 7.88 ignores it if the receiver stops
+        // the attempt meanwhile, and continues the transfer: the loop must end it.
         let code = attempt.pool.unpause(attempt)
-        // Before the end, from which on the receiver is others'.
+        // Before `finish`: after it, the receiver may belong to another owner.
         endFull(attempt.pool)
-        // One that libcurl is done with has no connection any more; how it ended is to be asked for.
+        // A finished request has no connection any more; `nextFinished` returns its result.
         if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { finish(attempt, code) }
     }
 
@@ -328,14 +334,14 @@ final class AttemptLoop {
         }
     }
 
-    /// Sends the request of an attempt again, with Digest.
+    /// Sends the request of an attempt again, with Digest authentication.
     private func startAgain(_ attempt: Attempt) {
         guard forget(attempt) else { return }
         challengeHosts.add(attempt.origin)
         start(attempt.request, attempt.receiver)
     }
 
-    /// - Returns: `false` if the attempt has ended before.
+    /// - Returns: `false` if the attempt has already ended.
     private func forget(_ attempt: Attempt) -> Bool {
         guard attempts.removeValue(forKey: attempt.id) != nil else { return false }
         if let body = attempt.spliced {
@@ -351,7 +357,7 @@ final class AttemptLoop {
         guard forget(attempt) else { return }
         noteAddresses(of: attempt, end)
         attemptDidEnd()
-        // What a small file's end leads to is short, and done by the thread that knows it first.
+        // The work after the end of a small file is short, so the thread that received it does it.
         if attempt.isBrief {
             tasks.keeping { attempt.receiver.ended(end) }
         } else {
@@ -360,10 +366,10 @@ final class AttemptLoop {
     }
 }
 
-/// How much an attempt reads at once.
+/// The number of bytes that an attempt reads at once.
 package enum BufferPolicy {
-    /// Unless somebody asks for another. A KiB less than `WriteStage` holds: the last piece is a shorter one, which tells the
-    /// reading's end.
+    /// The default size: 1 KiB less than `WriteStage` holds, so that the last piece of a read is shorter than the
+    /// others and marks the end of the read.
     package static let usual = WriteStage.size - 1024
 
     /// Large buffers save system calls where few attempts run; small ones save memory where thousands do.

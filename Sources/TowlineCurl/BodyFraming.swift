@@ -1,12 +1,12 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The end of a body according to its head (RFC 9112 §6.3). A head that two readers could read in two ways is refused.
+/// The end of a body according to its head (RFC 9112 §6.3). Ambiguous heads are rejected.
 enum BodyFraming {
-    /// What will tell the end of the body that follows `head`.
+    /// Returns how the end of the body that follows `head` is marked.
     ///
     /// `Transfer-Encoding` overrides `Content-Length` (RFC 9112 §6.3 rule 3), as in libcurl. Throws `malformed` for a
-    /// coding that libcurl does not decode, a length that is no number, and lengths that differ.
+    /// coding that libcurl does not decode, a length that is not a number, and lengths that differ.
     static func end(of head: ResponseHead) throws(TransportFailure) -> AttemptEnd.Framing {
         // 204 and 304 have no body (RFC 9112 §6.3 rule 1).
         let isBodyless = head.status == 204 || head.status == 304
@@ -28,9 +28,10 @@ enum BodyFraming {
         return CurlLibrary.provesStreamEnd ? .delimited : .stream
     }
 
-    /// The only value of `Content-Length`; a list of equal values counts as one (RFC 9110 §8.6).
+    /// Returns the value of `Content-Length`, or `nil` without one. Equal values in a list count as one (RFC 9110
+    /// §8.6).
     private static func contentLength(_ fields: HTTPFields) throws(TransportFailure) -> Int64? {
-        // Nearly all have one line with a number alone.
+        // Nearly all heads have one line with a single number.
         if let only = fields.value(named: "Content-Length"), let length = HeadCollector.decimal(only.utf8) {
             return length
         }
@@ -47,7 +48,7 @@ enum BodyFraming {
         return length
     }
 
-    /// The members of a comma-separated list, white space around them taken off.
+    /// Returns the members of a comma-separated list, without the white space around them.
     private static func members(_ value: String) -> [[UInt8]] {
         value.utf8.split(separator: 0x2C, omittingEmptySubsequences: false).map { member in
             let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }

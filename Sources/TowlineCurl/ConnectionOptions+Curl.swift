@@ -4,8 +4,8 @@ internal import TowlineCore
 internal import TowlineEngine
 
 extension ConnectionOptions {
-    /// Returns the options without the secrets that the request must not carry, and without cookies: an attempt has its
-    /// own.
+    /// Returns the options without the secrets that the request must not carry, and without the cookie file: an attempt
+    /// has its own cookies.
     func limited(to request: AttemptRequest, besides challenges: ChallengeHosts) -> ConnectionOptions {
         var options = self
         options.cookieFile = nil
@@ -26,14 +26,14 @@ extension ConnectionOptions {
         return options
     }
 
-    /// Returns true if the request may have a password.
+    /// Returns whether the request may have a password.
     var hasCredentials: Bool { user != nil || netrc != .none }
 
     /// Returns whether libcurl 7.88 can put several streams on a connection. HTTP/1.1 has no streams. With HTTP/2
     /// without negotiation, it starts HTTP/2 again on a reused connection (curl pull request 10643, fixed in 8.0).
     var mayShare: Bool { httpProtocol == .automatic }
 
-    /// Sets everything on a handle that does not differ between two attempts with these options.
+    /// Sets all options on a handle that are equal for all attempts with these options.
     func apply(to handle: EasyHandle) {
         applyRules(to: handle)
         applyTLS(to: handle)
@@ -59,7 +59,7 @@ extension ConnectionOptions {
         }
     }
 
-    /// The transport's own rules, the same for everyone.
+    /// Sets the transport's own rules, which are the same for all requests.
     private func applyRules(to handle: EasyHandle) {
         handle.set(CURLOPT_HTTPGET, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -70,18 +70,18 @@ extension ConnectionOptions {
         handle.set(CURLOPT_HTTP_TRANSFER_DECODING, 1)
         handle.set(CURLOPT_HTTP09_ALLOWED, 0)
         handle.set(CURLOPT_IGNORE_CONTENT_LENGTH, ignoresLength ? 1 : 0)
-        // The URL was parsed and checked above: it goes out as it is.
+        // The URL was parsed and checked above; libcurl sends it unchanged.
         handle.set(CURLOPT_PATH_AS_IS, 1)
         handle.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
         handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // What is meant for the origin is not told to a proxy that only builds a tunnel.
+        // A proxy that only builds a tunnel does not receive the fields for the origin.
         handle.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         handle.set(CURLOPT_NOSIGNAL, 1)
-        // Otherwise giving up an attempt whose name is being resolved would wait for the resolver, for seconds, and
-        // with it everything else on this engine thread.
+        // Otherwise the cancellation of an attempt whose name is being resolved would wait for the resolver, for
+        // seconds, and block all other attempts of this engine thread.
         handle.set(CURLOPT_QUICK_EXIT, 1)
-        // An address that moved is to be found by the next tries, not in a minute; many files of one host in a row are
-        // still resolved once.
+        // The next tries find an address that moved within seconds, not within a minute, and many files of one host in
+        // a row still need one lookup.
         handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 5)
         // RFC 8305 §5. libcurl's own time is 200 ms.
         handle.set(CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, Int(AddressRace.delay / .milliseconds(1)))
@@ -102,7 +102,7 @@ extension ConnectionOptions {
         handle.set(CURLOPT_SSL_VERIFYHOST, verifies * 2)
         handle.set(CURLOPT_PROXY_SSL_VERIFYHOST, verifies * 2)
         if let certificateAuthorityFile {
-            // Instead of the system's authorities, not besides them.
+            // This file replaces the system's authorities.
             handle.setAuthorities(file: certificateAuthorityFile, directory: nil)
         }
         handle.prepareTLS(sharesAuthorities: certificateAuthorityFile == nil && !allowsInsecure)
@@ -117,7 +117,7 @@ extension ConnectionOptions {
         } else if clientCertificate.form == .pkcs12 {
             handle.set(CURLOPT_SSLKEYTYPE, clientCertificate.form.rawValue)
         }
-        // Empty rather than none: OpenSSL would ask for the password on the terminal.
+        // An empty password, not `nil`: with `nil`, OpenSSL would ask for the password on the terminal.
         handle.set(CURLOPT_KEYPASSWD, clientCertificate.keyPassword ?? "")
     }
 
@@ -141,7 +141,7 @@ extension ConnectionOptions {
 }
 
 extension ConnectionPool {
-    /// Throws `local` for options that libcurl would quietly ignore: a file that cannot be read, and text that would
+    /// Throws `local` for options that libcurl would silently ignore: a file that cannot be read, and text that would
     /// end early in C or break a line on the wire.
     static func check(_ options: ConnectionOptions) throws(TransportFailure) {
         if let file = options.certificateAuthorityFile {

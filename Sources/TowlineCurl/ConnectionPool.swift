@@ -2,39 +2,39 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// One multi handle of libcurl: the connections that attempts of equal settings may share.
+/// A multi handle of libcurl: the connections that attempts with equal settings may share.
 ///
-/// libcurl compares TLS settings before it reuses a connection, but not everything that makes two users different
-/// (the password given to a proxy for a tunnel, for one). A pool per `ConnectionOptions` leaves nothing to compare.
-/// Confined to its engine thread.
+/// libcurl compares TLS settings before it reuses a connection, but not everything that distinguishes two users (for
+/// example the password for a proxy tunnel). A pool per `ConnectionOptions` needs no comparison. Confined to its engine
+/// thread.
 final class ConnectionPool {
-    /// What the pool's connections were made with; credentials are in it only if they may be sent.
+    /// The options of the pool's connections, with credentials only if requests may send them.
     let options: ConnectionOptions
-    /// The proxy of all its connections.
+    /// The proxy of all connections of the pool; `nil` if they go to the server directly.
     let proxy: ProxyAddress?
-    /// Whether its attempts may be streams of one connection, or of several.
+    /// How attempts of the pool share connections as HTTP/2 streams.
     let sharing: ConnectionSharing
-    /// Names the pool among those of an `EventPoll`.
+    /// The number that identifies the pool's sockets in an `EventPoll`.
     let tag: UInt32
     let multi: UnsafeMutableRawPointer
-    /// When libcurl wants to be called although no socket is ready.
+    /// The time at which libcurl must be called even if no socket is ready.
     var timer = MonotonicTime.never
-    /// Whether libcurl was called since its finished attempts were asked for.
+    /// `true` if libcurl was called since the loop last asked for finished attempts.
     var isTouched = false
-    /// Whether no further attempt begins in it.
+    /// `true` if no further attempt may start in the pool.
     var isRetired = false
-    /// How many attempts run.
+    /// The number of running attempts.
     private(set) var runningCount = 0
-    /// Since when no attempt runs.
+    /// The time at which the last running attempt was removed.
     private(set) var idleSince = MonotonicTime.now
 
-    /// Whose body came last in the call of libcurl's that is under way.
+    /// The attempt that last received bytes of its body in the current call of libcurl.
     private var fed: Attempt?
-    /// Those that want no more since they rest.
+    /// The attempts whose receivers stopped them when all available bytes were delivered.
     private var full: [Attempt] = []
-    /// Those whose rest the kernel may move.
+    /// The attempts that wait for the kernel to move the rest of the body.
     private var offered: [Attempt] = []
-    /// How often libcurl was called: each time it might have read from any of its sockets, or sent on it.
+    /// The number of calls of libcurl that may have read from any of its sockets, or sent on one.
     private(set) var callCount = 0 { didSet { watch.mayHaveSent = true } }
     private var readAhead = ReadAhead()
 
@@ -43,7 +43,7 @@ final class ConnectionPool {
     private var idleHandles: [EasyHandle] = []
     private var connectionLimit = 128
 
-    /// Idle handles kept for the next attempts: making one costs some 20 µs and 5 KiB.
+    /// The maximum number of idle handles kept for reuse: creating a handle costs about 20 µs and 5 KiB.
     private static let maximumIdleHandles = 64
 
     /// Throws `local` if a file named in the options cannot be read, or memory ran out; `proxyUnusable` if the proxy's
@@ -81,12 +81,12 @@ final class ConnectionPool {
         _ = ccurl_multi_set_socket_callback(multi, Self.socketChanged)
         _ = ccurl_multi_set_pointer(multi, CURLMOPT_TIMERDATA, context)
         _ = ccurl_multi_set_timer_callback(multi, Self.timerChanged)
-        // Segments over one TCP connection gain nothing: a running attempt has its connection to itself, unless it says
-        // otherwise. In libcurl 7.88 one stream that is paused holds up its whole connection.
+        // Several segments over one TCP connection gain nothing: a running attempt has its own connection, unless it
+        // asks for sharing. In libcurl 7.88, one paused stream blocks its whole connection.
         _ = ccurl_multi_set_long(
             multi, CURLMOPT_PIPELINING, Int(sharing == .none ? CURLPIPE_NOTHING : CURLPIPE_MULTIPLEX))
         limitConnections(connectionLimit)
-        // Each that finds no room for its stream would otherwise open another connection.
+        // Without these limits, each attempt that finds no free stream would open another connection.
         switch sharing {
         case .none: break
         case .one: _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 2)
@@ -94,30 +94,32 @@ final class ConnectionPool {
             _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, ConnectionSharing.connections)
             _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, ConnectionSharing.streams)
         }
-        // Further connections to a host resume the first one's TLS session. No lock: one thread uses the share.
+        // Further connections to a host resume the TLS session of the first one. One thread uses the share, so no lock
+        // is set.
         _ = ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
     }
 
-    /// How many connections stay open, idle ones included. libcurl's own limit follows the attempts that run at the
-    /// moment: it closes good connections whenever there are few for an instant.
+    /// Sets the number of connections that stay open, including idle ones. libcurl's default follows the number of
+    /// running attempts: libcurl would close good connections whenever few attempts run for a moment.
     private func limitConnections(_ limit: Int) {
         connectionLimit = limit
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, limit)
     }
 
-    /// A handle with the pool's settings; `nil` if memory ran out.
+    /// Returns a handle with the pool's settings; `nil` if memory ran out.
     func takeHandle() -> EasyHandle? {
         if let handle = idleHandles.popLast() { return handle }
         guard let handle = EasyHandle() else { return nil }
         _ = ccurl_set_pointer(handle.pointer, CURLOPT_SHARE, share)
         handle.tellSockets(to: watch)
         options.apply(to: handle)
-        // The first connection is waited for, rather than one more opened beside it; several are opened at once.
+        // Attempts wait for the first connection instead of opening another one; several connections are opened at
+        // once.
         if sharing == .one { handle.set(CURLOPT_PIPEWAIT, 1) }
         return handle
     }
 
-    /// Hands the attempt's handle to libcurl. Throws `local` if libcurl will not have it.
+    /// Passes the attempt's handle to libcurl. Throws `local` if libcurl does not accept the handle.
     func add(_ handle: EasyHandle) throws(TransportFailure) {
         callCount += 1
         let code = curl_multi_add_handle(multi, handle.pointer)
@@ -127,9 +129,9 @@ final class ConnectionPool {
         if runningCount * 2 > connectionLimit { limitConnections(runningCount * 4) }
     }
 
-    /// Takes a handle back, breaking its connection off if it is in the midst of a response.
+    /// Removes a handle from libcurl. If its response is incomplete, libcurl closes the connection.
     func remove(_ handle: EasyHandle) {
-        // Who has ended rests no more.
+        // An ended attempt must not receive `rests`.
         if fed?.handle === handle { fed = nil }
         offered.removeAll { $0.handle === handle }
         readAhead.forget(handle)
@@ -139,8 +141,8 @@ final class ConnectionPool {
         isTouched = true
         if runningCount == 0 { idleSince = .now }
         handle.dropCookies()
-        // libcurl keeps the nonce of Digest in the handle, and takes its end for a wrong password unless the server
-        // says `stale` (RFC 7616 §3.3). Not all servers do, so each attempt gets a new handle.
+        // libcurl keeps the Digest nonce in the handle, and treats an expired nonce as a wrong password unless the
+        // server sends `stale` (RFC 7616 §3.3). Not all servers do, so each attempt gets a new handle.
         if idleHandles.count < Self.maximumIdleHandles, !options.waitsForChallenge {
             idleHandles.append(handle)
         } else {
@@ -151,7 +153,7 @@ final class ConnectionPool {
 
     /// Repeats the request of a handle over a fresh connection.
     ///
-    /// - Returns: `false` if libcurl does not take the handle again.
+    /// - Returns: `false` if libcurl does not accept the handle again.
     func repeatOnFreshConnection(_ handle: EasyHandle) -> Bool {
         if fed?.handle === handle { fed = nil }
         readAhead.forget(handle)
@@ -162,10 +164,10 @@ final class ConnectionPool {
         return curl_multi_add_handle(multi, handle.pointer) == CURLM_OK
     }
 
-    /// Tells libcurl that a socket is ready. Throws if the pool is beyond use.
+    /// Reports to libcurl that a socket is ready. Throws if the pool is unusable.
     func socketIsReady(_ socket: Int32, _ ready: EventPoll.Interest) throws(TransportFailure) {
         var events: Int32 = 0
-        // An error or a hang-up is found by reading and writing: bytes may be waiting before it.
+        // libcurl finds an error or a hang-up when it reads and writes: bytes may be waiting before it.
         let isBroken = !ready.isDisjoint(with: [.error, .hangUp])
         if isBroken || ready.contains(.read) { events |= CURL_CSELECT_IN }
         if isBroken || ready.contains(.write) { events |= CURL_CSELECT_OUT }
@@ -173,7 +175,7 @@ final class ConnectionPool {
         readAhead.note(socket)
     }
 
-    /// Tells libcurl that its timer ran out. Throws if the pool is beyond use.
+    /// Reports to libcurl that its timer expired. Throws if the pool is unusable.
     func timerIsDue() throws(TransportFailure) {
         timer = .never
         try act(CURL_SOCKET_TIMEOUT, 0)
@@ -188,10 +190,10 @@ final class ConnectionPool {
         guard code == CURLM_OK else { throw Self.failure(code) }
     }
 
-    /// Whether TLS may hold what no socket tells of.
+    /// Returns whether TLS may hold bytes of an attempt that no socket event reports.
     var mayHoldUnread: Bool { !readAhead.holders.isEmpty }
 
-    /// Has libcurl go on with what TLS has read ahead. Throws if the pool is beyond use.
+    /// Makes libcurl process the bytes that TLS has read ahead. Throws if the pool is unusable.
     func readOn() throws(TransportFailure) {
         for attempt in readAhead.holders {
             let isLeft = try ReadAhead.drain(attempt) { socket throws(TransportFailure) in
@@ -201,24 +203,24 @@ final class ConnectionPool {
         }
     }
 
-    /// Returns whether bytes wait on the connection with a local port.
+    /// Returns whether bytes wait on the connection with the given local port.
     func hasBytes(onPort port: Int32) -> Bool { watch.hasBytes(onPort: UInt16(truncatingIfNeeded: port)) }
 
-    /// The connection of an attempt carries streams.
+    /// Makes the connection of an attempt, which carries several streams, gather what libcurl sends.
     func carriesStreams(of attempt: Attempt) {
         if sharing != .none, let socket = attempt.socket { watch.gatherSends(of: socket) }
     }
 
-    /// An attempt has its socket, and TLS may read ahead.
+    /// Registers an attempt that has a socket and whose TLS may read ahead.
     func readsFrom(_ attempt: Attempt) { readAhead.watch(attempt) }
 
-    /// Something of an attempt's answer has come: TLS may hold more.
+    /// Records that bytes of an attempt's response arrived, so TLS may hold more.
     func mayHold(_ attempt: Attempt) {
-        // Asked for each line and each piece: first without a look at the table.
+        // Called for each line and each piece: the check of the flag avoids a dictionary lookup.
         if attempt.readsAhead { readAhead.note(attempt) }
     }
 
-    /// Some bytes are about to be handed to an attempt.
+    /// Records that the pool is about to deliver bytes to an attempt. Finishes the attempt that received bytes before.
     func feeds(_ attempt: Attempt) {
         mayHold(attempt)
         guard fed !== attempt else { return }
@@ -226,9 +228,9 @@ final class ConnectionPool {
         fed = attempt
     }
 
-    /// libcurl has returned: whatever it had is delivered.
+    /// Notifies receivers that all available bytes were delivered. Called when libcurl has returned.
     ///
-    /// - Returns: attempts to be ended.
+    /// - Returns: the attempts that their receivers stopped, which the caller must end.
     func takeFull() -> [Attempt] {
         rest()
         guard !full.isEmpty else { return [] }
@@ -246,21 +248,21 @@ final class ConnectionPool {
         }
     }
 
-    /// Attempts to be looked at, once those of `takeFull` are ended: the kernel may do the rest.
+    /// Returns the attempts whose rest the kernel may move. Called after the attempts of `takeFull` have ended.
     func takeOffered() -> [Attempt] {
         guard !offered.isEmpty else { return [] }
         defer { offered = [] }
         return offered
     }
 
-    /// Has libcurl go on with an attempt that was paused.
+    /// Makes libcurl resume a paused attempt.
     func unpause(_ attempt: Attempt) -> CURLcode {
         isTouched = true
         callCount += 1
         return curl_easy_pause(attempt.handle.pointer, CURLPAUSE_CONT)
     }
 
-    /// The next attempt that libcurl is done with, and how.
+    /// Returns the next attempt that libcurl has finished, and its result; `nil` if there is no further one.
     func nextFinished() -> (Attempt, CURLcode)? {
         var remaining: Int32 = 0
         while let message = curl_multi_info_read(multi, &remaining) {

@@ -4,26 +4,26 @@ package import TowlineEngine
 
 /// The `Transport` over libcurl's multi interface (7.88.1 or newer).
 ///
-/// A few engine threads wait for sockets (epoll) and run libcurl; the callbacks of an attempt come from the thread
-/// that it was given to, with libcurl's own buffer and nothing copied, allocated or locked in between. Attempts of one
-/// thread use one another's idle connections. With one thread, the default, these are all; where there are more, the segments
-/// of long files are the first one's, and only what may be brief is spread: what the small file leads to is done by
-/// the thread that it came to, the next request included (`LocalRunQueue`).
+/// A few engine threads wait for sockets (epoll) and run libcurl. The thread of an attempt calls its callbacks with
+/// libcurl's own buffer: nothing is copied, allocated or locked in between. Attempts of one thread reuse each other's
+/// idle connections. By default, there is one thread. With several threads, the first one runs the segments of long
+/// files, and only attempts that may be brief are distributed. The thread that receives a small file also runs the
+/// tasks that follow, including the next request (`LocalRunQueue`).
 ///
 /// Beyond the port's contract:
-/// - A body is handed over in pieces of up to 16 KiB (libcurl's `CURL_MAX_WRITE_SIZE`). After a pause the same bytes
-///   come again first, perhaps with more behind them.
-/// - The rest of a long body that comes fast, over HTTP/1.x without TLS, comes through a pipe if the receiver takes it so
-///   (`SplicePolicy`): up to 224 KiB at once, which a SIGKILL may cost, and its connection ends with it.
+/// - The transport delivers a body in pieces of up to 16 KiB (libcurl's `CURL_MAX_WRITE_SIZE`). After a pause it
+///   delivers the same bytes again first, perhaps with more behind them.
+/// - The rest of a long body that arrives fast, over HTTP/1.x without TLS, is delivered through a pipe if the receiver
+///   accepts pipes (`SplicePolicy`): up to 224 KiB at once, which a SIGKILL may cost. The connection is then closed.
 /// - `proceed` also ends the delay of `.pauseFor` early.
 /// - A response that is complete without a byte of body after `.pause` ends only after `proceed`.
 /// - Field values that are not UTF-8 keep their bytes: see `FieldText`.
-/// - A request that must not go out (a control character in a field, a file of the options that cannot be read) ends
+/// - A request that must not be sent (a control character in a field, a file of the options that cannot be read) ends
 ///   as `failed(.local)`, a response 407 as `failed(.proxyFailed)`.
 package final class CurlTransport: Transport {
     private struct Lane {
         let thread: EngineThread
-        /// So many attempts ran on it at one time when one that may be brief began: their connections are there.
+        /// The maximum number of attempts, and so of connections, on the thread when a brief attempt started.
         var most = 0
     }
 
@@ -38,22 +38,22 @@ package final class CurlTransport: Transport {
     private let http1Hosts = HTTP1Hosts()
     private let challengeHosts = ChallengeHosts()
 
-    /// From so many attempts on a thread on the next ones that may be brief have another.
+    /// The number of running attempts per thread above which the transport starts another thread for brief attempts.
     private static let enough = 4
 
-    /// Starts the first engine thread, which at once begins with what the first attempt would wait for: libcurl's
-    /// initialisation with that of the TLS library, a millisecond or two.
+    /// Starts the first engine thread. The thread immediately initializes libcurl and the TLS library, which takes a
+    /// millisecond or two, so that the first attempt does not wait for it.
     ///
     /// - Parameters:
-    ///   - engineThreads: how many at most, at least 1; a second one, started once there is enough for it, pays off where one core
-    ///     is busy with one thread's work.
-    ///   - bufferSize: how many bytes an attempt reads at once, 16 KiB … 512 KiB; with over 4 attempts on a thread
-    ///     the new ones get 127 KiB at most, with over 32 64 KiB, with over 256 16 KiB. A SIGKILL costs so much, besides the
-    ///     32 KiB that may not have been marked: together 256 KiB at most, with a KiB less than whole pieces, so that
-    ///     the last piece of a reading is told by its length.
+    ///   - engineThreads: the maximum number of threads, at least 1. A second thread, started once there is enough
+    ///     work, pays off if the work of one thread uses a whole core.
+    ///   - bufferSize: the number of bytes that an attempt reads at once, 16 KiB … 512 KiB. With over 4 attempts on a
+    ///     thread new ones get 127 KiB at most, with over 32 64 KiB, with over 256 16 KiB. A SIGKILL costs these bytes
+    ///     and up to 32 KiB not yet marked: together 256 KiB at most. The default is 1 KiB less than whole pieces, so
+    ///     that the length of the last piece of a read shows that it is the last one.
     ///
-    /// If the system refuses the first thread, each attempt asks for it again, and ends with `failed(.threadRefused)`
-    /// if the system still refuses.
+    /// If the system refuses the first thread, each attempt tries to start it again, and ends with
+    /// `failed(.threadRefused)` if the system still refuses.
     package init(engineThreads: Int = 1, bufferSize: Int = BufferPolicy.usual) {
         self.bufferSize = min(max(bufferSize, 16 * 1024), 512 * 1024)
         mostThreads = max(engineThreads, 1)
@@ -73,9 +73,9 @@ package final class CurlTransport: Transport {
         if let thread { state.lanes.append(Lane(thread: thread)) }
     }
 
-    /// Sends the request of an attempt. After `shutdown` it ends as cancelled, within this call.
+    /// Sends the request of an attempt. After `shutdown`, the attempt ends as cancelled within this call.
     package func start(_ request: AttemptRequest, receiver: any AttemptReceiver) {
-        // Handed over under the lock: who comes next counts this one.
+        // The command is posted under the lock, so that the next caller counts this attempt.
         let isTaken = state.withLock { state in thread(for: request, &state)?.post(.start(request, receiver)) }
         switch isTaken {
         case true?: break
@@ -88,9 +88,10 @@ package final class CurlTransport: Transport {
         }
     }
 
-    /// The least loaded of those that had more at one time, unless all of them have much more to do than another: so all
-    /// together have no more connections than attempts that ran at one time. Of equals the calling one: there the file is
-    /// that leads to this one.
+    /// Returns the thread for an attempt; `nil` if the system refuses one. Prefers the least loaded thread that has
+    /// idle connections, unless all such threads have much more work than another: the number of connections then stays
+    /// within the number of concurrent attempts. Among equal threads, prefers the calling one, which has the file that
+    /// leads to this request.
     private func thread(for request: AttemptRequest, _ state: inout State) -> EngineThread? {
         if state.lanes.isEmpty, !state.isShutDown { startThread(&state) }
         guard mostThreads > 1, request.mayBeBrief else { return state.lanes.first?.thread }
@@ -109,17 +110,17 @@ package final class CurlTransport: Transport {
         return state.lanes[index].thread
     }
 
-    /// Ends an attempt soon. Every thread is asked: which one has the attempt is known to that thread alone.
+    /// Ends an attempt soon. Every thread gets the command, because only the attempt's own thread knows the attempt.
     package func cancel(_ id: AttemptID) {
         for thread in threads { _ = thread.post(.cancel(id)) }
     }
 
-    /// Goes on after a pause.
+    /// Resumes a paused attempt.
     package func proceed(_ id: AttemptID) {
         for thread in threads { _ = thread.post(.proceed(id)) }
     }
 
-    /// Cancels everything, joins the threads, closes every descriptor. Further calls wait for the same end.
+    /// Cancels all attempts, joins the threads and closes every descriptor. Concurrent calls also wait for that.
     package func shutdown() async {
         let threads = state.withLock { state in
             state.isShutDown = true

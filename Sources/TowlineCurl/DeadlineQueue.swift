@@ -1,12 +1,12 @@
-/// The attempts that wait for a point in time, the next one first: a binary heap in which every attempt knows its
-/// place, so that a deadline is moved or taken out in O(log n) and none is left behind.
+/// The attempts that have a deadline, the earliest first. The queue is a binary heap in which every attempt knows its
+/// index, so that a deadline can be moved or removed in O(log n).
 struct DeadlineQueue {
     private var heap: [Attempt] = []
 
-    /// The earliest deadline; `never` if there is none.
+    /// The earliest deadline; `never` if the queue is empty.
     var next: MonotonicTime { heap.first?.deadline ?? .never }
 
-    /// Gives `attempt` a deadline in place of the one it had. `never` takes it out.
+    /// Sets the deadline of `attempt` and replaces the previous one. `never` removes the attempt.
     mutating func set(_ deadline: MonotonicTime, for attempt: Attempt) {
         remove(attempt)
         guard deadline < .never else { return }
@@ -16,7 +16,7 @@ struct DeadlineQueue {
         rise(from: heap.count - 1)
     }
 
-    /// Takes `attempt` out; one that has no deadline is no error.
+    /// Removes `attempt` from the queue. Does nothing if the attempt has no deadline.
     mutating func remove(_ attempt: Attempt) {
         guard let index = attempt.deadlineIndex else { return }
         attempt.deadlineIndex = nil
@@ -29,7 +29,7 @@ struct DeadlineQueue {
         sink(from: last.deadlineIndex ?? index)
     }
 
-    /// Takes out the attempt whose deadline came first, if that is not after `now`.
+    /// Removes and returns the attempt with the earliest deadline; `nil` if no deadline is at or before `now`.
     mutating func popExpired(at now: MonotonicTime) -> Attempt? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         remove(first)

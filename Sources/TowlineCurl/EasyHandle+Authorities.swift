@@ -1,8 +1,8 @@
 import CCurl
 
-/// What the certificates of servers and proxies are checked against.
+/// The certificate authorities that the certificates of servers and proxies are verified with.
 extension EasyHandle {
-    /// Those in the file, and those in the directory.
+    /// Trusts the authorities in a file and in a directory. With `nil`, libcurl reads no file or no directory.
     func setAuthorities(file: String?, directory: String?) {
         setAuthorities(file: file)
         setAuthorities(directory: directory)
@@ -20,7 +20,7 @@ extension EasyHandle {
 
     /// Makes OpenSSL report servers that ask for a client certificate.
     ///
-    /// - Parameter sharesAuthorities: the system's authorities are trusted, which connections share where that is
+    /// - Parameter sharesAuthorities: `true` to trust the system's authorities, in stores that connections share if
     ///   possible.
     func prepareTLS(sharesAuthorities: Bool) {
         _ = ccurl_set_tls_callback(pointer, Self.observe)
@@ -29,12 +29,12 @@ extension EasyHandle {
 
     private func shareSystemAuthorities() {
         guard let places = SystemAuthorities.places, ccurl_set_tls_callback(pointer, Self.supply) == CURLE_OK else {
-            // libcurl reads them itself, where it is told to or was built to look.
+            // libcurl reads the authorities, from the files that the environment names or from its built-in paths.
             if let file = NamedAuthorities.file { setAuthorities(file: file.path) }
             if let directory = NamedAuthorities.directory { setAuthorities(directory: directory.path) }
             return
         }
-        // libcurl itself reads nothing: it would be for nothing.
+        // libcurl must not read the file: `SystemAuthorities` replaces its store.
         setAuthorities(file: nil, directory: places.directory)
     }
 

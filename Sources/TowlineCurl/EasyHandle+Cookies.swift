@@ -4,7 +4,7 @@ internal import TowlineEngine
 
 /// The cookies of the attempt that a handle runs. They are removed before the next attempt.
 extension EasyHandle {
-    /// The cookies that the handle has at the moment, in the Netscape format.
+    /// The cookies that the handle has now, one per line of the Netscape format.
     var cookies: [String] {
         var list: UnsafeMutablePointer<curl_slist>?
         guard ccurl_get_list(pointer, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
@@ -12,7 +12,7 @@ extension EasyHandle {
         var lines: [String] = []
         var next = list
         while let entry = next?.pointee {
-            // Bytes that are not UTF-8 must survive, as in every field of a server.
+            // Bytes that are not UTF-8 must be preserved, as in all fields of a server.
             if let data = entry.data {
                 lines.append(FieldText.decode(UnsafeRawBufferPointer(start: data, count: strlen(data))))
             }
@@ -26,7 +26,7 @@ extension EasyHandle {
         for line in cookies { set(CURLOPT_COOKIELIST, line) }
     }
 
-    /// Removes all cookies: the next attempt may belong to another download.
+    /// Removes all cookies, because the next attempt may belong to another download.
     func dropCookies() { set(CURLOPT_COOKIELIST, "ALL") }
 
     /// Reads a cookie file, in the Netscape format or as `Set-Cookie` fields.

@@ -3,11 +3,11 @@ import Glibc
 internal import TowlineCore
 
 extension EasyHandle {
-    /// libcurl resolves host names on threads of its own, and got none.
+    /// Returns whether the system refused libcurl the thread on which it resolves a host name.
     var lacksResolverThread: Bool { errorDetail?.contains("thread failed to start") == true }
 
-    /// Resolves the host name of a URL on the calling thread, which waits for the result, for the attempt that begins
-    /// next.
+    /// Resolves the host name of a URL for the attempt that begins next. Blocks the calling thread until the lookup
+    /// ends.
     ///
     /// - Returns: `false` if the name does not resolve.
     func resolveHere(_ url: HTTPURL) -> Bool {

@@ -3,8 +3,8 @@ import Glibc
 internal import TowlineCore
 
 extension EasyHandle {
-    /// A new socket must not leak into processes that the application starts: this libcurl opens it without
-    /// `SOCK_CLOEXEC`.
+    /// Sets `SOCK_CLOEXEC` on a new socket and reports it: this libcurl does not set the flag, and the socket must not
+    /// leak into processes that the application starts.
     static let socketMade: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t, curlsocktype) -> Int32 = {
         context, socket, _ in
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
@@ -18,7 +18,7 @@ extension EasyHandle {
         return Glibc.close(socket)
     }
 
-    /// Tells of every socket that is made for a connection, and of its end. `watch` must outlive the connections.
+    /// Reports to `watch` when a socket of a connection is created and closed. `watch` must outlive the connections.
     func tellSockets(to watch: SocketWatch) {
         let context = Unmanaged.passUnretained(watch).toOpaque()
         _ = ccurl_set_pointer(pointer, CURLOPT_SOCKOPTDATA, context)
@@ -26,7 +26,7 @@ extension EasyHandle {
         _ = ccurl_set_close_socket_callback(pointer, Self.socketCloses)
     }
 
-    /// Reports each address that libcurl connects to, and opens no socket for an address that the options forbid.
+    /// Reports each address that libcurl connects to. Opens no socket for an address that the options forbid.
     ///
     /// The check belongs here: a name server could change its reply between an earlier check and the connection.
     func watchAddresses() { _ = ccurl_set_open_socket_callback(pointer, Self.openSocket) }
@@ -49,7 +49,7 @@ extension EasyHandle {
                 return descriptor
             }
 
-    /// Opens no socket for an address that is not public, for a handle without an attempt.
+    /// Makes libcurl connect only to public addresses, for a handle without an attempt.
     func refusePrivateAddresses() { _ = ccurl_set_open_socket_callback(pointer, Self.openPublicSocket) }
 
     private static let openPublicSocket:
@@ -69,10 +69,10 @@ extension EasyHandle {
         socket(place.family, place.socktype | Int32(SOCK_CLOEXEC.rawValue), place.protocol)
     }
 
-    /// Our place in OpenSSL's connections, the same for all.
+    /// The index of Towline's data in OpenSSL's connections, the same for all.
     static let tlsIndex = ccurl_new_tls_index()
 
-    /// Something happened to a TLS connection that is watched.
+    /// Records an event of a watched TLS connection.
     static let tlsEvent: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = { connection, what, value in
         guard let connection else { return }
         ccurl_note_tls_event(connection, tlsIndex, what, value)

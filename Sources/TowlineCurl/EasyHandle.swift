@@ -1,25 +1,25 @@
 import CCurl
 internal import TowlineCore
 
-/// One easy handle of libcurl, what it points to, and the C callbacks that lead to the `Attempt` it runs.
+/// An easy handle of libcurl, the data that it points to, and the C callbacks that call its `Attempt`.
 ///
-/// Made once per connection settings and used again for attempt after attempt: only what differs between two attempts
-/// is set anew. Confined to its engine thread.
+/// Created once per connection settings and reused for many attempts: only options that differ between two attempts are
+/// set again. Confined to its engine thread.
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
-    /// Where libcurl writes what went wrong, in its own words.
+    /// The buffer for libcurl's error message.
     private let errorText: UnsafeMutableBufferPointer<CChar>
-    /// The handle points to it.
+    /// The fields of the request. The handle points to them.
     private var fieldList: FieldList?
-    /// Likewise.
+    /// The URL of the request. The handle points to it.
     private let url = RequestURL()
-    /// Read at once.
+    /// The number of bytes that libcurl reads at once.
     private(set) var bufferSize = 0
-    /// The record of the end of a TLS connection that is watched.
+    /// The record of how a watched TLS connection ends; `nil` if none is watched.
     private var closeWatch: UnsafeMutablePointer<ccurl_close_watch>?
     private var watchesGoAway = false
     private var needsFreshConnection = false
-    /// Addresses for the attempt's host; the handle points to it.
+    /// The addresses of the attempt's host. The handle points to them.
     private var addresses: UnsafeMutablePointer<curl_slist>?
 
     /// `nil` if memory ran out.
@@ -43,7 +43,7 @@ final class EasyHandle {
         ccurl_release_watch(closeWatch)
     }
 
-    /// Points the handle at an attempt, which must outlive its stay in the multi handle.
+    /// Points the handle at an attempt, which must stay alive until the handle is removed from the multi handle.
     ///
     /// - Returns: `false` if memory ran out.
     func prepare(url: HTTPURL, fields: FieldList, bufferSize: Int, for attempt: Attempt) -> Bool {
@@ -71,10 +71,10 @@ final class EasyHandle {
             && ccurl_set_pointer(pointer, CURLOPT_PRIVATE, context) == CURLE_OK
     }
 
-    /// Has TLS tell how the connection ends, for a body that ends with it. Call it from a callback of the attempt.
+    /// Makes TLS record how the connection ends, for a body that ends with it. Call it from a callback of the attempt.
     ///
-    /// Such a body is whole only if the peer said so by close_notify (RFC 9112 §9.8): otherwise anyone on the way could
-    /// have cut it. libcurl 7.88 takes both ends for the same.
+    /// Such a body is complete only if the peer sent close_notify (RFC 9112 §9.8): otherwise anyone on the network path
+    /// could have truncated it. libcurl 7.88 does not distinguish the two ends.
     func watchCloseNotify() {
         ccurl_release_watch(closeWatch)
         closeWatch = ccurl_watch_close_notify(pointer, Self.tlsIndex, Self.tlsEvent)
@@ -83,17 +83,18 @@ final class EasyHandle {
     /// Returns whether a watched TLS connection ended without close_notify.
     var wasCutOff: Bool { closeWatch?.pointee.was_closed == 0 }
 
-    /// Has TLS by OpenSSL read from the socket what there is, up to that length, rather than one record in two pieces. Call it
-    /// from a callback of the attempt.
+    /// Makes OpenSSL read up to `length` available bytes from the socket at once, instead of one record in two reads.
+    /// Call it from a callback of the attempt.
     ///
-    /// What it holds then no socket tells of: whoever called libcurl asks for it (`ReadAhead`).
-    /// - Returns: whether it does.
+    /// No socket event reports the bytes that OpenSSL then holds: after each call of libcurl, `ReadAhead` checks for
+    /// them.
+    /// - Returns: whether TLS now reads ahead.
     func readAhead(_ length: Int) -> Bool { ccurl_read_ahead(pointer, length) != 0 }
 
-    /// Whether it does, perhaps since an earlier response.
+    /// Returns whether TLS reads ahead on the connection, perhaps since an earlier response.
     var readsAhead: Bool { ccurl_reads_ahead(pointer) != 0 }
 
-    /// Connects the attempt that begins next to these addresses, in the form of `CURLOPT_RESOLVE(3)`.
+    /// Sets the addresses that the next attempt connects to, in the form of `CURLOPT_RESOLVE(3)`; `nil` removes them.
     func useAddresses(_ text: String?) {
         let old = addresses
         addresses = text.flatMap { curl_slist_append(nil, $0) }
@@ -101,7 +102,7 @@ final class EasyHandle {
         curl_slist_free_all(old)
     }
 
-    /// Opens a connection for the attempt, which is about to be repeated, instead of reusing one.
+    /// Makes the repeated request of the attempt open a new connection instead of reusing one.
     func requireFreshConnection() {
         needsFreshConnection = true
         set(CURLOPT_FRESH_CONNECT, 1)
@@ -112,7 +113,7 @@ final class EasyHandle {
     /// or after the attempt.
     var reusesConnection: Bool { number(CURLINFO_NUM_CONNECTS) == 0 }
 
-    /// Has the attempt told of a GOAWAY with an error. libcurl mentions it only in its trace.
+    /// Reports a GOAWAY with an error to the attempt. libcurl mentions GOAWAY only in its trace.
     func watchGoAway() {
         watchesGoAway = true
         set(CURLOPT_VERBOSE, 1)
@@ -124,20 +125,20 @@ final class EasyHandle {
         ) -> Int32 = { handle, kind, bytes, count, _ in
             guard kind == CURLINFO_TEXT, let bytes else { return 0 }
             let text = String(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
-            // RFC 9113 §7: 0 is the orderly end of a connection.
+            // RFC 9113 §7: code 0 is the graceful shutdown of a connection.
             if let code = text.firstRange(of: "GOAWAY, error="), text[code.upperBound...].first != "0" {
                 attempt(of: handle)?.breakConnection()
             }
             return 0
         }
 
-    /// The connection agreed on HTTP/2. Call it from a callback of the attempt.
+    /// Returns whether the connection negotiated HTTP/2. Call it from a callback of the attempt.
     var speaksHTTP2: Bool { ccurl_speaks_http2(pointer) != 0 }
 
-    /// Whether TLS holds bytes that libcurl can go on with.
+    /// Returns whether TLS holds bytes that libcurl has not read.
     var hasUnread: Bool { ccurl_has_unread(pointer) != 0 }
 
-    /// Sets a numeric option; one that this libcurl was built without is left alone.
+    /// Sets a numeric option. Ignores an option that this libcurl was built without.
     func set(_ option: CURLoption, _ value: Int) { _ = ccurl_set_long(pointer, option, value) }
 
     /// Sets a text option; libcurl keeps a copy.
@@ -146,26 +147,26 @@ final class EasyHandle {
         ByteText.withCString(value) { _ = ccurl_set_string(pointer, option, $0) }
     }
 
-    /// libcurl's description of the failure, which may contain text from the server; `nil` if libcurl has none.
+    /// libcurl's description of the failure, which may contain text from the server; `nil` without a description.
     var errorDetail: String? {
         guard let base = errorText.baseAddress, base.pointee != 0 else { return nil }
         return String(cString: base)
     }
 
-    /// A number that libcurl noted during the attempt; 0 if it did not.
+    /// Returns a number that libcurl recorded during the attempt; 0 if libcurl recorded no value.
     func number(_ info: CURLINFO) -> Int {
         var value = 0
         return ccurl_get_long(pointer, info, &value) == CURLE_OK ? value : 0
     }
 
-    /// The length that the response's head promised for its body; `nil` if it promised none.
+    /// The length of the body according to the response's head; `nil` if the head has no length.
     var contentLength: Int64? {
         var length: curl_off_t = -1
         let code = ccurl_get_offset(pointer, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
         return code == CURLE_OK && length >= 0 ? Int64(length) : nil
     }
 
-    /// The attempt that a handle runs.
+    /// Returns the attempt that a handle runs; `nil` if it runs no attempt.
     static func attempt(of handle: UnsafeMutableRawPointer) -> Attempt? {
         var context: UnsafeMutableRawPointer?
         guard ccurl_get_pointer(handle, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { return nil }

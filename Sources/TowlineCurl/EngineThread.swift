@@ -4,9 +4,9 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// A POSIX thread that runs an `AttemptLoop`, and the way to it from other threads.
+/// A POSIX thread that runs an `AttemptLoop` and takes commands from other threads.
 final class EngineThread: Sendable {
-    /// What other threads ask for.
+    /// A command from another thread.
     enum Command: Sendable {
         case start(AttemptRequest, any AttemptReceiver)
         case cancel(AttemptID)
@@ -17,14 +17,14 @@ final class EngineThread: Sendable {
     private struct State {
         var commands: [Command] = []
         var isStopping = false
-        /// Whether the thread is past its last callback. Nobody may touch `poll` from then on.
+        /// `true` once the thread has made its last callback. No thread may use `poll` from then on.
         var isOver = false
         var waiters: [CheckedContinuation<Void, Never>] = []
-        /// The thread, for whoever joins it.
+        /// The thread, until another thread joins or detaches it.
         var thread: pthread_t?
     }
 
-    /// How many attempts were handed to the thread and did not end yet.
+    /// The number of attempts that were posted to the thread and have not ended.
     var runningCount: Int { load.load(ordering: .relaxed) }
     private let load = Atomic<Int>(0)
 
@@ -48,24 +48,24 @@ final class EngineThread: Sendable {
         state.withLock { $0.thread = thread }
     }
 
-    /// Whether the calling thread is this one.
+    /// Returns whether the calling thread is this one.
     var isCurrent: Bool { LocalRunQueue.isOwned(by: self) }
 
-    /// Hands a command over and wakes the thread.
+    /// Posts a command and wakes the thread.
     ///
-    /// - Returns: `false` if the thread is stopping and will not see the command.
+    /// - Returns: `false` if the thread is stopping and ignores the command.
     func post(_ command: Command) -> Bool {
         state.withLock { state in
             guard !state.isStopping else { return false }
             if case .start = command { load.add(1, ordering: .relaxed) }
             state.commands.append(command)
-            // After jobs of its own it looks at them anyway.
+            // After its own jobs, the thread checks for commands without a wake-up.
             if state.commands.count == 1, !LocalRunQueue.isRunning(of: self) { poll.wake() }
             return true
         }
     }
 
-    /// Asks the thread to cancel everything and end, without waiting.
+    /// Asks the thread to cancel all attempts and end. Does not wait.
     func requestStop() {
         state.withLock { state in
             guard !state.isStopping else { return }
@@ -88,11 +88,11 @@ final class EngineThread: Sendable {
             defer { state.thread = nil }
             return state.thread
         }
-        // The thread has nothing left to do but return.
+        // The thread only returns now, so the join does not block for long.
         if let thread { pthread_join(thread, nil) }
     }
 
-    /// Lets the thread go when nobody will join it.
+    /// Stops and detaches the thread, for an owner that does not join it.
     func abandon() {
         requestStop()
         let thread = state.withLock { state in
@@ -133,7 +133,7 @@ final class EngineThread: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Looks up the addresses of a host on a thread of its own; without one, libcurl's own order has to do.
+    /// Looks up the addresses of a host on a new thread. If no thread can start, libcurl's own order stays in use.
     private func lookUp(_ place: AddressBook.Place) {
         _ = WorkThread.tryStart { [self] in
             let addresses = SocketAddress.resolve(place.host, port: place.port, family: place.systemFamily)
@@ -150,13 +150,13 @@ final class EngineThread: Sendable {
         }
     }
 
-    /// Starts a POSIX thread that takes no signal: those are for the application's own threads, and a peer that is
-    /// gone must not end the process with SIGPIPE (libcurl leaves that to us under `CURLOPT_NOSIGNAL`).
+    /// Starts a POSIX thread that blocks signals: signals are for the application's own threads, and a closed
+    /// connection must not end the process with SIGPIPE (libcurl leaves that to its user under `CURLOPT_NOSIGNAL`).
     private static func start(_ entry: EngineThreadEntry) -> pthread_t? {
         var blocked = sigset_t()
         var previous = sigset_t()
         sigfillset(&blocked)
-        // A fault of the thread itself must reach its handler: blocked, it would end the process without a trace.
+        // A fault of the thread must reach its handler: a blocked one would end the process without a trace.
         for signal in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT] { sigdelset(&blocked, signal) }
         pthread_sigmask(SIG_SETMASK, &blocked, &previous)
         defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
@@ -179,7 +179,7 @@ final class EngineThread: Sendable {
     }
 }
 
-/// What a new thread is told.
+/// The argument of a new thread.
 private final class EngineThreadEntry: Sendable {
     let thread: EngineThread
     let name: String

@@ -2,13 +2,13 @@
     import CCurl
     import Glibc
 
-    /// Waits for many descriptors at once, at a cost that does not grow with those that are silent: epoll(7),
-    /// level-triggered. One engine thread waits; any thread may `wake` it.
+    /// Waits for many descriptors at once with epoll(7), level-triggered: the cost does not grow with the number of
+    /// silent descriptors. One engine thread waits; any thread may call `wake`.
     ///
-    /// `@unchecked Sendable`: `wake` is one system call on a descriptor; everything else, the buffer included, is the
-    /// waiting thread's, and its owner sees to it that nobody calls anything after `close`.
+    /// `@unchecked Sendable`: `wake` is one system call on a descriptor. Only the waiting thread uses the rest,
+    /// including the buffer, and the owner ensures that no method is called after `close`.
     struct EventPoll: @unchecked Sendable {
-        /// What a descriptor is watched for, or ready for.
+        /// The events that a descriptor is watched for, or is ready for.
         struct Interest: OptionSet {
             let rawValue: UInt32
             static let read = Interest(rawValue: EPOLLIN.rawValue)
@@ -17,10 +17,10 @@
             static let hangUp = Interest(rawValue: EPOLLHUP.rawValue)
         }
 
-        /// One ready descriptor.
+        /// A ready descriptor.
         struct Event {
             let descriptor: Int32
-            /// The tag it was watched with.
+            /// The tag that was passed to `watch`.
             let tag: UInt32
             let ready: Interest
         }
@@ -31,7 +31,7 @@
         /// The tag that no watched descriptor may use.
         static let alarmTag = UInt32.max
 
-        /// `nil` if the system has no descriptor left; `errno` tells more.
+        /// Returns `nil` if the system has no descriptor left; `errno` has the cause.
         init?() {
             poll = ccurl_epoll_create()
             guard poll >= 0 else { return nil }
@@ -46,25 +46,25 @@
             buffer = .allocate(capacity: 256)
         }
 
-        /// Watches `descriptor`, in place of what it was watched for before.
+        /// Watches `descriptor` for `interest`, which replaces the previous interest.
         ///
-        /// - Parameter isNew: whether it was not; a wrong guess costs a system call.
-        /// - Returns: `false` if the kernel refuses, which it does for lack of memory alone.
+        /// - Parameter isNew: `true` if the descriptor was not watched; a wrong value costs a system call.
+        /// - Returns: `false` if the kernel refuses, which happens only for lack of memory.
         func watch(_ descriptor: Int32, for interest: Interest, tag: UInt32, isNew: Bool) -> Bool {
             ccurl_epoll_watch(poll, descriptor, interest.rawValue, Self.data(descriptor, tag), isNew) == 0
         }
 
-        /// Watches `descriptor` no more. One that was closed is forgotten by the kernel already.
+        /// Stops watching `descriptor`. The kernel does this automatically when a descriptor is closed.
         func forget(_ descriptor: Int32) { _ = ccurl_epoll_watch(poll, descriptor, 0, 0, false) }
 
-        /// Waits for events up to `milliseconds` (-1: without limit) and hands each to `body`.
+        /// Waits for events for up to `milliseconds` (-1: without limit) and passes each event to `body`.
         ///
-        /// - Returns: whether `wake` was called since the last time that was told.
+        /// - Returns: whether `wake` was called since the last `wait` that returned `true`.
         func wait(milliseconds: Int32, _ body: (Event) -> Void) -> Bool {
             guard let base = buffer.baseAddress else { return false }
             let count = epoll_wait(poll, base, Int32(buffer.count), milliseconds)
             var woken = false
-            // -1 is EINTR (a debugger or a stopped process): the caller looks at its clocks and waits again.
+            // -1 is EINTR (a debugger or a stopped process): the caller checks its clocks and waits again.
             for index in 0..<Int(max(count, 0)) {
                 let data = buffer[index].data.u64
                 let tag = UInt32(truncatingIfNeeded: data >> 32)
@@ -80,21 +80,21 @@
             return woken
         }
 
-        /// Makes the current or the next `wait` return at once. From any thread, also from a signal handler.
+        /// Makes the current or the next `wait` return immediately. Safe in any thread and in signal handlers.
         func wake() {
             var one: UInt64 = 1
-            // EAGAIN means that the counter is full: the waiter is bound to wake up anyway.
+            // EAGAIN means that the counter is full, so the waiting thread wakes up anyway.
             _ = write(alarm, &one, 8)
         }
 
-        /// Gives the descriptors back; nothing else may be called afterwards.
+        /// Closes the descriptors. No other method may be called afterwards.
         func close() {
             Glibc.close(alarm)
             Glibc.close(poll)
             buffer.deallocate()
         }
 
-        /// Names the calling thread, for people who look at the process; at most 15 bytes show.
+        /// Sets the name of the calling thread for tools such as ps(1), which show at most 15 bytes.
         static func nameThread(_ name: String) { ccurl_name_thread(name) }
 
         private static func data(_ descriptor: Int32, _ tag: UInt32) -> UInt64 {

@@ -2,7 +2,7 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Failures of requests through a proxy: of the proxy itself, or of its connection to the server.
+/// Failures of requests through a proxy: failures of the proxy, or of its connection to the server.
 extension FailureTable {
     static let socksFailed =
         "the SOCKS proxy did not open a connection to the server (the SOCKS handshake failed)"
@@ -11,7 +11,7 @@ extension FailureTable {
     /// `code` alone describes the failure.
     static func proxyRefusal(of attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         let handle = attempt.handle
-        // Status of CONNECT: with 5xx the proxy cannot connect to the server, with any other status it refuses.
+        // The status of CONNECT: with 5xx the proxy cannot connect to the server, with any other status it refuses.
         switch handle.number(CURLINFO_HTTP_CONNECTCODE) {
         case 0: break
         case ..<300: return nil
@@ -68,7 +68,7 @@ extension FailureTable {
 }
 
 extension ConnectionPool {
-    /// The proxy's place and, if the environment names it, the variable.
+    /// A text that names the proxy and, if its address is from the environment, the variable.
     var proxyName: String {
         let source = options.proxyVariable.map { " (\($0))" } ?? ""
         return "the proxy \(proxy?.place ?? "")\(source)"
@@ -76,7 +76,7 @@ extension ConnectionPool {
 }
 
 extension EasyHandle {
-    /// A connection was opened, to the proxy if there is one.
+    /// Returns whether a connection was opened, to the proxy if one is used.
     fileprivate var hasConnected: Bool {
         var microseconds: curl_off_t = 0
         return ccurl_get_offset(pointer, CURLINFO_CONNECT_TIME_T, &microseconds) == CURLE_OK && microseconds > 0

@@ -2,24 +2,25 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Failures of TLS that no other attempt can correct, told by the alerts and errors in OpenSSL's words (RFC 8446 §6.2).
+/// Failures of TLS that another attempt cannot avoid, recognized by OpenSSL's texts of alerts and errors (RFC 8446
+/// §6.2).
 extension FailureTable {
     static let certificateRequired = TransportFailure(
         .clientCertificateRefused,
         "the server requires a client certificate. Give it with --cert FILE, and its key with --key FILE")
 
-    /// Alerts about the certificate that the client sent, or did not send.
+    /// Alerts about the certificate that the client sent or omitted.
     private static let certificateAlerts = [
         "certificate required", "bad certificate", "certificate unknown", "unsupported certificate",
         "certificate revoked", "certificate expired", "unknown ca", "access denied",
     ].map { "alert \($0)" }
 
-    /// No version of TLS in common.
+    /// Errors that mean that the two sides have no version of TLS in common.
     private static let versionErrors = [
         "unsupported protocol", "alert protocol version", "no protocols available", "wrong ssl version",
     ]
 
-    /// No cipher, or no key of a secure length.
+    /// Errors that mean that the two sides have no cipher in common, or that a key is too short to be secure.
     private static let cipherErrors = [
         "alert handshake failure", "no shared cipher", "dh key too small", "ee key too small",
         "unsafe legacy renegotiation disabled", "alert insufficient security",
@@ -37,7 +38,7 @@ extension FailureTable {
         let detail = attempt.handle.errorDetail ?? ""
         func says(_ texts: [String]) -> Bool { texts.contains { detail.contains($0) } }
         let isAsked = CertificateRequests.contains(attempt.id)
-        // A server that closes before it reads the request does not like what it got in the handshake.
+        // A server that closes before it reads the request rejects the handshake, usually the certificate.
         let isClosed =
             attempt.requestCount == 1 && (code == CURLE_SEND_ERROR || says(["Send failure"]))
         if attempt.pool.options.clientCertificate != nil, says(certificateAlerts) || isClosed {

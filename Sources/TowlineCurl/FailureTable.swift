@@ -3,9 +3,9 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The meaning of libcurl's results for an attempt: one row per code, one column per phase, and the text for users.
+/// The meaning of libcurl's result codes for an attempt: one row per code, one column per phase, and a text for users.
 enum FailureTable {
-    /// A row: the kind of failure while connecting, before the head was whole, and in the body.
+    /// A row: the kind of failure while connecting, before the head was complete, and in the body.
     struct Row {
         let connecting: TransportFailure.Kind
         let requested: TransportFailure.Kind
@@ -23,7 +23,7 @@ enum FailureTable {
             self.reason = reason
         }
 
-        /// One kind whatever the phase.
+        /// Creates a row with the same kind in all phases.
         init(_ kind: TransportFailure.Kind, _ reason: String) { self.init(kind, kind, kind, reason) }
     }
 
@@ -54,13 +54,13 @@ enum FailureTable {
         CURLE_WRITE_ERROR.rawValue: Row(
             .local, "internal error in Towline (please report this bug): the received bytes were rejected"),
         CURLE_OUT_OF_MEMORY.rawValue: Row(.local, outOfMemory),
-        // The only limit that a download sets is the one for connecting; a webhook has one for the whole request.
+        // A download has a limit only for connecting; a webhook has one for the whole request.
         CURLE_OPERATION_TIMEDOUT.rawValue: Row(
             .connectTimedOut, .closedBeforeHead, .bodyCut,
             "the request timed out: the server did not respond within the time limit"),
         CURLE_SSL_CONNECT_ERROR.rawValue: Row(
             .tlsFailed, "cannot open an encrypted connection to the server: the TLS handshake failed"),
-        // Such as a head that begins with a folded line.
+        // For example a head that begins with a folded line.
         CURLE_BAD_FUNCTION_ARGUMENT.rawValue: Row(
             .local, .malformed, .malformed,
             "the server sent an invalid response: libcurl cannot parse one of its header lines"),
@@ -133,7 +133,7 @@ enum FailureTable {
     private static let proxyNotFound =
         "cannot resolve the host name of the proxy: the name is wrong, or the network or DNS is down"
 
-    /// The host name does not resolve. Who may use public addresses only does not learn more.
+    /// Returns the failure of a host name that does not resolve. With public addresses only, its text omits the cause.
     static func hostUnknown(_ options: ConnectionOptions) -> TransportFailure {
         options.publicAddressesOnly
             ? TransportFailure(.hostNotPublic, notPublic)
@@ -148,11 +148,11 @@ enum FailureTable {
         }
     }
 
-    /// How an attempt ended that libcurl is done with.
+    /// Returns the end of an attempt that libcurl has finished with a result code.
     static func end(of attempt: Attempt, _ code: CURLcode) -> AttemptEnd {
         if let decided = attempt.decidedEnd { return decided }
         if code == CURLE_OK {
-            // libcurl 7.88 takes a close in the midst of the head for the end of an empty response.
+            // libcurl 7.88 treats a close in the middle of the head as the end of an empty response.
             guard attempt.phase == .body else { return .failed(headCut) }
             if attempt.framing == .closed, attempt.handle.wasCutOff { return .complete(.unclosed) }
             return .complete(attempt.framing)
@@ -160,12 +160,12 @@ enum FailureTable {
         return .failed(failure(of: attempt, code))
     }
 
-    /// The connection closed before the head was whole, which libcurl 7.88 reports as a success.
+    /// The failure of a connection that closed before the head was complete, which libcurl 7.88 reports as a success.
     static var headCut: TransportFailure {
         TransportFailure(.closedBeforeHead, "the server closed the connection in the middle of the response headers")
     }
 
-    /// The failure of a request that was sent. `detail` is libcurl's own message.
+    /// Returns the failure of a request that was sent. `detail` is libcurl's own message.
     static func failure(_ code: CURLcode, detail: String?) -> TransportFailure {
         guard let row = rows[code.rawValue] else { return unknown(code, detail) }
         return explained(TransportFailure(row.requested, row.reason), detail)
@@ -177,7 +177,7 @@ enum FailureTable {
             return explained(failure, detail)
         }
         if let failure = tlsRefusal(of: attempt, code) ?? special(attempt, code) {
-            // The message of libcurl contains addresses, which are not for every client.
+            // The message of libcurl contains addresses, which some clients must not see.
             return [.addressRefused, .hostNotPublic].contains(failure.kind) ? failure : explained(failure, detail)
         }
         guard let row = rows[code.rawValue] else { return unknown(code, detail) }
@@ -193,7 +193,7 @@ enum FailureTable {
         return explained(TransportFailure(kind, row.reason + way), detail)
     }
 
-    /// Adds libcurl's message, which has the particulars: addresses, times, the error of OpenSSL.
+    /// Adds libcurl's message, which has the details: addresses, times, the error of OpenSSL.
     private static func explained(_ failure: TransportFailure, _ detail: String?) -> TransportFailure {
         guard let detail else { return failure }
         return TransportFailure(failure.kind, "\(failure.message) (\(detail))")
@@ -204,7 +204,7 @@ enum FailureTable {
         return TransportFailure(.other, "the request to the server failed: libcurl error \(code.rawValue) (\(text))")
     }
 
-    /// What the code alone does not tell.
+    /// Returns the failure if it depends on more than the result code; `nil` if the code alone describes it.
     private static func special(_ attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         let handle = attempt.handle
         switch code {
@@ -227,16 +227,16 @@ enum FailureTable {
             let reason = "no connection was opened: this machine is out of file descriptors, socket buffers or memory"
             return TransportFailure(.local, reason)
         case CURLE_OUT_OF_MEMORY:
-            // libcurl 7.88 says so of a header line of over 100 KiB as well, which ends in no callback.
+            // libcurl 7.88 also reports this for a header line of over 100 KiB, and calls no callback.
             guard attempt.phase == .requested, handle.hasResponse else { return nil }
             let reason = "the server sent a response header line of more than 100 KiB; Towline accepts at most 100 KiB"
             return TransportFailure(.headTooLarge, reason)
         case CURLE_RECV_ERROR where handle.errorDetail?.contains("chunked-encoding") == true:
-            // The one trace of invalid chunk framing (RFC 9112 §7.1), which has no code of its own before 8.x.
+            // The only sign of invalid chunk framing (RFC 9112 §7.1), which has no result code of its own before 8.x.
             let reason = "the server sent invalid chunked data, so the end of the response is unclear"
             return TransportFailure(.malformed, reason)
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR:
-            // libcurl asks again five times when the server refuses a stream (RFC 9113 §8.7), then gives up.
+            // When the server refuses a stream (RFC 9113 §8.7), libcurl sends the request five more times, then fails.
             guard attempt.phase == .requested, attempt.requestCount > refusedRequestCount else { return nil }
             let reason = "the server refused to process the request on this HTTP/2 connection (REFUSED_STREAM)"
             return TransportFailure(.streamRefused, reason)
@@ -247,7 +247,8 @@ enum FailureTable {
     /// `CONN_MAX_RETRIES` of libcurl.
     private static let refusedRequestCount = 5
 
-    /// Whether the process may open one more descriptor: libcurl 7.88 keeps no `errno` of a failed socket(2).
+    /// Returns whether the process can open another descriptor: libcurl 7.88 does not keep the `errno` of a failed
+    /// socket(2).
     static func hasDescriptor() -> Bool {
         let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return errno != EMFILE && errno != ENFILE }
@@ -257,8 +258,7 @@ enum FailureTable {
 }
 
 extension EasyHandle {
-    /// Returns true if the URL has an address instead of a name, in any form that getaddrinfo(3) accepts: `[::1]`,
-    /// `127.1`.
+    /// Returns `true` if the host of the URL is an address, in any form that getaddrinfo(3) accepts: `[::1]`, `127.1`.
     fileprivate var hostIsAddress: Bool {
         var text: UnsafePointer<CChar>?
         guard ccurl_get_text(pointer, CURLINFO_EFFECTIVE_URL, &text) == CURLE_OK, let text,
@@ -267,7 +267,7 @@ extension EasyHandle {
         return last.first == "[" || last.first.map { "0"..."9" ~= $0 } == true
     }
 
-    /// Whether a byte of a response came.
+    /// Returns whether a byte of a response arrived.
     var hasResponse: Bool {
         var microseconds: curl_off_t = 0
         return ccurl_get_offset(pointer, CURLINFO_STARTTRANSFER_TIME_T, &microseconds) == CURLE_OK && microseconds > 0

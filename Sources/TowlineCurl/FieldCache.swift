@@ -1,23 +1,23 @@
 import CCurl
 internal import TowlineCore
 
-/// The lines of the last heads, as they came and as the fields that they are: a server's next head has most of them again, and
-/// comparing bytes is quicker than making text of them (`docs/performance.md`). Confined to its engine thread.
+/// The lines of the last heads, as bytes and as parsed fields. The next head of a server repeats most of them, and
+/// comparing bytes is faster than decoding text (`docs/performance.md`). Confined to its engine thread.
 final class FieldCache {
     private struct Slot {
         var length: Int
         var field: HTTPFields.Field
     }
 
-    /// Of each kind of head.
+    /// The number of lines cached for each kind of head.
     private static let lineCount = 16
-    /// A redirect's head and that of what it leads to have other lines, and come in turn.
+    /// The number of kinds of heads. The heads of a redirect and of its target alternate and have different lines.
     private static let kindCount = 2
     private static let longestLine = 96
 
-    /// By the kind of head and the line's place in it.
+    /// The cached fields, by the kind of head and the line's index in the head.
     private let slots: UnsafeMutableBufferPointer<Slot?>
-    /// So many bytes for each slot.
+    /// The bytes of the cached lines, `longestLine` for each slot.
     private let bytes: UnsafeMutableRawPointer
 
     init() {
@@ -31,7 +31,7 @@ final class FieldCache {
         bytes.deallocate()
     }
 
-    /// The field that this very line was, when one was last at that place of a head of that kind.
+    /// Returns the field of a line if the last head of that kind had the same line at that index; otherwise `nil`.
     func field(_ line: UnsafeRawBufferPointer, at index: Int, status: Int) -> HTTPFields.Field? {
         guard let place = Self.place(index, status), let slot = slots[place], slot.length == line.count,
             let start = line.baseAddress, memcmp(start, bytes + place * Self.longestLine, line.count) == 0
@@ -39,7 +39,7 @@ final class FieldCache {
         return slot.field
     }
 
-    /// Keeps what a line was found to be, unless it may be a secret, which is not to outlive its download.
+    /// Caches the field of a line, unless the field may be a secret, which must not outlive its download.
     func keep(_ field: HTTPFields.Field, of line: UnsafeRawBufferPointer, at index: Int, status: Int) {
         guard let place = Self.place(index, status) else { return }
         guard line.count <= Self.longestLine, let start = line.baseAddress, !Self.isSecret(field.name) else {

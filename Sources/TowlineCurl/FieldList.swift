@@ -2,14 +2,14 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A request's fields, checked, in libcurl's form. What it points to lives as long as it does.
+/// The checked fields of a request as a list of libcurl. The list is freed with the object.
 final class FieldList {
-    /// What it was made of.
+    /// The fields that the list was created from.
     let fields: HTTPFields
-    /// For `CURLOPT_HTTPHEADER`.
+    /// The list for `CURLOPT_HTTPHEADER`.
     let pointer: UnsafeMutablePointer<curl_slist>
 
-    /// Throws where a field could break out of its place (`RequestFields.check`), and if memory ran out.
+    /// Throws if a field could corrupt the request (`RequestFields.check`), or if memory ran out.
     init(_ fields: HTTPFields) throws(TransportFailure) {
         try RequestFields.check(fields)
         guard let pointer = RequestFields.list(fields) else { throw TransportFailure(.local, FailureTable.outOfMemory) }

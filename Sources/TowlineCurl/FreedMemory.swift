@@ -1,13 +1,13 @@
 import CTowline
 
-/// What becomes of memory that libcurl gives back.
+/// The handling of memory that libcurl frees.
 package enum FreedMemory {
-    /// From here on this process keeps a few freed megabytes.
+    /// Makes this process keep a few megabytes of freed memory from now on.
     ///
-    /// Each attempt takes and frees a buffer of some 100 KiB: giving it back to the system and taking it again costs more
-    /// than the rest of a small file's memory. For programs whose business this is; a library leaves it alone.
+    /// Each attempt allocates and frees a buffer of about 100 KiB: returning it to the system and allocating it again
+    /// costs more than all other memory of a small file. For download programs; a library does not change this setting.
     ///
-    /// An arena for each thread that takes memory all the time, and some for those that do so once: a thread that comes when all
-    /// are given shares one, and two busy threads in one arena wait for each other.
+    /// Each thread that allocates all the time has an arena, and threads that allocate once have some. A thread that
+    /// starts when all arenas are assigned shares one, and two busy threads in one arena wait for each other.
     package static func keep() { towline_keep_freed_memory(2 << 20, 1 << 20, 6) }
 }

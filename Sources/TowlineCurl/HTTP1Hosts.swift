@@ -3,25 +3,25 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The hosts that are asked over HTTP/1.1 because HTTP/2 failed there (DESIGN.md §5). Shared by the threads of a
+/// The hosts that Towline uses HTTP/1.1 for because HTTP/2 failed there (DESIGN.md §5). Shared by the threads of a
 /// transport.
 final class HTTP1Hosts: Sendable {
     private struct Entry {
         var end: MonotonicTime
-        /// A response came over HTTP/1.1.
+        /// `true` if the host has sent a response over HTTP/1.1.
         var works = false
-        /// The host does not speak HTTP/1.1: HTTP/2 is used whatever happens.
+        /// `true` if the host does not speak HTTP/1.1: Towline then uses HTTP/2 even after failures.
         var isRefused = false
     }
 
-    /// A server may be repaired: after this time HTTP/2 is tried again.
+    /// The lifetime of an entry. A server may be repaired, so Towline tries HTTP/2 again after this time.
     private static let life = Duration.seconds(600)
 
     private let entries = Mutex<[HTTPURL.Origin: Entry]>([:])
-    /// No host is in it, as nearly always: no lock is taken for each request.
+    /// `true` while there are no entries, which is the usual case: requests then take no lock.
     private let isEmpty = Atomic<Bool>(true)
 
-    /// Returns whether a host is asked over HTTP/1.1.
+    /// Returns whether requests to a host must use HTTP/1.1.
     func contains(_ origin: HTTPURL.Origin) -> Bool {
         guard !isEmpty.load(ordering: .acquiring) else { return false }
         return entries.withLock { entries in
@@ -30,9 +30,9 @@ final class HTTP1Hosts: Sendable {
         }
     }
 
-    /// Asks a host over HTTP/1.1 from now on.
+    /// Makes later requests to a host use HTTP/1.1.
     ///
-    /// - Returns: `false` if that was known, or the host does not speak HTTP/1.1.
+    /// - Returns: `false` if the host already has an entry, also if it does not speak HTTP/1.1.
     func add(_ origin: HTTPURL.Origin) -> Bool {
         entries.withLock { entries in
             let now = MonotonicTime.now
@@ -43,8 +43,8 @@ final class HTTP1Hosts: Sendable {
         }
     }
 
-    /// Notes the result of an attempt over HTTP/1.1. A host that has never sent a response that way is asked over
-    /// HTTP/2 again.
+    /// Records the result of an attempt over HTTP/1.1. If a host has never sent a response over HTTP/1.1 and its
+    /// failure shows that it does not speak it, later requests use HTTP/2 again.
     func note(_ origin: HTTPURL.Origin, hasResponded: Bool, failure: TransportFailure.Kind?) {
         guard !isEmpty.load(ordering: .acquiring) else { return }
         entries.withLock { entries in
@@ -59,7 +59,7 @@ final class HTTP1Hosts: Sendable {
 }
 
 extension ConnectionOptions {
-    /// The options with HTTP/1.1 for a host where HTTP/2 failed.
+    /// Returns the options, with HTTP/1.1 for a host where HTTP/2 failed or if the length is ignored.
     func withProtocol(for origin: HTTPURL.Origin, besides hosts: HTTP1Hosts) -> ConnectionOptions {
         guard httpProtocol == .automatic, ignoresLength || origin.scheme == .https && hosts.contains(origin) else {
             return self
@@ -71,7 +71,8 @@ extension ConnectionOptions {
 }
 
 extension AttemptLoop {
-    /// Falls back to HTTP/1.1 after an error of HTTP/2, and after a response that HTTP/2 does not prove to be complete.
+    /// Returns the end of an attempt, changed to `http2Failed` if HTTP/2 failed. Later requests to the host then use
+    /// HTTP/1.1, as after a response that HTTP/2 does not prove to be complete.
     func withFallback(_ end: AttemptEnd, of attempt: Attempt, _ code: CURLcode) -> AttemptEnd {
         guard attempt.speaksHTTP2 else {
             if attempt.pool.options.httpProtocol == .http1 {
@@ -92,8 +93,8 @@ extension AttemptLoop {
         return end
     }
 
-    /// Uses HTTP/1.1 for the next attempts as soon as a connection has ended with an error, although the rest of its
-    /// responses may still come.
+    /// Switches the next attempts to HTTP/1.1 as soon as a connection has ended with an error, although the rest of its
+    /// responses may still arrive.
     func fallBackIfBroken(_ attempt: Attempt) {
         guard attempt.hasBrokenConnection, !attempt.hasFallenBack else { return }
         attempt.hasFallenBack = http1Hosts.add(attempt.origin)
@@ -103,14 +104,14 @@ extension AttemptLoop {
 extension FailureTable {
     /// Returns whether an attempt over HTTP/2 failed because of HTTP/2, not because of the network.
     ///
-    /// On a shared connection it may be the fault of another stream, or the server's orderly end of the connection
-    /// (GOAWAY): the file is then requested over its own connection, and this is decided there.
+    /// On a shared connection, the cause may be another stream or the graceful shutdown of the connection (GOAWAY): the
+    /// caller then requests the file over its own connection, and that attempt decides.
     static func isHTTP2Error(_ attempt: Attempt, _ code: CURLcode) -> Bool {
         guard attempt.pool.sharing == .none else { return false }
         switch code {
-        // The last one: a reset without an error, or the end of the connection, before the end of the stream.
+        // CURLE_PARTIAL_FILE: a reset without an error, or the end of the connection, before the end of the stream.
         case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE: return true
-        // After a frame that nghttp2 refuses, libcurl 7.88 closes the connection and calls that an empty reply.
+        // If nghttp2 refuses a frame, libcurl 7.88 closes the connection and reports an empty reply.
         case CURLE_GOT_NOTHING, CURLE_WEIRD_SERVER_REPLY: return attempt.phase == .requested
         case CURLE_RECV_ERROR, CURLE_SEND_ERROR:
             return attempt.hasBrokenConnection || attempt.handle.errorDetail?.contains("nghttp2") == true

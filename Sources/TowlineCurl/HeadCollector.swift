@@ -1,22 +1,22 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Puts the head of the final response together from the lines libcurl hands over, within limits.
+/// Assembles the head of the final response from the lines that libcurl delivers, within limits.
 ///
-/// Lines that are no fields are skipped, as browsers do. Strict where leniency could change what the body is: libcurl
-/// reads the framing fields itself, line by line, so a head that libcurl would read differently is refused.
+/// Skips lines that are not fields, as browsers do. Strict wherever leniency could change the body: libcurl parses the
+/// framing fields itself, line by line, so the collector refuses a head that libcurl would parse differently.
 struct HeadCollector {
-    /// What a line led to.
+    /// The result of processing a line.
     enum Step {
         /// More lines follow.
         case more
-        /// The final head is whole.
+        /// The final head is complete.
         case head(ResponseHead, AttemptEnd.Framing)
         /// The response is refused.
         case refused(TransportFailure)
     }
 
-    /// Limits of the `Transport` port, summed over interim heads, the final head and trailers.
+    /// Limits of the `Transport` port, for the sum of interim heads, the final head and trailers.
     static let maximumBytes = 300 * 1024
     static let maximumFields = 5000
     static let maximumInterimHeads = 20
@@ -24,7 +24,7 @@ struct HeadCollector {
     private enum State {
         case statusLine
         case fields
-        /// The final head is out: what follows are trailers, which nobody reads (RFC 9110 §6.5.1 allows that).
+        /// The final head is complete. Further lines are trailers, which Towline ignores (RFC 9110 §6.5.1 allows that).
         case done
     }
 
@@ -35,20 +35,20 @@ struct HeadCollector {
     private var byteCount = 0
     private var fieldCount = 0
     private var interimHeadCount = 0
-    /// The last line was skipped, and so are its folded lines.
+    /// `true` if the last line was skipped; its folded lines are then skipped too.
     private var skipsFolded = false
-    /// A line that is no valid field may have announced a transfer coding.
+    /// `true` if a line that is not a valid field may have announced a transfer coding.
     private var mayBeCoded = false
-    /// Content-Length is left out of heads (`ConnectionOptions.ignoresLength`).
+    /// `true` to omit Content-Length from heads (`ConnectionOptions.ignoresLength`).
     private let ignoresLength: Bool
 
     init(ignoresLength: Bool = false) { self.ignoresLength = ignoresLength }
 
-    /// Whether the final head was handed out.
+    /// Returns whether the final head is complete.
     var isDone: Bool { state == .done }
 
-    /// Forgets the lines of a head that was begun; the limits go on counting. libcurl sends the request once more
-    /// over a new connection if a reused one turns out to be dead.
+    /// Discards the lines of an incomplete head; the limits keep counting. Called before each request, since libcurl
+    /// sends the request again over a new connection if a reused connection turns out to be dead.
     mutating func restart() {
         guard state != .done else { return }
         state = .statusLine
@@ -60,7 +60,7 @@ struct HeadCollector {
         (skipsFolded, mayBeCoded) = (false, false)
     }
 
-    /// Takes the next line, its end of line included. `cache` has those of earlier heads.
+    /// Processes the next line, including its end of line. `cache` has the lines of earlier heads.
     mutating func take(_ raw: UnsafeRawBufferPointer, _ cache: FieldCache? = nil) -> Step {
         byteCount += raw.count
         guard byteCount <= Self.maximumBytes else {
@@ -74,7 +74,7 @@ struct HeadCollector {
             return countField()
         }
         let step = parse(raw)
-        // A folded line and a skipped line add none.
+        // A folded line and a skipped line add no field.
         if state == .fields, let cache, fields.lines.count > index {
             cache.keep(fields.lines[index], of: raw, at: index, status: status)
         }
@@ -86,17 +86,17 @@ struct HeadCollector {
         if count > 0, raw[count - 1] == 0x0A { count -= 1 }
         if count > 0, raw[count - 1] == 0x0D { count -= 1 }
         let line = UnsafeRawBufferPointer(rebasing: raw[..<count])
-        // To the end in any case: many bytes at once are faster than few one by one.
+        // Without an early exit: the vectorised loop over all bytes is faster.
         var broken: UInt8 = 0
         for byte in line { broken |= (byte == 0 ? 1 : 0) | (byte == 0x0D ? 2 : 0) | (byte == 0x0A ? 1 : 0) }
         guard broken != 0 else { return act(on: line) }
-        // libcurl takes any line that begins with CR for the end of the head.
+        // libcurl treats any line that begins with CR as the end of the head.
         let isEnd = line.allSatisfy { $0 == 0x0D }
         guard broken == 2, isEnd || line[0] != 0x0D else {
             return Self.malformed("the server sent an invalid response: a header line contains a CR or NUL byte")
         }
         if isEnd { return act(on: UnsafeRawBufferPointer(rebasing: line[..<0])) }
-        // RFC 9112 §2.2: a CR alone counts as a space.
+        // RFC 9112 §2.2: a single CR counts as a space.
         return line.map { $0 == 0x0D ? 0x20 : $0 }.withUnsafeBytes { act(on: $0) }
     }
 
@@ -114,8 +114,8 @@ struct HeadCollector {
         return Self.tooLarge("the server sent more than 5000 response headers; Towline accepts at most 5000")
     }
 
-    /// `status-line = HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4); libcurl writes one in the same
-    /// form for HTTP/2, without the minor version.
+    /// Parses `status-line = HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4). libcurl writes a line in
+    /// the same form for HTTP/2, without the minor version.
     private mutating func takeStatusLine(_ line: UnsafeRawBufferPointer) -> Step {
         guard let space = line.firstIndex(of: 0x20), let version = Self.version(Self.part(of: line, 0..<space)) else {
             return Self.malformed("the server sent an invalid response: it does not begin with an HTTP status line")
@@ -136,7 +136,7 @@ struct HeadCollector {
         let colon = line[nameEnd...].firstIndex { !Self.isBlank($0) } ?? line.count
         let name = FieldText.decode(Self.part(of: line, 0..<nameEnd))
         skipsFolded = nameEnd == 0 || colon == line.count || line[colon] != 0x3A
-        // No length or framing is taken from a line with white space before the colon, and libcurl takes none.
+        // A framing field with white space before the colon is skipped, as libcurl does.
         if colon > nameEnd, Self.isOne(of: Self.strictFields, name) { skipsFolded = true }
         if skipsFolded {
             if Self.isOne(of: ["transfer-encoding"], name) { mayBeCoded = true }
@@ -153,8 +153,8 @@ struct HeadCollector {
         names.contains { HTTPFields.equalNames($0, name) }
     }
 
-    /// Joins a folded line to the field above it (obs-fold, RFC 9112 §5.2). Not for the framing fields: libcurl has
-    /// read the first line of those on its own and would see another body than we do.
+    /// Joins a folded line to the field above it (obs-fold, RFC 9112 §5.2). Refuses folded framing fields: libcurl has
+    /// parsed their first line alone and would find another body than Towline.
     private mutating func unfold(_ line: UnsafeRawBufferPointer) -> Step {
         let rest = FieldText.decode(Self.trimmed(line))
         guard !skipsFolded, !rest.isEmpty else { return .more }
@@ -171,7 +171,7 @@ struct HeadCollector {
     private mutating func finish() -> Step {
         defer { forgetFields() }
         if status < 200 {
-            // 101 answers an `Upgrade` that is never sent (RFC 9110 §15.2.2).
+            // 101 answers an `Upgrade` field, which Towline never sends (RFC 9110 §15.2.2).
             guard status != 101 else {
                 return Self.malformed("the server switched to another protocol (101), which Towline did not request")
             }
@@ -205,7 +205,7 @@ struct HeadCollector {
         return nil
     }
 
-    /// The value of a run of digits; `nil` for anything else and for more than `Int64` holds.
+    /// Returns the value of a run of digits; `nil` for other text and for values above the range of `Int64`.
     static func decimal(_ digits: some Collection<UInt8>) -> Int64? {
         guard !digits.isEmpty else { return nil }
         var value: Int64 = 0

@@ -3,9 +3,9 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// An IP address as text.
+/// The syntax of numeric IP addresses.
 package enum NumericAddress {
-    /// Returns whether a text is an IPv4 or IPv6 address, without brackets and zone.
+    /// Returns whether a text is an IPv4 or IPv6 address without brackets and zone.
     package static func isValid(_ text: String) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 16)
         return inet_pton(AF_INET, text, &bytes) == 1 || inet_pton(AF_INET6, text, &bytes) == 1
@@ -14,9 +14,9 @@ package enum NumericAddress {
 
 /// The addresses of this machine's network interfaces.
 enum LocalAddresses {
-    /// Returns the addresses as they are now: interfaces come and go, and each call costs some microseconds.
+    /// Returns the current addresses: interfaces can change at any time, and each call costs some microseconds.
     ///
-    /// `nil` if the kernel cannot list them (getifaddrs(3)): then no address is known to be elsewhere.
+    /// Returns `nil` if the kernel cannot list them (getifaddrs(3)); the caller must then treat all addresses as local.
     static func current() -> [PublicAddress.Local]? {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return nil }
@@ -34,8 +34,8 @@ enum LocalAddresses {
         return addresses
     }
 
-    /// Returns whether the kernel delivers packets for an address to this machine, also where no interface has the address
-    /// (`local` routes). If the kernel cannot tell, the address counts as local.
+    /// Returns whether the kernel delivers packets for an address to this machine, even if no interface has the address
+    /// (`local` routes). If the kernel does not know, the address counts as local.
     ///
     /// - Parameter bytes: the address, in network order.
     static func isLocal(_ bytes: [UInt8]) -> Bool {
@@ -48,7 +48,7 @@ enum LocalAddresses {
         }
     }
 
-    /// The bytes of an IPv4 or IPv6 address, in network order.
+    /// Returns the bytes of an IPv4 or IPv6 address, in network order; `nil` for other families.
     private static func bytes(_ address: UnsafeMutablePointer<sockaddr>?) -> [UInt8]? {
         guard let address else { return nil }
         let raw = UnsafeRawPointer(address)

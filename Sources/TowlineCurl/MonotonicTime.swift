@@ -1,26 +1,26 @@
 import Glibc
 
-/// A point on the clock that no one sets (`CLOCK_MONOTONIC`).
+/// A point in time of the clock that cannot be set (`CLOCK_MONOTONIC`).
 struct MonotonicTime: Comparable {
-    /// Nanoseconds since some point in the past.
+    /// Nanoseconds since an unspecified point in the past.
     let nanoseconds: Int64
 
-    /// The present.
+    /// The current time.
     static var now: MonotonicTime {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// The end of time: nothing is waited for.
+    /// The latest possible time, for deadlines that never expire.
     static let never = MonotonicTime(nanoseconds: .max)
 
-    /// The time since that point in the past.
+    /// The time since that unspecified point in the past.
     var sinceStart: Duration { .nanoseconds(nanoseconds) }
 
     static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// The point `duration` later; `never` if that is more than the clock can tell, itself if it is negative.
+    /// Returns the time `duration` later; `never` if that is out of range, `self` if `duration` is negative.
     func advanced(by duration: Duration) -> MonotonicTime {
         let (seconds, attoseconds) = duration.components
         guard seconds >= 0, attoseconds >= 0 else { return self }
@@ -30,7 +30,8 @@ struct MonotonicTime: Comparable {
         return overflow || lengthOverflow || sumOverflow ? .never : MonotonicTime(nanoseconds: sum)
     }
 
-    /// Milliseconds from `self` to `other`, rounded up so that a wait never ends early; 0 if `other` is past.
+    /// Returns the milliseconds from `self` to `other`, rounded up so that a wait never ends early; 0 if `other` is
+    /// past.
     func milliseconds(until other: MonotonicTime) -> Int64 {
         guard other > self else { return 0 }
         let span = other.nanoseconds - nanoseconds
@@ -39,7 +40,8 @@ struct MonotonicTime: Comparable {
 }
 
 extension Duration {
-    /// Whole milliseconds, at least 1 and at most what a C `long` of 32 bits holds: 0 means "no limit" to libcurl.
+    /// The duration in milliseconds, for libcurl: at least 1, because 0 means no limit, and at most 2³¹ − 1, because a
+    /// C `long` may have 32 bits.
     var curlMilliseconds: Int {
         let start = MonotonicTime(nanoseconds: 0)
         return Int(min(max(start.milliseconds(until: start.advanced(by: self)), 1), Int64(Int32.max)))

@@ -1,11 +1,11 @@
 import Glibc
 
-/// The certificate authorities that the environment names in place of the system's, as it may to OpenSSL
-/// (`SSL_CTX_set_default_verify_paths(3)`) and to curl, whose variable comes first. One that is empty names nothing.
+/// The certificate authorities that environment variables name instead of the system's: the variables of OpenSSL
+/// (`SSL_CTX_set_default_verify_paths(3)`) and of curl, which has priority. An empty variable counts as unset.
 package enum NamedAuthorities {
-    /// The file that takes the place of the system's, and the variable that names it.
+    /// The file that replaces the system's file, and the variable that names it; `nil` if no variable is set.
     package static let file: (variable: String, path: String)? = named("CURL_CA_BUNDLE") ?? named("SSL_CERT_FILE")
-    /// The same of its directory.
+    /// The directory that replaces the system's directory, and the variable that names it; `nil` if it is not set.
     package static let directory: (variable: String, path: String)? = named("SSL_CERT_DIR")
 
     private static func named(_ variable: String) -> (variable: String, path: String)? {

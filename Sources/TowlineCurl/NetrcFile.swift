@@ -2,9 +2,10 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A netrc file. libcurl reads the passwords from it; this type only finds the hosts that it names.
+/// A netrc file. libcurl reads the passwords; this type only finds the hosts that the file names.
 ///
-/// The `default` entry names no host. It applies to the URL that the user gave, never to the target of a redirect.
+/// The `default` entry names no host. That entry applies to the URL that the user gave, never to the target of a
+/// redirect.
 struct NetrcFile {
     private let path: String?
 
@@ -16,7 +17,7 @@ struct NetrcFile {
         }
     }
 
-    /// Returns true if an entry names the host. Returns false if the file cannot be read.
+    /// Returns whether an entry names the host. Returns `false` if the file cannot be read.
     func names(_ host: String) -> Bool {
         guard let path, let file = ByteText.withCString(path, { fopen($0, "re") }) else { return false }
         defer { fclose(file) }
@@ -30,10 +31,10 @@ struct NetrcFile {
         return Self.names(host, in: bytes)
     }
 
-    /// A limit against a path that leads to an endless device.
+    /// The maximum number of bytes to read, in case the path leads to an endless device.
     private static let longest = 1 << 20
 
-    /// Returns true if the text of a file contains `machine HOST` outside of comments.
+    /// Returns whether the text of a file contains `machine HOST` outside of comments.
     static func names(_ host: String, in bytes: [UInt8]) -> Bool {
         let host = Array(host.utf8.filter { $0 != 0x5B && $0 != 0x5D })
         var previous: ArraySlice<UInt8> = []

@@ -4,8 +4,8 @@ internal import TowlineEngine
 
 /// The proxies that environment variables name, chosen as libcurl chooses them (libcurl-env(3)).
 ///
-/// Towline chooses, not libcurl: only then is an address checked before libcurl quotes it with its password, and an
-/// error names the proxy and the variable.
+/// Towline chooses the proxy instead of libcurl, so that it can check an address before libcurl quotes it with its
+/// password, and an error can name the proxy and the variable.
 struct ProxyEnvironment: Sendable {
     /// A proxy and the variable that names it.
     struct Choice: Hashable, Sendable {
@@ -25,25 +25,25 @@ struct ProxyEnvironment: Sendable {
             }
             return nil
         }
-        // Not HTTP_PROXY: a CGI program gets a header of the client by that name (CVE-2016-5385).
+        // Not HTTP_PROXY: a CGI program gets a header of the client under that name (CVE-2016-5385).
         http = first("http_proxy", "all_proxy", "ALL_PROXY")
         https = first("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
         exceptions = first("no_proxy", "NO_PROXY")?.address ?? ""
     }
 
-    /// The environment of this process.
+    /// Returns the proxies in the environment of this process.
     static func current() -> ProxyEnvironment {
         ProxyEnvironment { name in getenv(name).map { String(cString: $0) } }
     }
 
-    /// The proxy for a URL; `nil` if the request goes to the server directly.
+    /// Returns the proxy for a URL; `nil` if the request must go to the server directly.
     func proxy(for url: HTTPURL) -> Choice? {
         guard let choice = url.scheme == .http ? http : https, !isExempt(url.host) else { return nil }
         return choice
     }
 
-    /// Returns whether `no_proxy` names a host: `*` alone, a domain with or without a dot before it, an IP address, or
-    /// a network such as `10.0.0.0/8`; separated by commas or white space.
+    /// Returns whether `no_proxy` contains a host: `*` alone, a domain with or without a leading dot, an IP address, or
+    /// a network such as `10.0.0.0/8`, separated by commas or white space.
     private func isExempt(_ host: String) -> Bool {
         if exceptions == "*" { return true }
         let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
@@ -54,7 +54,7 @@ struct ProxyEnvironment: Sendable {
     }
 
     private static func isDomain(_ token: Substring, of host: String) -> Bool {
-        // The host is in ASCII already.
+        // The host is already in ASCII.
         let isASCII = token.utf8.allSatisfy { $0 < 0x80 }
         let text = isASCII ? token.lowercased() : (try? HTTPURL(parsing: "http://\(token.drop { $0 == "." })/"))?.host
         var domain = (text ?? "")[...]
@@ -64,7 +64,7 @@ struct ProxyEnvironment: Sendable {
         return !domain.isEmpty && (host == domain || host.hasSuffix(".\(domain)"))
     }
 
-    /// Returns whether a token names an address or a network with it.
+    /// Returns whether a token is the given address or a network that contains it.
     private static func contains(_ token: Substring, _ bytes: [UInt8]) -> Bool {
         let parts = token.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         let network = parts[0].hasPrefix("[") ? parts[0].dropFirst().dropLast() : parts[0]
@@ -77,7 +77,7 @@ struct ProxyEnvironment: Sendable {
         }
     }
 
-    /// The bytes of an IP address in network order; `nil` for any other text.
+    /// Returns the bytes of an IP address in network order; `nil` for other text.
     private static func address(_ text: String) -> [UInt8]? {
         for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
             var bytes = [UInt8](repeating: 0, count: count)
@@ -88,7 +88,8 @@ struct ProxyEnvironment: Sendable {
 }
 
 extension ConnectionOptions {
-    /// The options with the proxy that the environment names for a URL, unless the user named one or none may be used.
+    /// Returns the options with the environment's proxy for a URL, unless the user gave a proxy or proxies are not
+    /// allowed.
     func withProxy(for url: HTTPURL, from environment: ProxyEnvironment) -> ConnectionOptions {
         guard proxy == nil, !publicAddressesOnly, let choice = environment.proxy(for: url) else { return self }
         var options = self
@@ -96,9 +97,9 @@ extension ConnectionOptions {
         return options
     }
 
-    /// The proxy that requests use; `nil` if they go to the server directly.
+    /// Returns the proxy that requests use; `nil` if they go to the server directly.
     ///
-    /// - Throws: `proxyUnusable` if its URL is not valid.
+    /// - Throws: `proxyUnusable` if the URL of the proxy is not valid.
     func checkedProxy() throws(TransportFailure) -> ProxyAddress? {
         guard !publicAddressesOnly, let proxy, !proxy.isEmpty else { return nil }
         do throws(TowlineError) {

@@ -3,7 +3,8 @@ internal import TowlineCore
 internal import TowlineEngine
 
 extension AttemptRequest {
-    /// The fields, and the one that has the server mark the end of a body whose length is not read.
+    /// The fields of the request. If the length is ignored, includes `Connection: close`, so that the server marks the
+    /// end of the body.
     var fieldsToSend: HTTPFields {
         guard connection.ignoresLength else { return fields }
         var fields = fields
@@ -12,9 +13,9 @@ extension AttemptRequest {
     }
 }
 
-/// What goes out: checked before the wire, then in libcurl's form.
+/// Checks of a request's URL and fields, and conversion of fields to libcurl's form.
 enum RequestFields {
-    /// `tchar` of RFC 9110 §5.6.2.
+    /// Returns whether a byte is a `tchar` of RFC 9110 §5.6.2.
     static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
@@ -23,8 +24,8 @@ enum RequestFields {
         }
     }
 
-    /// Throws if a URL could break out of its place in the request: by CR, LF, NUL or another control character, or
-    /// white space.
+    /// Throws if a URL could corrupt the request: if it contains CR, LF, NUL or another control character, or white
+    /// space.
     static func check(_ url: String) throws(TransportFailure) {
         guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
             throw TransportFailure(.local, "the URL must begin with http:// or https://, so no request was sent")
@@ -36,7 +37,7 @@ enum RequestFields {
         }
     }
 
-    /// Throws if a field could: by a control character, or a name that is no token (RFC 9110 §5.1, §5.5).
+    /// Throws if a field could corrupt the request: by a control character or an invalid name (RFC 9110 §5.1, §5.5).
     static func check(_ fields: HTTPFields) throws(TransportFailure) {
         for line in fields.lines {
             guard !line.name.isEmpty, line.name.utf8.allSatisfy(isTokenByte) else {
@@ -52,17 +53,18 @@ enum RequestFields {
         }
     }
 
-    /// The fields as libcurl's list, which the caller frees with `curl_slist_free_all`; `nil` if memory ran out.
+    /// Returns the fields as libcurl's list, which the caller frees with `curl_slist_free_all`; `nil` if memory ran
+    /// out.
     ///
-    /// libcurl adds `Accept: */*` unless told otherwise; a name followed by a colon alone takes its own field away, a
-    /// name followed by a semicolon sends a field without a value (`CURLOPT_HTTPHEADER(3)`).
+    /// libcurl adds `Accept: */*` by default. In its lists, a name with only a colon removes libcurl's own field, and a
+    /// name with a semicolon sends a field without a value (`CURLOPT_HTTPHEADER(3)`).
     static func list(_ fields: HTTPFields) -> UnsafeMutablePointer<curl_slist>? {
         var list: UnsafeMutablePointer<curl_slist>?
         if !fields.has("Accept") { list = curl_slist_append(nil, "Accept:") }
-        // One for all of them: libcurl makes copies.
+        // One buffer for all fields, since libcurl copies each text.
         var text: [UInt8] = []
         text.reserveCapacity(128)
-        // libcurl's own costs less than one of the list's. A list with nothing in it is `nil`, as where memory ran out.
+        // libcurl's own field costs less than one in the list. An empty list would be `nil`, as if memory ran out.
         let isUsual = fields.values(named: "Accept") == ["*/*"] && fields.lines.count > 1
         for line in fields.lines where !(isUsual && HTTPFields.equalNames(line.name, "Accept")) {
             text.removeAll(keepingCapacity: true)

@@ -1,21 +1,21 @@
 import CCurl
 internal import TowlineCore
 
-/// The URL of a handle's request, taken apart: libcurl would read each text, put it together again and take that apart, for which
-/// two small files of one origin differ in too little (`docs/performance.md`).
+/// The parsed URL of a handle's request. libcurl would parse each text, reassemble the URL and parse it again, although
+/// two small files of one origin differ only in path and query (`docs/performance.md`).
 ///
 /// Confined to its engine thread.
 final class RequestURL {
     private let parts = curl_url()
-    /// Whose scheme, host and port they have.
+    /// The origin whose scheme, host and port `parts` has; `nil` before the first URL.
     private var origin: HTTPURL.Origin?
 
     deinit { curl_url_cleanup(parts) }
 
-    /// The URL's parts for `CURLOPT_CURLU`, until the next call; `nil` where libcurl is to read the text itself.
+    /// Returns the URL's parts for `CURLOPT_CURLU`, valid until the next call; `nil` if libcurl must parse the text.
     func parts(of url: HTTPURL) -> OpaquePointer? {
-        // `curl_url_set(3)` would write percent-encoded bytes in lower case, which is another text to whoever has signed it; of a
-        // query without anything in it, nothing would be left.
+        // `curl_url_set(3)` would write percent-encoded bytes in lower case, which breaks a signature of the URL, and
+        // would drop an empty query.
         guard let parts, !url.pathAndQuery.utf8.contains(0x25), url.query.map({ !$0.isEmpty }) ?? true else {
             return nil
         }

@@ -2,13 +2,13 @@ import CCurl
 import Glibc
 internal import TowlineCore
 
-/// An address as the kernel takes it: the bytes of a `sockaddr_in` or `sockaddr_in6`.
+/// An address in the kernel's form: the bytes of a `sockaddr_in` or `sockaddr_in6`.
 struct SocketAddress: Hashable {
     let bytes: [UInt8]
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The address family.
+    /// The address family, such as `AF_INET`.
     var family: Int32 {
         bytes.withUnsafeBytes { Int32($0.count < 2 ? 0 : $0.loadUnaligned(as: sa_family_t.self)) }
     }
@@ -25,7 +25,7 @@ struct SocketAddress: Hashable {
         return isPublic && !LocalAddresses.isLocal(number)
     }
 
-    /// The address as a number; `nil` if the kernel does not know its family.
+    /// The numeric text of the address; `nil` if the family is unknown.
     var text: String? {
         var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         let code = bytes.withUnsafeBytes { bytes in
@@ -37,9 +37,10 @@ struct SocketAddress: Hashable {
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Returns the addresses of a host in the order in which the system prefers them (RFC 6724), without repetitions.
+    /// Returns the addresses of a host in the order that the system prefers (RFC 6724), without duplicates. Empty on
+    /// failure.
     ///
-    /// Blocks while the system looks the name up; a numeric address takes no time.
+    /// Blocks while the system looks the name up; a numeric address needs no lookup.
     ///
     /// - Parameter host: a name or a numeric address, without brackets.
     static func resolve(_ host: String, port: Int, family: Int32) -> [SocketAddress] {
@@ -61,10 +62,10 @@ struct SocketAddress: Hashable {
         return addresses
     }
 
-    /// Begins to connect to the address.
+    /// Starts to connect to the address, without waiting.
     ///
     /// - Returns: the descriptor, with the options that libcurl sets on its own sockets (`applyRules`); `nil` if the
-    ///   address cannot be reached at all.
+    ///   connection fails immediately.
     func connect() -> Int32? {
         let descriptor = socket(
             family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), Int32(IPPROTO_TCP))

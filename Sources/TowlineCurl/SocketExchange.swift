@@ -3,21 +3,21 @@ import Glibc
 internal import TowlineCore
 internal import TowlineThreads
 
-/// HTTP with a service of this machine, over its Unix socket.
+/// An HTTP client for a service on this machine, over its Unix socket.
 package struct SocketExchange: Sendable {
     private let socket: String
     private let timeout: Duration
 
-    /// What is asked.
+    /// An HTTP request.
     package struct Request: Hashable, Sendable {
         /// The method.
         package var method: String
-        /// Path and query.
+        /// The path and query.
         package var target: String
-        /// JSON, if there is something to say.
+        /// The body, in JSON; `nil` for a request without a body.
         package var body: [UInt8]?
 
-        /// Makes one.
+        /// Creates a request.
         package init(_ method: String, _ target: String, body: [UInt8]? = nil) {
             self.method = method
             self.target = target
@@ -25,33 +25,33 @@ package struct SocketExchange: Sendable {
         }
     }
 
-    /// What was answered.
+    /// An HTTP response.
     package struct Answer: Hashable, Sendable {
-        /// The status.
+        /// The HTTP status.
         package var status: Int
         /// The body.
         package var body: [UInt8]
     }
 
-    /// Why there is no answer.
+    /// The reason why no response was received.
     package enum Failure: Error, Hashable, Sendable {
-        /// Nobody listens there.
+        /// No process listens on the socket.
         case nobodyListens
-        /// The process that listens belongs to another user, with this user ID. Nothing was sent.
+        /// The process that listens belongs to another user, with this user ID. The request was not sent.
         case foreignOwner(UInt32)
-        /// Something else, in words.
+        /// Any other failure, as a text for users.
         case other(String)
     }
 
     /// - Parameters:
-    ///   - socket: the socket's path.
-    ///   - timeout: for a whole exchange.
+    ///   - socket: the path of the socket.
+    ///   - timeout: the time limit for a whole exchange.
     package init(socket: String, timeout: Duration = .seconds(60)) {
         self.socket = socket
         self.timeout = timeout
     }
 
-    /// Asks and waits for the whole answer, on a thread of its own.
+    /// Sends a request and returns the complete response. Runs on its own thread.
     package func send(_ request: Request) async throws(Failure) -> Answer {
         let result: Result<Result<Answer, Failure>, TowlineError>
         do throws(TowlineError) {
@@ -69,13 +69,13 @@ package struct SocketExchange: Sendable {
     }
 }
 
-/// One exchange. Confined to the thread of `perform`.
+/// One request and its response. Confined to the thread of `perform`.
 private final class Exchange {
     private let flag: CancelFlag
     private var body: [UInt8] = []
     private var handle: UnsafeMutableRawPointer?
     private var descriptor: curl_socket_t = -1
-    /// The user who listens, if that is neither this user nor root.
+    /// The user ID of the listener, if it is neither this user nor root.
     private var foreignOwner: UInt32?
     private static let maximumBody = 64 << 20
 
@@ -90,7 +90,7 @@ private final class Exchange {
         self.handle = handle
         defer { curl_easy_cleanup(handle) }
         var list = curl_slist_append(nil, "Content-Type: application/json")
-        // No 100-continue: the service is here.
+        // The service is local, so 100-continue would only cost time.
         list = curl_slist_append(list, "Expect:")
         defer { curl_slist_free_all(list) }
         guard list != nil, prepare(handle, request, socket, list) else {
@@ -124,7 +124,7 @@ private final class Exchange {
             guard isCopied else { return false }
         }
         return ccurl_set_string(handle, CURLOPT_UNIX_SOCKET_PATH, socket) == CURLE_OK
-            // The environment's proxy is not for this.
+            // The proxy of the environment must not be used.
             && ccurl_set_string(handle, CURLOPT_PROXY, "") == CURLE_OK
             && ccurl_set_string(handle, CURLOPT_URL, "http://localhost" + request.target) == CURLE_OK
             && ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method) == CURLE_OK
@@ -145,10 +145,8 @@ private final class Exchange {
         return status
     }
 
-    /// Asks the kernel who listens before anything is sent (`SO_PEERCRED`, unix(7)): the path may lead to another user's
-    /// socket, for example after su(1).
-    ///
-    /// - Returns: whether the listener is this user or root.
+    /// Returns whether the listening process belongs to this user or to root. Asks the kernel before anything is sent
+    /// (`SO_PEERCRED`, unix(7)): the path may lead to another user's socket, for example after su(1).
     private func trustsListener() -> Bool {
         // `struct ucred`, which Swift does not import.
         var peer = (process: pid_t(), user: uid_t(), group: gid_t())
@@ -170,7 +168,7 @@ private final class Exchange {
         return Int32(CURL_SOCKOPT_OK)
     }
 
-    /// Called when the connection exists and before the request is sent.
+    /// Checks the listener. libcurl calls it when the connection exists and before it sends the request.
     private static let connected:
         @convention(c) (
             UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
@@ -193,7 +191,7 @@ private final class Exchange {
             return exchange.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
         }
 
-    /// Called at least once a second.
+    /// Aborts the exchange if it was cancelled. libcurl calls it at least once a second.
     private static let progress:
         @convention(c) (UnsafeMutableRawPointer?, curl_off_t, curl_off_t, curl_off_t, curl_off_t) -> Int32 = {
             context, _, _, _, _ in

@@ -1,58 +1,59 @@
 import CCurl
 import Glibc
 
-/// Records which events the sockets of an engine thread are watched for, and when gathered sends leave.
+/// The events that each socket of an engine thread is watched for, and the connections that gather sends.
 ///
-/// Between two requests libcurl has a connection watched no more, and with the next for the same as before. A connection
-/// therefore stays with the kernel meanwhile, which saves three system calls for each small file; if something happens on
-/// it, which an idle one does at its end, it goes.
+/// After a request libcurl stops watching its connection, and with the next request watches it again for the same
+/// events. The kernel therefore keeps watching the idle connection, which saves three system calls for each small file.
+/// If an event occurs on an idle connection, usually its end, the kernel stops watching it.
 ///
-/// Of a socket that is closed before it was connected libcurl does not tell (7.88.0 to 8.1.2, curl/curl#11439), and its number may
-/// be a resolver's next. So a socket counts as a connection from the first time that it is to be read from, if it is the one
-/// then that was made.
+/// libcurl does not report the close of a socket that was never connected (7.88.0 to 8.1.2, curl/curl#11439), and a
+/// resolver may get its number next. A socket therefore counts as a connection from the first time that libcurl wants
+/// to read from it, if it still has the inode of the socket that was opened.
 ///
 /// Confined to its engine thread.
 final class SocketWatch {
     private struct Socket {
-        /// The inode of what was made for a connection, until it is one.
+        /// The inode of the socket that was opened, until it counts as a connection.
         var made: UInt64?
-        /// A connection, whose end is told: no other socket may stay once nobody asks about it.
+        /// `true` for a connection, whose close libcurl reports. Other sockets must be forgotten once libcurl does not
+        /// need them.
         var isConnection = false
-        /// What the kernel was told.
+        /// The events that the kernel watches the socket for.
         var known: EventPoll.Interest = []
         var tag: UInt32 = 0
-        /// Whether libcurl wants to hear of it.
+        /// `true` if libcurl wants events of the socket.
         var isWanted = false
     }
 
     private let poll: EventPoll
-    /// By descriptor.
+    /// The state of each socket, indexed by descriptor.
     private var sockets: [Socket] = []
-    /// Idle connections that something happened on.
+    /// The descriptors of idle connections on which an event occurred.
     private var disturbed: Set<Int32> = []
-    /// Descriptors whose sends wait for `sendGathered`, the latest last.
+    /// The descriptors whose sends wait for `sendGathered`, the latest last.
     private var gathering: [Int32] = []
-    /// Maximum number of gathering descriptors. Each costs a system call after every call of libcurl, also while idle. The
-    /// number is above `ConnectionSharing.connections`, the connections of one host.
+    /// The maximum number of gathering descriptors. Each costs a system call after every call of libcurl, even while
+    /// idle. The number is above `ConnectionSharing.connections`, the connections of one host.
     static let mostGathering = 16
-    /// libcurl was called since the last `sendGathered`, and may have sent something.
+    /// `true` if libcurl was called since the last `sendGathered`, so it may have sent bytes.
     var mayHaveSent = false
 
     init(poll: EventPoll) { self.poll = poll }
 
-    /// A socket was made for a connection.
+    /// Records that a socket was opened for a connection.
     func opened(_ descriptor: Int32) {
         set(descriptor, Socket(made: Self.inode(of: descriptor)))
     }
 
-    /// The same was closed: the kernel has forgotten it, and its number may be another's from now on.
+    /// Records that a socket was closed. The kernel has forgotten it, and the number may belong to another socket next.
     func closed(_ descriptor: Int32) {
         set(descriptor, Socket())
         disturbed.remove(descriptor)
         gathering.removeAll { $0 == descriptor }
     }
 
-    /// Returns whether bytes came on the connection with a local port while it was idle.
+    /// Returns whether bytes arrived on the connection with a local port while it was idle.
     func hasBytes(onPort port: UInt16) -> Bool {
         guard let descriptor = disturbed.first(where: { Self.localPort(of: $0) == port }) else { return false }
         disturbed.remove(descriptor)
@@ -67,27 +68,27 @@ final class SocketWatch {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
         }
         guard code == 0, [AF_INET, AF_INET6].contains(Int32(address.ss_family)) else { return nil }
-        // At the same place in both families.
+        // The port has the same offset in both families.
         return withUnsafeBytes(of: address) {
             UInt16(bigEndian: $0.loadUnaligned(fromByteOffset: MemoryLayout<sa_family_t>.size, as: UInt16.self))
         }
     }
 
-    /// From now on the kernel keeps what is sent on a connection until `sendGathered`, or for 200 ms (`TCP_CORK`, tcp(7)): libcurl
-    /// sends each request of a connection's streams by itself, which costs a segment, and wakes the server, for each.
+    /// Makes the kernel hold back sends on a connection until `sendGathered`, for 200 ms at most (`TCP_CORK`, tcp(7)).
+    /// libcurl sends the request of each stream separately, and each send costs a TCP segment and wakes the server.
     func gatherSends(of descriptor: Int32) {
         guard socket(descriptor).isConnection, !gathering.contains(descriptor), Self.set(TCP_CORK, of: descriptor)
         else { return }
-        // Its sends go out as they come, and what waits goes out now.
+        // The oldest descriptor sends immediately from now on, including the bytes that wait.
         if gathering.count == Self.mostGathering { _ = Self.set(TCP_CORK, of: gathering.removeFirst(), to: 0) }
         gathering.append(descriptor)
     }
 
-    /// Sends what was gathered. The connections go on gathering.
+    /// Sends the gathered bytes. The connections keep gathering.
     func sendGathered() {
         guard mayHaveSent else { return }
         mayHaveSent = false
-        // Set once more it sends what waits, also under `TCP_CORK`.
+        // Setting `TCP_NODELAY` again sends waiting bytes, even under `TCP_CORK`.
         for descriptor in gathering { _ = Self.set(TCP_NODELAY, of: descriptor) }
     }
 
@@ -96,9 +97,9 @@ final class SocketWatch {
         return setsockopt(descriptor, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size)) == 0
     }
 
-    /// Watches a socket, in place of what it was watched for before.
+    /// Watches a socket for `interest`, which replaces its previous interest.
     ///
-    /// - Returns: `false` if the kernel refuses, which it does for lack of memory alone.
+    /// - Returns: `false` if the kernel refuses, which happens only for lack of memory.
     func want(_ interest: EventPoll.Interest, of descriptor: Int32, tag: UInt32) -> Bool {
         var socket = socket(descriptor)
         if let made = socket.made, interest.contains(.read) {
@@ -114,13 +115,13 @@ final class SocketWatch {
         return true
     }
 
-    /// Another socket has taken the place of one under its number: the kernel does not watch the other one yet.
+    /// Watches a socket that took over the descriptor of another one. The kernel does not watch the new socket yet.
     func replaced(_ descriptor: Int32, tag: UInt32) -> Bool {
         opened(descriptor)
         return want(.write, of: descriptor, tag: tag)
     }
 
-    /// Nobody wants to hear of a socket for now.
+    /// Records that libcurl wants no events of a socket for now.
     func dismiss(_ descriptor: Int32) {
         var socket = socket(descriptor)
         socket.isWanted = false
@@ -131,17 +132,17 @@ final class SocketWatch {
         set(descriptor, socket)
     }
 
-    /// Whether somebody wants to hear of a socket that something happened on; if not it is watched no more.
+    /// Returns whether libcurl wants events of a socket on which one occurred. If not, stops watching the socket.
     func isWanted(_ descriptor: Int32) -> Bool {
         guard !socket(descriptor).isWanted else { return true }
         poll.forget(descriptor)
         if socket(descriptor).isConnection { disturbed.insert(descriptor) }
-        // An idle connection that is at its end may go untold, too.
+        // The idle connection may be at its end, and libcurl may not report its close.
         set(descriptor, Socket())
         return false
     }
 
-    /// Which socket that is: no number but this is told apart from the next one's.
+    /// Returns the inode of a socket, which distinguishes it from a later socket with the same descriptor.
     static func inode(of descriptor: Int32) -> UInt64? {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : nil

@@ -2,55 +2,55 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// The rest of a body that libcurl has begun with, moved by the kernel from its connection into a pipe, and from there by
-/// whoever it is for (`SplicePolicy`, splice(2)). libcurl rests, and hears of the connection again when it is to close it.
+/// The rest of a body that libcurl has begun. The kernel moves it from the connection into a pipe, from where the
+/// receiver takes it (`SplicePolicy`, splice(2)). libcurl stays paused and only closes the connection at the end.
 ///
-/// What libcurl promises of a pause is that nothing is delivered, not that nothing is read. So the kernel is asked, before
-/// anything is moved and whenever libcurl was called since: what was taken from the socket is what was handed over, or nothing
-/// more of it is believed.
+/// During a pause, libcurl only guarantees that it delivers nothing, not that it reads nothing. Before the first move,
+/// and after each call of libcurl, the kernel is therefore asked how many bytes were read from the socket. If the
+/// number differs from the number delivered, no further bytes of the body are accepted.
 ///
 /// Confined to its engine thread.
 final class SplicedBody {
-    /// What a reading led to.
+    /// The result of a read.
     enum Step {
         /// Some bytes are in the pipe.
         case moved
-        /// Nothing is there yet.
+        /// No bytes are available yet.
         case nothing
         /// The connection was closed before the body's end.
         case closed
-        /// More comes at this moment than lets anybody tell; the socket is ready again at once.
+        /// Bytes arrive too fast to get consistent numbers from the kernel; the socket is ready again immediately.
         case unproven
-        /// What was taken from the socket is not what was handed over: TLS or a proxy had some of it, or an earlier response,
-        /// or libcurl has.
+        /// The number of bytes read from the socket differs from the number delivered: TLS, a proxy, an earlier
+        /// response or libcurl took some.
         case disturbed
-        /// The system's error.
+        /// The system call failed with this `errno`.
         case failed(Int32)
     }
 
     let socket: Int32
-    /// So many bytes of the body are still to come from the socket.
+    /// The number of bytes of the body that are still to come from the socket.
     var rest: Int64 { end - taken }
-    /// So many are in the pipe.
+    /// The number of bytes in the pipe.
     var waiting = 0
     private let ends: (read: Int32, write: Int32)
-    /// So many bytes of the response were taken from the socket, its head among them.
+    /// The number of bytes of the response, including its head, that were read from the socket.
     private var taken: Int64
-    /// What that is at the body's end.
+    /// The value of `taken` at the end of the body.
     private let end: Int64
-    /// How often libcurl had been called when `taken` was last seen to be all.
+    /// The value of `callCount` when the kernel last confirmed `taken`; `nil` before the first check.
     private var provenAt: Int?
 
-    /// What receivers read from.
+    /// The descriptor that receivers read from.
     var pipe: Int32 { ends.read }
 
-    /// Room for a reading whose bytes come in small packets.
+    /// The capacity of the pipe in bytes, enough for a read whose bytes come in small packets.
     private static let room = 1 << 20
 
     /// - Parameters:
-    ///   - rest: so many bytes of the body are to come.
-    ///   - passed: so many bytes of the response were handed over.
-    /// - Returns: `nil` if there is no pipe to be had.
+    ///   - rest: the number of bytes of the body that are still to come.
+    ///   - passed: the number of bytes of the response that libcurl delivered.
+    /// - Returns: `nil` if the system refuses a pipe.
     init?(socket: Int32, rest: Int64, passed: Int64) {
         var numbers: (Int32, Int32) = (-1, -1)
         let code = withUnsafeMutableBytes(of: &numbers) {
@@ -68,9 +68,9 @@ final class SplicedBody {
         close(ends.write)
     }
 
-    /// Moves what is there, up to that many bytes, into the pipe, which is empty.
+    /// Moves the available bytes, at most `count`, into the pipe, which must be empty.
     ///
-    /// - Parameter callCount: how often libcurl was called.
+    /// - Parameter callCount: the number of calls of libcurl so far (`ConnectionPool.callCount`).
     func receive(upTo count: Int64, callCount: Int) -> Step {
         if callCount != provenAt {
             let all = towline_taken(socket)

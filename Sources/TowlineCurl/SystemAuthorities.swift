@@ -2,26 +2,26 @@ import CCurl
 import Glibc
 import Synchronization
 
-/// The system's certificate authorities, for all connections of the process by OpenSSL.
+/// The system's certificate authorities, shared by all connections of the process that use OpenSSL.
 ///
-/// libcurl reads its file of them, some 140, for each connection where it has a directory to look in, too, as Debian's
-/// (lib/vtls/openssl.c, `cache_criteria_met`): 20 to 50 ms, and 700 KiB for as long as the connection lives. In the directory
-/// the files are named after what they hold, and the one that is wanted is found in a moment (`openssl-rehash(1)`). So the
-/// directory is asked first. Where those in it do not vouch for a chain, the file is read, once, and from then on both are asked as
-/// libcurl does it. Trusted is whoever is in either of them, as ever.
+/// If libcurl also has a directory, as on Debian, it reads the file of about 140 authorities for each connection
+/// (lib/vtls/openssl.c, `cache_criteria_met`): 20 to 50 ms, and 700 KiB for the life of the connection. In the
+/// directory, each file is named after its authority, so OpenSSL finds the needed one quickly (`openssl-rehash(1)`).
+/// The directory is therefore searched first. If its authorities do not verify a chain, the file is read once, and from
+/// then on both are searched as libcurl does it. The set of trusted authorities is the same as without this type.
 enum SystemAuthorities {
-    /// What was made of them. Each connection holds its own, too.
+    /// The stores of authorities. Each connection holds a reference to its store.
     private struct Stores: @unchecked Sendable {
-        /// Those in the directory alone.
+        /// The store with the authorities of the directory only.
         let quick: OpaquePointer
-        /// Those in the file, then those in the directory; empty until somebody needs it.
+        /// The store with the authorities of the file, then of the directory; empty until a chain needs it.
         let full: OpaquePointer
         let stamp: Stamp
         let madeAt: MonotonicTime
         var isComplete = false
     }
 
-    /// Which file and which directory it was, and when they changed last.
+    /// The identity and last change of the file and the directory.
     private struct Stamp: Equatable {
         private let numbers: [Int]
 
@@ -38,17 +38,18 @@ enum SystemAuthorities {
 
     private static let current = Mutex<Stores?>(nil)
 
-    /// The file could not be read when it was needed last.
+    /// `true` if the file could not be read when it was last needed.
     private static let isUnreadable = Atomic<Bool>(false)
 
-    /// The file of trusted certificates, if it could not be read when it was needed last.
+    /// The file of trusted certificates, if it could not be read when it was last needed; otherwise `nil`.
     static var unreadableFile: String? { isUnreadable.load(ordering: .relaxed) ? places?.file : nil }
 
-    /// A file behind a link of the directory may change unseen.
+    /// The lifetime of the stores: the target of a link in the directory can change without a new stamp.
     private static let life = Duration.seconds(600)
 
-    /// Where they are: where the environment says (`NamedAuthorities`), else where libcurl was built to look. `nil` if neither says
-    /// so of both, or with another TLS library than OpenSSL. Then libcurl keeps what it has read by itself, or nobody can.
+    /// The paths of the file and the directory: from the environment (`NamedAuthorities`), or else libcurl's built-in
+    /// paths. `nil` if one of them is unknown, or with a TLS library other than OpenSSL: libcurl then loads and caches
+    /// authorities.
     static let places: Places? = {
         guard let info = ccurl_openssl_authorities(),
             let file = NamedAuthorities.file?.path ?? info.pointee.cainfo.map(String.init(cString:)),
@@ -57,7 +58,7 @@ enum SystemAuthorities {
         return (file, directory)
     }()
 
-    /// Has the connections of an `SSL_CTX`, which libcurl has prepared, trust them.
+    /// Makes the connections of an `SSL_CTX` that libcurl has prepared trust the system's authorities.
     ///
     /// - Returns: `false` if memory ran out.
     static func supply(_ context: OpaquePointer) -> Bool {
@@ -77,7 +78,7 @@ enum SystemAuthorities {
         }
     }
 
-    /// With libcurl's wishes: a certificate in the middle of a chain may be trusted, for one.
+    /// Creates the stores with the flags that libcurl set, for example trust in an intermediate certificate.
     private static func make(like other: OpaquePointer?, _ places: Places, _ stamp: Stamp) -> Stores? {
         let flags = X509_VERIFY_PARAM_get_flags(X509_STORE_get0_param(other))
         let (quick, full) = (X509_STORE_new(), X509_STORE_new())
@@ -93,14 +94,14 @@ enum SystemAuthorities {
 
     // MARK: Verifying
 
-    /// Verifies a chain, as OpenSSL asks for it (`SSL_CTX_set_cert_verify_callback(3)`).
+    /// Verifies a certificate chain. OpenSSL calls it (`SSL_CTX_set_cert_verify_callback(3)`).
     private static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { question, _ in
         guard let question else { return 0 }
         guard let store = X509_STORE_CTX_get0_store(question) else {
             X509_STORE_CTX_set_error(question, X509_V_ERR_STORE_LOOKUP)
             return 0
         }
-        // Whoever asks holds it; the other one is held as long as this lasts.
+        // The connection holds the full store; the quick one needs a reference for the duration of this call.
         let quick = current.withLock { stores -> OpaquePointer? in
             guard let known = stores, known.full == store, !known.isComplete else { return nil }
             X509_STORE_up_ref(known.quick)
@@ -109,20 +110,20 @@ enum SystemAuthorities {
         if let quick {
             defer { X509_STORE_free(quick) }
             let isTrusted = isTrusted(question, by: quick)
-            // OpenSSL and libcurl tell failures apart by the errors that they find.
+            // OpenSSL and libcurl classify failures by the errors in the queue.
             ERR_clear_error()
             if isTrusted { return 1 }
         }
         guard complete(store) else {
-            // The error that stays is that of the reading: not a certificate's, and worth another try.
+            // Reports a failure to read the file, not a bad certificate, so that the request is retried.
             X509_STORE_CTX_set_error(question, X509_V_ERR_STORE_LOOKUP)
             return 0
         }
         return X509_verify_cert(question)
     }
 
-    /// Whether those in the store vouch for the chain. If so, the answer to the question is that; it is not asked itself, which is
-    /// possible once only.
+    /// Returns whether the authorities in the store verify the chain. If so, copies the result to `question`, which is
+    /// not verified itself, because OpenSSL can verify it only once.
     private static func isTrusted(_ question: OpaquePointer, by store: OpaquePointer) -> Bool {
         guard let trial = X509_STORE_CTX_new() else { return false }
         defer { X509_STORE_CTX_free(trial) }
@@ -136,9 +137,9 @@ enum SystemAuthorities {
         return true
     }
 
-    /// Reads what is to be in a full store, once; others who need it wait for that.
+    /// Loads the authorities into a full store, once. Other threads that need the store wait.
     ///
-    /// - Returns: `false` if the file could not be read: the next one tries again.
+    /// - Returns: `false` if the file could not be read; the next call tries again.
     private static func complete(_ store: OpaquePointer) -> Bool {
         guard let places else { return false }
         return current.withLock { current in

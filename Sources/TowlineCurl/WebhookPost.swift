@@ -3,14 +3,14 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// One POST of a webhook, on the calling thread, which waits for it.
+/// A POST of a webhook, which blocks the calling thread.
 struct WebhookPost: Sendable {
     let url: HTTPURL
     let message: WebhookMessage
     let options: ConnectionOptions
     let timeout: Duration
 
-    /// What the callbacks share. Confined to the thread of `perform`.
+    /// The state that the callbacks share. Confined to the thread of `perform`.
     private final class Exchange {
         var collector = HeadCollector()
         var head: ResponseHead?
@@ -23,7 +23,7 @@ struct WebhookPost: Sendable {
 
     private static let maximumBodyLength = 64 << 10
 
-    /// Sends it and returns the head of the answer. A head that is whole counts whatever becomes of the body.
+    /// Sends the message and returns the head of the response. A complete head counts even if the body fails.
     func perform(_ flag: CancelFlag) -> Result<ResponseHead, TransportFailure> {
         let fields = HTTPFields([
             ("User-Agent", "towline/\(TowlineVersion.text)"), ("Content-Type", "application/json"),
@@ -67,7 +67,7 @@ struct WebhookPost: Sendable {
         return ccurl_set_string(pointer, CURLOPT_URL, url.requestText) == CURLE_OK
             && ccurl_set_string(pointer, CURLOPT_COPYPOSTFIELDS, body) == CURLE_OK
             && ccurl_set_list(pointer, CURLOPT_HTTPHEADER, list) == CURLE_OK
-            // The handle's own callbacks are about attempts.
+            // The handle's own callbacks expect an attempt.
             && ccurl_set_pointer(pointer, CURLOPT_PREREQFUNCTION, nil) == CURLE_OK
             && (options.publicAddressesOnly
                 || ccurl_set_pointer(pointer, CURLOPT_OPENSOCKETFUNCTION, nil) == CURLE_OK)
@@ -106,7 +106,7 @@ struct WebhookPost: Sendable {
             return exchange.bodyLength <= WebhookPost.maximumBodyLength ? size * count : 0
         }
 
-    /// Called at least once a second.
+    /// Aborts the request if it was cancelled. libcurl calls it at least once a second.
     private static let progress:
         @convention(c) (UnsafeMutableRawPointer?, curl_off_t, curl_off_t, curl_off_t, curl_off_t) -> Int32 = {
             context, _, _, _, _ in

@@ -2,19 +2,19 @@ package import TowlineCore
 package import TowlineEngine
 internal import TowlineThreads
 
-/// Tells a server that something happened to a download: a POST of a small JSON object.
+/// Sends a POST with a small JSON object to a server to report an event of a download.
 ///
-/// At least once: what is not surely received is sent again, with the same `Idempotency-Key`
-/// (draft-ietf-httpapi-idempotency-key-header), until the server answers or the tries are used up. Redirects are not
-/// followed: whoever may change where a message goes would read it. The answer's body is not read beyond 64 KiB.
+/// Delivers at least once: repeats a message that may not have arrived, with the same `Idempotency-Key`
+/// (draft-ietf-httpapi-idempotency-key-header), until the server responds or all tries are used. Does not follow
+/// redirects: the target of a redirect could read the message. Reads at most 64 KiB of the response's body.
 package struct WebhookSender: Sendable {
     private let connection: ConnectionOptions
     private let retry: RetryPolicy
     private let timeout: Duration
-    /// The longest `Retry-After` that is obeyed.
+    /// The maximum `Retry-After` that is obeyed.
     private static let longestWait = Duration.seconds(3600)
 
-    /// - Parameter timeout: for each try, from the start to the answer's head.
+    /// - Parameter timeout: the time limit for each try, from its start to the head of the response.
     package init(
         connection: ConnectionOptions = ConnectionOptions(), retry: RetryPolicy = RetryPolicy(maxTries: 8),
         timeout: Duration = .seconds(30)
@@ -24,10 +24,10 @@ package struct WebhookSender: Sendable {
         self.timeout = timeout
     }
 
-    /// Sends the message and returns when the server has answered with 2xx. No cooperative thread waits meanwhile.
+    /// Sends the message and returns when the server has responded with 2xx. Blocks no cooperative thread.
     ///
-    /// - Throws: `webhookFailed`, with the status if there was one, when the server refuses (3xx, 4xx other than 408,
-    ///   425 and 429), is not trusted, or all tries failed; `cancelled` if the task was.
+    /// - Throws: `webhookFailed`, with the status if a response was received, when the server refuses (3xx, 4xx other
+    ///   than 408, 425 and 429), is not trusted, or all tries failed; `cancelled` if the task was cancelled.
     package func send(_ message: WebhookMessage, to url: HTTPURL) async throws(TowlineError) {
         var options = connection
         if options.user == nil { options.user = url.userInfo }
@@ -69,7 +69,7 @@ package struct WebhookSender: Sendable {
         var wait: Duration?
     }
 
-    /// What an answer means; `nil` for a success.
+    /// Returns the failure that a response means; `nil` for a success.
     private static func judge(_ answer: Result<ResponseHead, TransportFailure>) -> Failure? {
         switch answer {
         case .failure(let failure):

@@ -1,21 +1,22 @@
 import CTowline
 import Glibc
 
-/// Which run of the machine it is: what was written but not synced survives as long as this stays the same.
+/// The identity of a boot of the machine. Bytes that were written but not synced survive while the identity stays the
+/// same.
 package struct BootIdentity: Hashable, Sendable {
-    /// The first eight bytes of the kernel's UUID.
+    /// The first eight bytes of the kernel's boot UUID.
     let high: UInt64
-    /// The last eight bytes.
+    /// The last eight bytes of the UUID.
     let low: UInt64
 
-    /// An identity with this value, for tests.
+    /// Creates an identity with this value, for tests.
     package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }
 
-    /// What `/proc/sys/kernel/random/boot_id` says; where it cannot be read, one that is never met again, so that
-    /// only durable marks count (`random(4)`).
+    /// Returns the identity in `/proc/sys/kernel/random/boot_id` (`random(4)`). If the file cannot be read, returns a
+    /// random identity that never occurs again, so that only durable marks count.
     package static func current(_ syscall: any Syscall) -> BootIdentity {
         let unknown = BootIdentity(high: UInt64.random(in: 1...(.max)), low: UInt64.random(in: 1...(.max)))
         let number = syscall.openat(AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC, 0)
@@ -29,15 +30,15 @@ package struct BootIdentity: Hashable, Sendable {
         return BootIdentity(high: high, low: low)
     }
 
-    /// The same for what is on one disk. One that is pulled and plugged in again within one run of the machine may have
-    /// lost what was not synced, as all of them may with the machine's end.
+    /// Returns the identity combined with the sequence number of a disk. A disk that is unplugged and plugged in again
+    /// within one boot may have lost its unsynced bytes, as all disks may when the machine stops.
     func on(disk sequence: UInt64) -> BootIdentity { BootIdentity(high: high, low: low ^ sequence) }
 
-    /// The kernel's number of this plugging in of a disk (`diskseq`, Linux 5.15 and newer, of the disk that a partition
-    /// is on); 0 where there is no disk below, or none that says so.
+    /// Returns the sequence number that the kernel gives a disk each time it is plugged in (`diskseq`, Linux 5.15 and
+    /// newer; a partition has the number of its disk). 0 without a disk or without a number.
     static func diskSequence(of device: UInt64, _ syscall: any Syscall) -> UInt64 {
         let disk = "/sys/dev/block/\(towline_major(device)):\(towline_minor(device))"
-        // A partition is a directory within its disk's.
+        // The directory of a partition is inside that of its disk.
         for path in [disk + "/diskseq", disk + "/../diskseq"] {
             let number = syscall.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
             guard number >= 0 else { continue }

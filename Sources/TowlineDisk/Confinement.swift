@@ -2,8 +2,8 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// The part of the file system that this process can change, as the kernel enforces it (landlock(7)): a second line of
-/// defence, for when a server's bytes make a library do what they want.
+/// Limits the part of the file system that this process can change, enforced by the kernel (landlock(7)): a second line
+/// of defence, in case bytes of a server exploit a bug in a library.
 package enum Confinement {
     /// The version of Landlock that the kernel supports; `nil` without it.
     package static var version: Int? {
@@ -11,12 +11,12 @@ package enum Confinement {
         return version > 0 ? version : nil
     }
 
-    /// Limits this process to changing files below `directories`, until it ends. Reading is not limited.
+    /// Allows this process to change files only below `directories`, until it ends. Does not limit reading.
     ///
-    /// Must be called while the process has one thread. Directories that do not exist are left out. Without support of
-    /// the kernel nothing happens.
+    /// Must be called while the process has one thread. Skips directories that do not exist. Does nothing if the kernel
+    /// does not support Landlock.
     ///
-    /// - Parameter runsPrograms: the process may start programs.
+    /// - Parameter runsPrograms: `true` if the process may start programs.
     /// - Returns: `true` if the limits are in place.
     @discardableResult
     package static func limitChanges(to directories: [String], runsPrograms: Bool) -> Bool {

@@ -1,16 +1,16 @@
 package import TowlineCore
 internal import TowlineThreads
 
-/// A download's file, opened to be read and nothing else: the finished one, or one that nobody is at.
+/// A file of a download, opened read-only: a finished file, or the part file of an unfinished download.
 ///
-/// It stays the file that it was when it was opened, whatever happens to its name.
+/// The object keeps the same file open, even if the file is renamed or removed.
 package final class ContentFile: Sendable {
-    /// Size of the whole, where it is known.
+    /// The complete length in bytes; `nil` if unknown.
     package let completeLength: Int64?
-    /// What may be read.
+    /// The byte ranges that can be read.
     package let available: ByteRangeSet
-    /// Another text for other bytes: of a finished file as far as the file system can tell, of an unfinished one what the
-    /// server vouches for every byte by, if it does.
+    /// A text that differs if the bytes differ. For a finished file, as far as the file system can detect changes; for
+    /// an unfinished one, the strong validator of the server, or `nil` without one.
     package let version: String?
     private let file: Descriptor
 
@@ -23,8 +23,9 @@ package final class ContentFile: Sendable {
 
     /// Opens a finished file.
     ///
-    /// - Parameter length: what its size must be; `nil`: whatever it is.
-    /// - Throws: `unusableDestination` if it is not there, is a link or no regular file, or has another size.
+    /// - Parameter length: the required size in bytes; `nil` accepts any size.
+    /// - Throws: `unusableDestination` if the file does not exist, is a link or not a regular file, or has another
+    ///   size.
     package static func finished(
         at path: String, length: Int64?, syscall: any Syscall = SystemCalls()
     ) throws(TowlineError) -> ContentFile {
@@ -50,9 +51,9 @@ package final class ContentFile: Sendable {
             ].map { String($0, radix: 16) }.joined(separator: "-"))
     }
 
-    /// Opens what is there of an unfinished download, as far as its journal may be believed.
+    /// Opens the part file of an unfinished download. Only the bytes that its journal claims can be read.
     ///
-    /// - Throws: as `JournalReader.inspect`; `unusableDestination` if the part file is not the journal's.
+    /// - Throws: the errors of `JournalReader.inspect`; `unusableDestination` if the part file is not the journal's.
     package static func unfinished(
         at path: String, syscall: any Syscall = SystemCalls()
     ) throws(TowlineError) -> ContentFile {
@@ -69,7 +70,7 @@ package final class ContentFile: Sendable {
             available: report.written.intersection(ByteRange(0, size)), version: representation.strongValidator)
     }
 
-    /// Reads at most `count` bytes from `offset` on; none if they are not there. On a thread that may wait for a disk.
+    /// Reads at most `count` bytes at `offset`, on a thread that may block. Returns no bytes if they are not available.
     package func read(at offset: Int64, atMost count: Int) async throws(TowlineError) -> [UInt8] {
         guard let run = available.range(holding: offset) else { return [] }
         let file = file
@@ -80,6 +81,6 @@ package final class ContentFile: Sendable {
 }
 
 extension ContentFile {
-    /// Whether all of it is there.
+    /// Returns whether all bytes of the file can be read.
     package var isWhole: Bool { completeLength.map { available.contains(ByteRange(0, $0)) } ?? false }
 }

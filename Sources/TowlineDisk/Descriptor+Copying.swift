@@ -1,7 +1,7 @@
 internal import TowlineCore
 
 extension Descriptor {
-    /// Takes the bytes, the permission bits, the time and the mark of another file, and makes them durable.
+    /// Copies the bytes, permission bits, modification time and mark of another file, and makes them durable.
     func take(_ other: Descriptor, length: Int64) throws(TowlineError) {
         var offset: Int64 = 0
         while offset < length {
@@ -11,7 +11,7 @@ extension Descriptor {
             offset += Int64(bytes.count)
         }
         let status = try other.status()
-        // As far as the file system can, as for the other file.
+        // Errors are ignored: a file system may not support these attributes, and the original did without them, too.
         _ = try call { syscall.setMode($0, status.mode) }
         _ = try call { syscall.setModified($0, status.modifiedSeconds) }
         FinishedMark.copy(from: other, to: self)

@@ -3,27 +3,27 @@ import Glibc
 import Synchronization
 internal import TowlineCore
 
-/// A file descriptor that is closed once, when it was told to and nobody is in a call with it any more: a number
-/// that another file has by then is never written to. Retries and short writes are dealt with here.
+/// A file descriptor that is closed exactly once: after `close` and after the last call in progress. A number that the
+/// system has given to another file is therefore never written to. Handles retries and short writes.
 final class Descriptor: Sendable {
-    /// The directory's path, and the name in it; without one, all of the path.
+    /// The path of the directory that contains `name`; `nil` if `name` is the whole path.
     private let directory: String?
     private let name: String
     let syscall: any Syscall
     private let number: Int32
-    /// Hears of calls that the file system does not offer.
+    /// Records calls that the file system does not support.
     private let shortfalls: Shortfalls?
-    /// Syncs that failed, counted before anybody hears of a later one's success.
+    /// The number of failed syncs. Increased before a later successful sync is reported.
     let failedSyncs = Atomic<Int>(0)
-    /// The file system cannot take bytes from a pipe (splice(2)).
+    /// `true` if the file system cannot take bytes from a pipe (splice(2)).
     let refusesPipes = Atomic<Bool>(false)
-    /// The number of calls in progress, and `closing` once it was told to close.
+    /// The number of calls in progress, plus `closing` after `close` was called.
     private let users = Atomic<Int>(0)
     private static let closing = 1 << 62
-    /// Which file it is, once that was asked: it never is another.
+    /// The cached identity of the file, which does not change; `nil` until it is needed.
     private let known = Mutex<FileIdentity?>(nil)
 
-    /// - Parameter path: with a directory, a name in it.
+    /// - Parameter path: the whole path, or the name in `directory` if that is not `nil`.
     init(
         _ number: Int32, path: String, in directory: String? = nil, syscall: any Syscall, shortfalls: Shortfalls? = nil
     ) {
@@ -34,15 +34,15 @@ final class Descriptor: Sendable {
         self.syscall = syscall
     }
 
-    /// For messages, and put together for them alone.
+    /// The path for messages. Computed only when needed.
     var path: String { directory.map { Folder.path(of: name, in: $0) } ?? name }
 
     deinit { close() }
 
-    /// Notes that a call failed because the file system does not offer it.
+    /// Records that a call failed because the file system does not support it.
     func note(_ kind: Shortfalls.Kind) { shortfalls?.note(kind, in: directory ?? name) }
 
-    /// The number, safe to use until `release`.
+    /// Returns the number, which is safe to use until `release`.
     func acquire() throws(TowlineError) -> Int32 {
         var seen = users.load(ordering: .relaxed)
         while true {
@@ -54,7 +54,7 @@ final class Descriptor: Sendable {
         }
     }
 
-    /// Makes the number that of another file, which has the same bytes.
+    /// Makes the number refer to another file, which has the same bytes.
     func become(_ other: Descriptor) throws(TowlineError) {
         let code = try call { own in
             guard let number = try? other.acquire() else { return -EBADF }
@@ -65,13 +65,13 @@ final class Descriptor: Sendable {
         known.withLock { $0 = nil }
     }
 
-    /// Ends what `acquire` began.
+    /// Ends a use that `acquire` began.
     func release() {
         let (_, now) = users.subtract(1, ordering: .releasing)
         if now == Descriptor.closing { _ = syscall.close(number) }
     }
 
-    /// Closes, now or when the last call in progress ends. Locks go with it.
+    /// Closes the descriptor, now or when the last call in progress ends. Releases its locks.
     func close() {
         let (before, _) = users.bitwiseOr(Descriptor.closing, ordering: .acquiringAndReleasing)
         if before == 0 { _ = syscall.close(number) }
@@ -96,7 +96,7 @@ extension Descriptor {
         }
     }
 
-    /// Writes the first `count` bytes of a pipe, which holds that many or more.
+    /// Writes the first `count` bytes of a pipe, which must contain at least that many.
     func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
         guard offset >= 0, !offset.addingReportingOverflow(Int64(count)).overflow else { throw .writing(path, EFBIG) }
         let number = try acquire()
@@ -117,7 +117,7 @@ extension Descriptor {
         }
     }
 
-    /// By way of memory. A pipe is no file that `Syscall` is there for.
+    /// Copies bytes through memory. Uses read(2) directly, because `Syscall` only covers files.
     private func copy(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
         var bytes = [UInt8](repeating: 0, count: count)
         var done = 0
@@ -138,7 +138,7 @@ extension Descriptor {
         try result.get()
     }
 
-    /// Fills the buffer; fewer bytes only at the end of the file.
+    /// Reads until the buffer is full or the file ends. Returns the number of bytes read.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int {
         let number = try acquire()
         defer { release() }
@@ -154,7 +154,7 @@ extension Descriptor {
         return done
     }
 
-    /// Up to `count` bytes.
+    /// Returns up to `count` bytes; fewer only at the end of the file.
     func read(_ count: Int, at offset: Int64) throws(TowlineError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let length = bytes.withUnsafeMutableBytes { raw in
@@ -163,14 +163,15 @@ extension Descriptor {
         return Array(bytes.prefix(try length.get()))
     }
 
-    /// `fdatasync`, blocking. Where many files may wait, `SyncQueue` is the way.
+    /// Calls `fdatasync` and blocks. If many files may wait, use `SyncQueue` instead.
     func synchronizeData() throws(TowlineError) {
         let code = try synchronize(.data)
         guard code >= 0 else { throw .synchronizing(path, -code) }
     }
 
-    /// `fdatasync` or `fsync`, or what the file system offers instead, up to a sync of everything: it does not offer
-    /// `fsync` for directories of some shared folders (EINVAL, fsync(2)), and for none that cannot be read (EBADF).
+    /// Calls `fdatasync` or `fsync`, or the best alternative that the file system supports, up to a sync of all disks:
+    /// it may lack `fsync` for directories of some shared folders (EINVAL, fsync(2)), and of directories without read
+    /// access (EBADF).
     ///
     /// - Returns: 0 or `-errno`.
     func synchronize(_ extent: SyncQueue.Extent) throws(TowlineError) -> Int32 {
@@ -184,7 +185,7 @@ extension Descriptor {
         return 0
     }
 
-    /// `fsync`, blocking.
+    /// Calls `fsync` and blocks.
     func synchronizeAll() throws(TowlineError) {
         let code = try synchronize(.everything)
         guard code >= 0 else { throw .synchronizing(path, -code) }
@@ -195,7 +196,7 @@ extension Descriptor {
         guard code >= 0 else { throw .truncating(path, -code) }
     }
 
-    /// Makes the file longer, by a byte at its end where the file system cannot set lengths.
+    /// Extends the file. If the file system cannot set lengths, writes a zero byte at the end.
     func extend(to length: Int64) throws(TowlineError) {
         let code = try call { syscall.ftruncate($0, length) }
         if code.isLackingOrForbidden { return try write([0], at: length - 1) }
@@ -211,17 +212,17 @@ extension Descriptor {
         return status
     }
 
-    /// Which file it is. Asked for once.
+    /// Returns the identity of the file. Calls the system only once.
     func identity() throws(TowlineError) -> FileIdentity {
         if let known = known.withLock({ $0 }) { return known }
         return try status().identity
     }
 
-    /// Takes the lock without waiting, but for a lock of this very process that is about to go: a transfer that ended
-    /// keeps it until its last write has returned, and a child that is being started has it until its program begins
-    /// (`fork(2)`). That takes milliseconds; a download that runs keeps it longer than anybody waits here.
+    /// Takes the lock. Does not wait for another process. Waits up to 0.6 s for a lock of this process that is about to
+    /// be released: a transfer that ended keeps it until its last write has returned, and a starting child has it until
+    /// its program begins (`fork(2)`). Both take milliseconds; a running download keeps its lock longer than this.
     ///
-    /// - Returns: whether we have it now.
+    /// - Returns: `true` if this descriptor has the lock now.
     func lock() throws(TowlineError) -> Bool {
         for _ in 0..<60 {
             if try tryLock() { return true }
@@ -235,7 +236,7 @@ extension Descriptor {
     private func tryLock() throws(TowlineError) -> Bool {
         let code = try call { syscall.lock($0) }
         if code == -EWOULDBLOCK { return false }
-        // Lustre and shared folders without locks: no other process can hold one there.
+        // Lustre and shared folders without locks: no other process can lock the file there.
         if code.isLacking || code == -ENOLCK {
             note(.lock)
             return true
@@ -244,7 +245,7 @@ extension Descriptor {
         return true
     }
 
-    /// Runs a call until no signal interrupts it.
+    /// Calls `body` with the number, and repeats it while a signal interrupts it (EINTR).
     func call(_ body: (Int32) -> Int32) throws(TowlineError) -> Int32 {
         let number = try acquire()
         defer { release() }

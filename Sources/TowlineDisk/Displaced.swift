@@ -1,15 +1,16 @@
 internal import TowlineCore
 
-/// Files of others under the names that a download needs, such as a finished file with the name `NAME.tow`.
+/// Other files under names that a download needs, such as a finished file with the name `NAME.tow`.
 ///
 /// A name proves nothing: a part file is recognized by its journal or its mark. Any other file is renamed with a
-/// notice, keeps its bytes, and gets its name back when the download ends. After a crash it keeps the other name.
+/// notice, keeps its bytes, and gets its name back when the download ends. After a crash, the file keeps the temporary
+/// name.
 struct Displaced: Sendable {
     private var moves: [(name: String, aside: String)] = []
-    /// The user has not seen these yet.
+    /// The notices that were not passed to the user yet.
     var notices: [String] = []
 
-    /// Gives a file another name.
+    /// Renames a file to a temporary name and adds a notice.
     mutating func move(_ name: String, in folder: Folder) throws(TowlineError) {
         let aside = try folder.rename(name, toFreeNameLike: name + "-aside")
         moves.append((name, aside))
@@ -18,7 +19,7 @@ struct Displaced: Sendable {
                 + "and gets its name back when the download ends")
     }
 
-    /// Creates a file. A file that has the name gets another one.
+    /// Creates a file. If another file has the name, renames that file first.
     ///
     /// - Parameter make: returns `nil` if the name is taken.
     mutating func create(
@@ -33,14 +34,14 @@ struct Displaced: Sendable {
         return file
     }
 
-    /// Gives the files their names back, where those are free. A file whose name is taken keeps the other one.
+    /// Renames the files to their original names if these are free. A file whose name is taken keeps the temporary one.
     func restore(in folder: Folder) {
         for move in moves { _ = try? folder.rename(move.aside, to: move.name) }
     }
 }
 
 extension Folder {
-    /// Removes a file that a crash left under a working name. A file that is not Towline's own stays.
+    /// Removes a file that a crash left under a temporary name. Keeps a file that Towline did not create.
     func removeLeftover(_ name: String, if isOurs: (Descriptor) -> Bool = FinishedMark.isUnfinished)
         throws(TowlineError)
     {

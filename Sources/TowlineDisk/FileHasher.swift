@@ -5,7 +5,7 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// A message digest in progress: libcrypto's, or CRC-32C.
+/// A message digest in progress, computed by libcrypto or as CRC-32C.
 ///
 /// `@unchecked Sendable`: one owner uses it at a time, the thread that reads a file or the holder of a sink's lock.
 final class MessageDigest: @unchecked Sendable {
@@ -39,7 +39,8 @@ final class MessageDigest: @unchecked Sendable {
         }
     }
 
-    /// The value; `algorithm.byteCount` bytes. Empty, and so equal to nothing, where libcrypto refuses the algorithm.
+    /// Returns the digest, `algorithm.byteCount` bytes. Empty, and so unequal to any digest, if libcrypto lacks the
+    /// algorithm.
     func finish(_ algorithm: Checksum.Algorithm) -> [UInt8] {
         guard let context else {
             guard algorithm == .crc32c else { return [] }
@@ -52,11 +53,12 @@ final class MessageDigest: @unchecked Sendable {
     }
 }
 
-/// Reads a file once, whatever the number of algorithms.
+/// Reads a file once to compute any number of digests.
 enum FileHasher {
     private static let bufferSize = 1 << 20
 
-    /// The checksums that the first `length` bytes do not have. Blocks for as long as reading takes, or until `flag` is set.
+    /// Returns the checksums that do not match the first `length` bytes. Blocks until the bytes are read or `flag` is
+    /// set.
     static func mismatches(
         _ checksums: [Checksum], in file: Descriptor, length: Int64, unless flag: CancelFlag
     ) throws(TowlineError) -> [ChecksumMismatch] {
@@ -78,7 +80,7 @@ enum FileHasher {
         return mismatches(checksums, values)
     }
 
-    /// The checksums that `values` do not have.
+    /// Returns the checksums that do not match the computed digests in `values`.
     static func mismatches(
         _ checksums: [Checksum], _ values: [Checksum.Algorithm: [UInt8]]
     ) -> [ChecksumMismatch] {
@@ -90,7 +92,7 @@ enum FileHasher {
     }
 }
 
-/// Hashes a message's content while it passes.
+/// Computes the checksum of content while its bytes arrive.
 final class DigestContentHasher: ContentHasher {
     private let checksum: Checksum
     private let digest: MessageDigest

@@ -3,28 +3,28 @@ internal import TowlineCore
 
 /// The permission bits of part files and of finished files.
 ///
-/// Only the owner can open a part file: a user who can open a file can also lock it (flock(2)), which stops the
-/// download, and can read bytes that are not yet verified. A finished file has the bits of the umask, or those of the
-/// file that it replaces.
+/// Only the owner can open a part file: a user who can open a file can also lock it (flock(2)), which blocks the
+/// download, and can read bytes that are not verified yet. A finished file has the bits that the umask allows, or those
+/// of the file that it replaces.
 enum FileMode {
     /// The bits of a new file, before the kernel applies the umask or the directory's default ACL.
     static let new: UInt32 = 0o666
-    /// The bits of a file for its owner only.
+    /// The bits of a file that only its owner may use.
     static let own: UInt32 = 0o600
 
-    /// Takes the rights of others away from a part file, as far as the file system can.
+    /// Removes the rights of other users from a part file, if the file system supports that.
     static func close(_ file: Descriptor, in folder: Folder) {
         guard !folder.hasDefaultRights else { return }
         set(own, on: file)
     }
 
-    /// Gives a file that is about to be published its bits.
+    /// Sets the permission bits of a file that is about to be published.
     ///
-    /// Its owner can read and write it until it has its name: the next run must be able to open it after a crash, and
-    /// without the right to write no attribute can be set (xattr(7)). `keepReadOnly` takes these rights away.
+    /// The owner can read and write the file until it has its final name: the next run must be able to open it after a
+    /// crash, and setting an attribute needs write permission (xattr(7)). `keepReadOnly` removes these rights.
     ///
-    /// - Parameter replaced: the file whose place it takes: it never becomes readable for more users, and a program
-    ///   stays one.
+    /// - Parameter replaced: the file that it replaces. The new file is not readable for more users than that file, and
+    ///   keeps its executable bits.
     static func open(_ file: Descriptor, replacing replaced: FileStatus?, in folder: Folder) {
         if let replaced, replaced.kind == .regular {
             set(replaced.mode & 0o777 | own, on: file)
@@ -33,14 +33,14 @@ enum FileMode {
         }
     }
 
-    /// Makes a file that has its name read-only if the file that it replaced was.
+    /// Makes a published file read-only if the file that it replaced was read-only.
     static func keepReadOnly(_ file: Descriptor, like replaced: FileStatus?) {
         guard let replaced, replaced.kind == .regular, replaced.mode & own != own else { return }
         set(replaced.mode & 0o777, on: file)
     }
 
-    /// File systems without permissions, or with fixed ones, keep theirs. The file is never open to more users by a
-    /// failure.
+    /// Sets the bits and ignores errors: file systems without permissions, or with fixed ones, do not change them. A
+    /// failure never makes the file accessible to more users.
     private static func set(_ mode: UInt32, on file: Descriptor) {
         let syscall = file.syscall
         _ = try? file.call { syscall.setMode($0, mode) }

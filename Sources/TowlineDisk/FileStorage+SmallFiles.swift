@@ -2,8 +2,8 @@ import Synchronization
 package import TowlineCore
 package import TowlineEngine
 
-/// Small files whose bytes are all there: without a name until they are whole, and without a lock, a journal or a
-/// `PartFile`.
+/// Publishing of small files whose bytes are all in memory. Such a file has no name until it is complete, and needs no
+/// lock, journal or `PartFile`.
 extension FileStorage {
     package func publishAtOnce(
         _ small: SmallFile, at place: Place
@@ -14,40 +14,40 @@ extension FileStorage {
         }
         defer { file.close() }
         if small.durable, !folder.isInMemory {
-            // Of hundreds that wait for the disk none is in memory twice.
+            // Hundreds of files may wait for the disk, so their bytes must not be in memory twice.
             small.body.release()
             switch try await nameDurably(file, names.final, in: folder) {
             case true?: break
             case false?: return regain(length, from: file, small.body)
-            // What a file holds of which a sync has failed nobody can say.
+            // After a failed sync, the contents of the file are unknown.
             case nil: return .lost
             }
         } else {
-            // In memory there is nothing to wait for.
+            // A file system in memory needs no sync.
             guard (try? folder.name(file, names.final)) ?? false else { return .declined }
         }
         index(of: folder).gave(names.final)
         return .published(PublishedFile(path: folder.path(of: names.final), length: Int64(length)))
     }
 
-    /// The file goes without a name: its bytes are read back.
+    /// Reads the bytes of a file back into memory, because the file did not get its name.
     private func regain(_ length: Int, from file: Descriptor, _ body: any HeldBytes) -> SmallFileOutcome {
         guard let bytes = try? file.read(length, at: 0), bytes.count == length else { return .lost }
         body.hold(bytes)
         return .declined
     }
 
-    /// A file without a name, with everything that it is to have; `nil` where it cannot be had, or is not to be.
+    /// Creates a complete file without a name; `nil` if that is not possible here or another download has the place.
     private func fill(
         _ small: SmallFile, _ folder: Folder, _ names: PlaceNames
     ) throws(TowlineError) -> Descriptor? {
         let bytes = small.body.held
         let part = names.part
-        // `create` knows if the user wants the check.
+        // `create` has the user's choice about this check.
         if space.hasPromises { try space.checkSpace(for: Int64(bytes.count), in: folder) }
         guard let file = try folder.createUnnamed(for: part) else { return nil }
-        // Another process may have begun this download since the directory was read: the place is its own then. Who has
-        // the final name by now is found when it is given.
+        // Another process may have started this download since the directory was read, and then owns the place. A file
+        // that has the final name by now is detected when this file gets its name.
         guard try folder.status(of: part) == nil else { return nil }
         try file.write(bytes, at: 0)
         try FinishedMark.put(
@@ -56,9 +56,10 @@ extension FileStorage {
         return file
     }
 
-    /// Syncs the file, gives it its name and syncs that, with those that come at the same time (`SyncQueue`).
+    /// Syncs the file, names it and syncs the name, together with files that arrive at the same time (`SyncQueue`).
     ///
-    /// - Returns: whether it has the name, which may be taken; `nil` if its sync failed. Nothing is there then.
+    /// - Returns: whether the file got its name, which may be taken; `nil` if the sync of the file failed, so the name
+    ///   is free.
     private func nameDurably(_ file: Descriptor, _ name: String, in folder: Folder) async throws(TowlineError) -> Bool?
     {
         let isNamed = Mutex(Bool?.none)

@@ -11,9 +11,9 @@ extension FileStorage {
         var part: Descriptor?
         var journal: Descriptor?
         var notices: [String] = []
-        /// Whose download is looked for.
+        /// The source of the wanted download; `nil` accepts any source.
         var source: String?
-        /// Use a part file that its journal does not describe.
+        /// `true` to use a part file that its journal does not describe.
         var allowsCopies = true
 
         /// Closes both files, which unlocks them.
@@ -46,7 +46,7 @@ extension FileStorage {
             if let part = scene.part, try !part.lock() { throw LockOwner.busy(part) }
             scene.journal = try folder.open(names.journal)
             if let journal = scene.journal, try !journal.lock() { throw LockOwner.busy(journal) }
-            // Nothing is locked, and nothing is claimed: whoever creates finds out.
+            // Neither file exists, so no lock is held. `create` detects a process that creates them first.
             if scene.part == nil, scene.journal == nil { return scene }
             if try isCurrent(scene.part, names.part, folder), try isCurrent(scene.journal, names.journal, folder) {
                 return scene
@@ -68,7 +68,8 @@ extension FileStorage {
         case .blank: try scene.folder.remove(scene.names.journal)
         case .foreign: break
         case .retired(let header, let metadata):
-            // A crash while one generation took the other's place. It goes first: later nothing tells of it.
+            // A crash occurred while a new generation replaced the old one. Its file is removed first: later no file
+            // refers to it.
             try scene.folder.removeLeftover(scene.names.nextPart)
             if header.state == .discarded, let part = scene.part, let recorded = metadata?.part,
                 recorded.isSameFile(as: try part.status().identity), recorded.birthSeconds != 0 || !isFinished(scene)
@@ -91,12 +92,12 @@ extension FileStorage {
         scene.part.map { FinishedMark.isFinished($0, boot: scene.folder.boot(boot)) } ?? false
     }
 
-    /// A part file without a journal is removed only if its mark says that it is one. Any other file keeps its bytes.
-    /// It keeps its name, too, if it is a finished file or if no part file may be needed; `create` renames it for a
-    /// while if one is.
+    /// Handles a part file without a journal. Removes it only if its mark says that it is a part file. Any other file
+    /// keeps its bytes. The file keeps its name, too, if it is a finished file or if no part file may be needed;
+    /// `create` renames it temporarily if one is needed.
     private func judgeWithoutJournal(_ scene: inout Scene) throws(TowlineError) -> Survey {
         if let part = scene.part {
-            // A process that replaces one generation by another holds the part file's lock.
+            // A process that replaces a generation would hold the part file's lock.
             try scene.folder.removeLeftover(scene.names.nextPart)
             if FinishedMark.isUnfinished(part) {
                 try scene.folder.remove(scene.names.part)
@@ -128,11 +129,13 @@ extension FileStorage {
             let path = folder.path(of: names.final)
             return .occupied(PublishedFile(path: path, length: status.size, modified: status.modifiedSeconds))
         }
-        // Nobody relies on another download's. Where many want one name, each would sync all before it.
+        // Only a download from the same source relies on this file. If many downloads want one name, each would sync
+        // all before it.
         if wanted.map({ mark.isOf($0) }) ?? true {
             try makeDurable(file, mark)
-            // Whoever gave it the name may have ended before the name was durable, and small files have no journal to tell.
-            // Of one that had none before, the file itself may not know of it yet.
+            // The process that named the file may have ended before the name was durable, and small files have no
+            // journal that records it. If the file was created without a name, the file itself may not contain its new
+            // name yet.
             if status.size <= CreateTerms.mostAtHand { try file.synchronizeAll() }
             try synchronize(folder, naming: names.final)
         }
@@ -152,7 +155,7 @@ extension FileStorage {
                 let wrong = try FileHasher.mismatches([checksum], in: file, length: found.size, unless: flag)
                 if let mismatch = wrong.first { return .refuted(mismatch) }
             } catch {
-                // It is being cut: no fault of the disk's.
+                // The file was truncated meanwhile, which is not a disk error.
                 if error.code != .cancelled, try !file.status().isUnchanged(since: found) { return .refuted(nil) }
                 throw error
             }
@@ -165,11 +168,11 @@ extension FileStorage {
     private func adopt(
         _ file: Descriptor, _ found: FileStatus, in folder: Folder, named name: String, source: String
     ) throws(TowlineError) -> PublishedFile? {
-        // The bytes before the word of them.
+        // The bytes must be durable before the mark that vouches for them.
         try file.synchronizeAll()
-        // Whoever wrote to it meanwhile, or took its name, has made something else of it.
+        // Another process may have written to the file or taken its name meanwhile.
         guard try file.status().isUnchanged(since: found), try folder.names(file, name) else { return nil }
-        // Where it came from is left as it was, if that is known.
+        // An existing mark keeps its source.
         let mark =
             FinishedMark(of: file, boot: folder.boot(boot)) ?? FinishedMark(adopted: found, source: source)
         (mark.lasting ?? mark).store(in: file)
@@ -178,11 +181,11 @@ extension FileStorage {
         return PublishedFile(path: file.path, length: found.size, modified: found.modifiedSeconds)
     }
 
-    /// A file that was published without syncing is finished only as long as the machine runs. Whoever is told that it is
-    /// there may rely on it.
+    /// Makes a file durable that was published without syncing, and so counts as finished only in this boot. A caller
+    /// that learns that the file is finished may rely on it.
     private func makeDurable(_ file: Descriptor, _ mark: FinishedMark) throws(TowlineError) {
         guard let lasting = mark.lasting else { return }
-        // The bytes before the word of them.
+        // The bytes must be durable before the mark that vouches for them.
         try file.synchronizeAll()
         lasting.store(in: file)
         try file.synchronizeAll()
@@ -202,7 +205,7 @@ extension FileStorage {
         let journal = JournalFile(
             contents, file: file, folder: scene.folder, name: scene.names.journal, queue: queue)
         if let (name, length) = try published(scene, contents.metadata, claims: journal.written) {
-            // Publishing got as far as the final name; the rest of its steps is done now.
+            // Publishing was interrupted after the file got its final name; this completes the remaining steps.
             if let part = scene.part, try contents.metadata.part.isSameFile(as: part.identity()) {
                 try scene.folder.remove(scene.names.part)
             }
@@ -222,7 +225,7 @@ extension FileStorage {
             return try judgeWithoutJournal(&scene)
         }
         guard try part.status().links == 1 else {
-            // The bytes are another file's as well, and must not change.
+            // The bytes also belong to another file and must not change.
             scene.notices.append(
                 "the part file \(part.path) is a hard link to another file, so it is not used. "
                     + "The download restarts from the beginning")
@@ -232,7 +235,7 @@ extension FileStorage {
         let isCopy = try !contents.metadata.part.isSameFile(as: part.status().identity)
         let isForeign = isFinished(scene) || !scene.allowsCopies
         if isCopy, isForeign, try DataMap.hasData(part, upTo: part.status().size) {
-            // A journal beside another part file proves nothing: both may come from an archive or another user.
+            // A journal next to another part file proves nothing: both may come from an archive or another user.
             let name = try scene.folder.rename(scene.names.part, toFreeNameLike: scene.names.aside)
             scene.notices.append(
                 "the part file \(part.path) was copied or replaced since its journal file was written, so its bytes may be "
@@ -246,14 +249,14 @@ extension FileStorage {
         return .unfinished(try resume(&scene, contents, journal, part))
     }
 
-    /// The final name and length of the very file that the journal speaks of, if it has one.
+    /// Returns the final name and length of the journal's file if it has been published; otherwise `nil`.
     ///
-    /// Publishing has left its mark on it before it got the name. A user may have given it the name, too, while it was
-    /// unfinished; so without the mark the journal must claim every byte, unless the file system keeps no marks. Where
-    /// it keeps no birth times an inode's number alone proves nothing: it may be another file's by now, and nothing but
-    /// the mark will do.
+    /// Publishing marks the file before it gets the name. A user may also have given an unfinished file this name.
+    /// Without the mark, the journal must therefore claim every byte, unless the file system has no attributes. If the
+    /// file system has no birth times, the inode number alone proves nothing, as another file may have reused it: then
+    /// only the mark counts.
     ///
-    /// - Throws: `unusableDestination` if the unfinished part file has the name: the journal stays, to go on with.
+    /// - Throws: `unusableDestination` if the unfinished part file has the name: the journal stays for a resume.
     private func published(
         _ scene: Scene, _ metadata: MetadataBlock, claims: ByteRangeSet
     ) throws(TowlineError) -> (String, Int64)? {
@@ -269,7 +272,7 @@ extension FileStorage {
                 return (name, status.size)
             }
             guard status.identity.birthSeconds != 0 else { continue }
-            // Of an unfinished one without a known length every byte is claimed, too.
+            // A journal of unknown length also claims every byte of an unfinished file.
             let isOfKnownLength = metadata.record.representation.completeLength != nil
             if isOfKnownLength, claims.contains(ByteRange(0, status.size)) || !FinishedMark.isKept(by: file) {
                 return (name, status.size)
@@ -284,8 +287,8 @@ extension FileStorage {
         return nil
     }
 
-    /// Removes what a crash left of a next generation. After a power loss that may hold bytes and may be a user's file
-    /// as well.
+    /// Removes the leftover of a crash while a new generation was created. If the file may belong to the user, which is
+    /// possible after a power loss, renames it instead.
     private func clearNext(_ scene: inout Scene) throws(TowlineError) {
         let (folder, next) = (scene.folder, scene.names.nextPart)
         guard let file = try? folder.open(next), !FinishedMark.isFinished(file, boot: folder.boot(boot)) else { return }
@@ -294,7 +297,7 @@ extension FileStorage {
         scene.notices.append("\(file.path) is not used by this download and was renamed to \(name)")
     }
 
-    /// Brings claims and part file into line, and hands them out.
+    /// Makes the journal's claims consistent with the part file, and opens both for the download.
     private func resume(
         _ scene: inout Scene, _ contents: JournalFile.Contents, _ journal: JournalFile, _ part: Descriptor
     ) throws(TowlineError) -> OpenPart {
@@ -310,7 +313,7 @@ extension FileStorage {
         if status.mode & 0o077 != 0 { FileMode.close(part, in: scene.folder) }
         let isDoubtful = !contents.metadata.part.isSameFile(as: status.identity)
         if let complete = contents.metadata.record.representation.completeLength, length > complete {
-            // A file that the journal does not describe may be a user's: it stays as it is.
+            // A file that the journal does not describe may be a user's: it must not change.
             if !isDoubtful { try part.truncate(to: complete) }
             length = complete
         }
@@ -327,7 +330,7 @@ extension FileStorage {
         excess.subtract(credible)
         for range in excess.ranges { try journal.withdraw(range) }
         if journal.written != journal.durable {
-            // An error of write-back that nobody was told of yet is told now; then only what is durable is believed.
+            // A sync reports write-back errors that were not reported yet; after an error, only durable bytes count.
             do {
                 try part.synchronizeData()
             } catch {
@@ -354,9 +357,9 @@ extension FileStorage {
     }
 }
 
-/// Where a sparse file holds data (`lseek(2)`, SEEK_DATA and SEEK_HOLE).
+/// The allocated ranges of a sparse file (`lseek(2)`, SEEK_DATA and SEEK_HOLE).
 enum DataMap {
-    /// The ranges that are no holes; all of it where the file system does not tell.
+    /// Returns the ranges that are not holes; the whole range if the file system does not report holes.
     static func data(of file: Descriptor, upTo length: Int64) -> ByteRangeSet {
         var data = ByteRangeSet()
         var offset: Int64 = 0
@@ -372,7 +375,7 @@ enum DataMap {
         return data
     }
 
-    /// Whether anything is in the file.
+    /// Returns whether the file has any allocated range.
     static func hasData(_ file: Descriptor, upTo length: Int64) -> Bool {
         length > 0 && seek(file, 0, toHole: false) != -Int64(ENXIO)
     }

@@ -3,11 +3,11 @@ import Synchronization
 package import TowlineCore
 package import TowlineEngine
 
-/// The storage that is a directory: `NAME.tow` and `NAME.tow-journal` beside `NAME`.
+/// The storage in a directory: `NAME.tow` and `NAME.tow-journal` next to `NAME`.
 package final class FileStorage: Storage {
     private struct WeakFolder {
         weak var folder: Folder?
-        /// When the path led there.
+        /// The time at which the path was last checked to lead to the folder.
         var seen: Duration
     }
 
@@ -17,7 +17,7 @@ package final class FileStorage: Storage {
         let seen: Duration
     }
 
-    /// For so long a path is taken to lead where it led: the few steps of one small file.
+    /// The time until a checked path must be checked again: about the time that one small file takes.
     private let lookupLife: Duration
 
     let syscall: any Syscall
@@ -25,19 +25,20 @@ package final class FileStorage: Storage {
     let queue: SyncQueue
     let space: Preallocation
     private let shortfalls = Shortfalls()
-    /// Downloads into one directory share its descriptor.
+    /// The open directories by path. Downloads into one directory share its descriptor.
     private let folders = Mutex<[String: WeakFolder]>([:])
-    /// Holds the directory that was opened last, between one download and the next, and finds it without looking for it.
+    /// The directory that was opened last. The directory stays open between downloads and is found without a lookup.
     private let latest = Mutex<Latest?>(nil)
     private let keepsLatest: Bool
-    /// Not more than a few are in use at once.
+    /// The index of each directory, at most 64. Only a few are in use at once.
     private let indices = Mutex<[(folder: FileIdentity, index: JournalIndex)]>([])
 
-    /// Makes a storage. `boot` and `lookupLife` are for tests.
+    /// Creates a storage. `boot` and `lookupLife` are for tests.
     ///
-    /// - Parameter forOneRun: the process ends with its downloads. Tasks that publish small files may wait for a disk, and the
-    ///   directory that was opened last stays open.
-    /// - Parameter keptFree: bytes that long files leave free on their disk, or a twentieth of a small disk.
+    /// - Parameter forOneRun: `true` if the process ends with its downloads. Tasks that publish small files may then
+    ///   wait for a disk, and the directory that was opened last stays open.
+    /// - Parameter keptFree: the number of bytes that long files leave free on their disk, at most a twentieth of a
+    ///   small disk.
     package init(
         syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil, lookupLife: Duration = .milliseconds(20),
         forOneRun: Bool = false, keptFree: Int64 = 0
@@ -63,8 +64,8 @@ package final class FileStorage: Storage {
         return nil
     }
 
-    /// Whether the file under the final name is as it was published, from one of `sources`. Where the file system keeps no
-    /// attributes, a file of that length is taken for it.
+    /// Returns whether the file under the final name is unchanged since it was published from one of `sources`. On a
+    /// file system without attributes, every file of the given length counts as published.
     package func isPublished(_ place: Place, from sources: [String], length: Int64?) -> Bool {
         guard let folder = try? folder(place.directory), let file = try? folder.open(place.name, readOnly: true),
             let status = try? file.status(), status.kind == .regular
@@ -88,7 +89,7 @@ package final class FileStorage: Storage {
             let (folder, names) = try enter(place)
             let index = index(of: folder)
             guard !index.mayHoldLeftover(of: names.final) else { return false }
-            // What another process has given that name a moment ago is found when this one creates its file.
+            // A name that another process has just used is found when this process creates its file.
             guard index.mayHold(names.final) else { return true }
             return try folder.status(of: names.final) == nil
         } catch {
@@ -108,7 +109,7 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// As `/dev/stdout` does, of which there is one for all.
+    /// Returns whether a link leads to a device, pipe or socket that other processes share, such as `/dev/stdout`.
     private static func leadsToDevice(_ link: String) -> Bool {
         var found = stat()
         return ByteText.withCString(link) { stat($0, &found) } == 0
@@ -125,7 +126,7 @@ package final class FileStorage: Storage {
             where name.hasSuffix(suffix) { listing.leftovers.insert(String(name.dropLast(suffix.count))) }
             guard name.hasSuffix(suffixes.journal) else { continue }
             let final = String(name.dropLast(suffixes.journal.count))
-            // A journal that somebody else put here must not choose a name that no server could (`.bashrc`).
+            // A journal from another user must not choose a name that no server could choose (`.bashrc`).
             guard SafeFileName.isSafe(final), !PlaceNames.isAbbreviated(final),
                 let source = source(of: name, in: folder)
             else { continue }
@@ -144,7 +145,8 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// The directory, shared while somebody uses it. The path is looked up anew: it may lead elsewhere by now.
+    /// Opens a directory, or returns the shared open one. Looks the path up again, because it may lead elsewhere by
+    /// now.
     func folder(_ path: String) throws(TowlineError) -> Folder {
         let now = MonotonicClock.now
         let last = latest.withLock { $0?.path == path ? $0 : nil }
@@ -168,7 +170,7 @@ package final class FileStorage: Storage {
         return opened
     }
 
-    /// Opens the directory and makes sure that the name is one component.
+    /// Opens the directory of a place and checks that the name is a single path component.
     func enter(_ place: Place) throws(TowlineError) -> (Folder, PlaceNames) {
         let name = place.name
         guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(0x2F), !name.utf8.contains(0) else {
@@ -178,7 +180,7 @@ package final class FileStorage: Storage {
                     + "Choose another name")
         }
         let folder = try folder(place.directory)
-        // Known before the first byte: the names of an unfinished download are shorter.
+        // Checked before the first byte: names of an unfinished download are truncated, so creating them does not fail.
         guard SafeFileName.byteCount(name) <= SafeFileName.longestByteCount else {
             throw .opening(folder.path(of: name), ENAMETOOLONG)
         }
@@ -203,8 +205,8 @@ package final class FileStorage: Storage {
         }
         var displaced = Displaced()
         let file = try createPart(folder, names, terms, &displaced)
-        // Between creation and lock another process may have taken the file for a leftover, and removed it.
-        // Where it still has a name it has this one: nobody gives an empty part file another.
+        // Between creation and lock, another process may have taken the file for a leftover and removed it. If the file
+        // still has a name, it is this one: no process renames an empty part file.
         guard try file.lock(), try file.status().links > 0 else { throw LockOwner.busy(file) }
         // The file is still empty, so that a failure can remove it.
         do throws(TowlineError) {
@@ -214,20 +216,19 @@ package final class FileStorage: Storage {
             }
             return try equip(file, folder, names, record, terms, &displaced)
         } catch {
-            // What journal there is may be another's, who has just published.
+            // A journal under this name may belong to another process that has just published its file.
             try? folder.remove(names.part)
             displaced.restore(in: folder)
             throw error
         }
     }
 
-    /// Creates the part file. A file under its name that is no part file gets another name as long as the download
-    /// takes.
+    /// Creates the part file. If another kind of file has the name, renames that file for the duration of the download.
     private func createPart(
         _ folder: Folder, _ names: PlaceNames, _ terms: CreateTerms, _ displaced: inout Displaced
     ) throws(TowlineError) -> Descriptor {
         if let file = try folder.createPart(names.part) { return file }
-        // A caller that has not looked at the place does so now.
+        // A caller that requires a free name has already checked the place; other callers check it here.
         guard !terms.requiresFreeName, let other = try folder.open(names.part), try other.lock(),
             !FinishedMark.isUnfinished(other), source(of: names.journal, in: folder) == nil,
             try folder.names(other, names.part)
@@ -238,14 +239,14 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// A part file that nobody else can find, and that needs no lock. What takes the final name from here on is found when
-    /// it is published.
+    /// Creates a part file that has no name, so no other process can find it and it needs no lock. If another file
+    /// takes the final name meanwhile, publishing detects it. Returns `nil` if the file system does not support this.
     private func createUnnamed(
         _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms
     ) throws(TowlineError) -> OpenPart? {
         let part = names.part
         guard let file = try folder.createUnnamed(for: part) else { return nil }
-        // Another process may have begun this download since the directory was read: the place is its own then.
+        // Another process may have started this download since the directory was read, and then owns the place.
         guard try folder.status(of: part) == nil else {
             throw .inUse(folder.path(of: part), by: "another process", systemError: EEXIST)
         }
@@ -254,8 +255,8 @@ package final class FileStorage: Storage {
         return try equip(file, folder, names, record, terms, &displaced, isNamed: false)
     }
 
-    /// A journal that lost its part file must not claim the one to come, not even after a power loss. A file that is no
-    /// journal gets another name if a journal is to have this one.
+    /// Retires a journal without a part file, so that it cannot claim the next part file, not even after a power loss.
+    /// Renames a file that is not a journal if the download needs its name for a journal.
     private func retireStray(
         _ folder: Folder, _ names: PlaceNames, _ terms: CreateTerms, _ displaced: inout Displaced
     ) throws(TowlineError) {
@@ -269,12 +270,12 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// Gives a new, locked and named part file its journal and its space.
+    /// Adds the journal and the space reservation to a new part file, which is locked unless it has no name.
     private func equip(
         _ file: Descriptor, _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms,
         _ displaced: inout Displaced, isNamed: Bool = true
     ) throws(TowlineError) -> OpenPart {
-        // A download without a journal makes no claims, and `requiresFreeName` says that no journal was here.
+        // A download without a journal makes no claims, and `requiresFreeName` implies that no journal exists here.
         if terms.journaled || !terms.requiresFreeName { try retireStray(folder, names, terms, &displaced) }
         let journal =
             terms.journaled ? try makeJournal(folder, names, record, part: file.status().identity, &displaced) : nil
@@ -300,7 +301,7 @@ package final class FileStorage: Storage {
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet(), notices: notices)
     }
 
-    /// Fills a journal under another name and lets it take its place; the caller holds the part file's lock.
+    /// Fills a journal under a temporary name and renames it. The caller holds the part file's lock.
     private func makeJournal(
         _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, part: FileIdentity,
         _ displaced: inout Displaced
@@ -334,29 +335,29 @@ package final class FileStorage: Storage {
         let (folder, names) = (oldPart.folder, oldPart.names)
         if !oldPart.hasName {
             try oldPart.appear()
-            // What journal there is may be another's, who has just published.
+            // A journal under this name may belong to another process that has just published its file.
             guard try folder.status(of: names.final) == nil else { throw .occupied(folder.path(of: names.final)) }
         }
         if terms.reservesSpace, let length = record.representation.completeLength {
             try space.checkSpace(for: length, reusable: oldPart.file.status().size, in: folder)
         }
-        // A part file that was deleted leaves its name to the next; anything else under the name is not ours to remove.
+        // A deleted part file leaves its name free; any other file under the name does not belong to this download.
         if try folder.status(of: names.part) != nil { try oldPart.checkIntact() }
         var displaced = oldPart.displaced
-        // A leftover of a crash. We hold the lock of the place.
+        // A leftover of a crash: this process holds the lock of the place.
         try folder.removeLeftover(names.nextPart)
         let file = try displaced.create(names.nextPart, in: folder) { (name) throws(TowlineError) in
             try folder.createPart(name)
         }
         do throws(TowlineError) {
             guard try file.lock() else { throw LockOwner.busy(file) }
-            // From here on the old claims are gone for good, whatever a power loss brings back.
+            // From here on the old claims are gone permanently, even if a power loss restores the old names.
             try oldPart.journal?.silence(as: .discarded)
             if oldPart.isForeign, try folder.status(of: names.part) != nil {
                 try displaced.move(names.part, in: folder)
             }
             try folder.rename(names.nextPart, over: names.part)
-            // Not before: without it a crash would leave the old part file to nobody.
+            // Not earlier: without the journal, a crash would leave the old part file without an owner.
             if let journal = oldPart.journal, try folder.names(journal.file, names.journal) {
                 try folder.remove(names.journal)
             }

@@ -2,24 +2,25 @@ import CCrypto
 import Glibc
 internal import TowlineCore
 
-/// What a finished file carries as the extended attribute `user.towline`, so that asking for it again finds it done.
+/// The extended attribute `user.towline` of a finished file. The mark shows a later run that the download is finished.
 ///
-/// 40 bytes: version, the first half of the SHA-256 of the source URL (a digest: the file may be handed on, the URL
-/// is nobody's business), length, modification time. A file that was changed afterwards no longer matches.
+/// The mark has 40 bytes: version, the first half of the SHA-256 of the source URL (a digest, because the file may be
+/// passed on and the URL is private), length, modification time. A file that was changed later no longer matches.
 ///
-/// One that another program brought, and that a checksum proved, has a version of its own: it is nobody's to remove.
+/// An adopted file, which another program created and a checksum verified, has its own version. Towline never removes
+/// it.
 ///
-/// Wrong bytes that were set aside have one, too: the next ones of the same download take their place, unless somebody changed
-/// them.
+/// A file with a wrong checksum that was set aside has its own version, too: the next such file of the same download
+/// replaces it, unless it was changed.
 ///
-/// One that was published without syncing has 56 and another version: at the end is the run of the machine under which
-/// it counts. A power loss takes the file's bytes and may leave the mark.
+/// A file that was published without syncing has 56 bytes and its own version: the last 16 bytes name the boot in which
+/// the mark is valid. A power loss may destroy the file's bytes and keep the mark.
 ///
-/// The bit `versionBit` says that the fields of `PublishedVersion` follow: the digest of the URL that answered (4
-/// bytes), 1 if the modification time is the server's (1 byte), and the entity tag.
+/// The bit `versionBit` means that the fields of `PublishedVersion` follow: the digest of the URL that responded (4
+/// bytes), 1 if the modification time is from the server (1 byte), and the entity tag.
 ///
-/// A part file without a journal gets its mark before its final name, with the bit `pendingBit`. The bit is removed
-/// after the rename. So a finished file is never taken for a part file, whatever name somebody gives it.
+/// A part file without a journal gets its mark before its final name, with the bit `pendingBit`, which is removed after
+/// the rename. A finished file is therefore never taken for a part file, even if a user renames it.
 struct FinishedMark: Equatable, Sendable {
     private static let name = "user.towline"
     private static let version: UInt64 = 1
@@ -29,23 +30,23 @@ struct FinishedMark: Equatable, Sendable {
     private static let refutedVersion: UInt64 = 5
     private static let pendingBit: UInt64 = 1 << 8
     private static let versionBit: UInt64 = 1 << 9
-    /// Longer entity tags are not kept.
+    /// The maximum length in bytes of an entity tag; longer ones are not stored.
     private static let longestTag = 256
     private static let longest = 56 + 5 + longestTag
-    /// A longer attribute takes a block of its own on ext4 with its usual inodes of 256 bytes.
+    /// A longer attribute needs its own block on ext4 with the usual inodes of 256 bytes.
     private static let longestInInode = 64
 
     let sourceDigest: [UInt8]
     let length: Int64
     let modified: Int64
-    /// The only run of the machine under which it counts; `nil`: the file is durable.
+    /// The only boot in which the mark is valid; `nil` if the file is durable.
     private(set) var boot: BootIdentity?
-    /// Another program brought it.
+    /// Returns whether another program created the file.
     var isAdopted: Bool { version == FinishedMark.adoptedVersion }
     private let version: UInt64
-    /// The validators that the server sent.
+    /// The validators that the server sent; `nil` if the mark contains no validators.
     private(set) var server: PublishedVersion?
-    /// The file has not got its final name yet, as far as the mark tells.
+    /// `true` if, according to the mark, the file does not have its final name yet.
     private(set) var isPending = false
 
     init(source: String, length: Int64, modified: Int64, under boot: BootIdentity?) {
@@ -63,13 +64,13 @@ struct FinishedMark: Equatable, Sendable {
         self.version = version
     }
 
-    /// For a durable file that another program brought.
+    /// Creates the mark of a durable file that another program created.
     init(adopted file: FileStatus, source: String) {
         self.init(file, source: source, version: FinishedMark.adoptedVersion)
     }
 
-    /// The mark of a file; `nil` if there is none, if the file is not as it was when it got it, or if it was not durable
-    /// before the machine's last start.
+    /// Reads the mark of a file. Returns `nil` if the file has no valid mark, if it was changed since, if it has a
+    /// wrong checksum, or if it was not durable before the machine's last start.
     init?(of file: Descriptor, boot: @autoclosure () -> BootIdentity) {
         self.init(any: file, boot: boot())
         if version == FinishedMark.refutedVersion { return nil }
@@ -100,14 +101,14 @@ struct FinishedMark: Equatable, Sendable {
         if size > count { server = PublishedVersion(stored: bytes[count..<size]) }
     }
 
-    /// The attribute's length; `nil`: the file is closed. Less than 0: `-errno`.
+    /// Returns the attribute's length, or `-errno` on failure; `nil` if the file is closed.
     private static func read(_ file: Descriptor, into bytes: inout [UInt8]) -> Int? {
         guard let number = try? file.acquire() else { return nil }
         defer { file.release() }
         return bytes.withUnsafeMutableBytes { file.syscall.getAttribute(number, name, $0) }
     }
 
-    /// Gives a file the mark of another, if that has one.
+    /// Copies the mark of another file, if that file has a mark.
     static func copy(from other: Descriptor, to file: Descriptor) {
         var bytes = [UInt8](repeating: 0, count: longest)
         guard let count = read(other, into: &bytes), count > 0 else { return }
@@ -120,27 +121,28 @@ struct FinishedMark: Equatable, Sendable {
         _ = bytes.withUnsafeBytes { file.syscall.setAttribute(number, name, $0) }
     }
 
-    /// What a part file without a journal carries until it is finished: by that it is known as ours to remove. 8 bytes, a version.
+    /// Marks an unfinished part file without a journal, so that Towline may remove it. The mark is a version of 8
+    /// bytes.
     static func putUnfinished(on file: Descriptor) {
         var bytes: [UInt8] = []
         bytes.append(number: unfinishedVersion)
         write(bytes, to: file)
     }
 
-    /// Marks whole bytes that are not what their checksum says. Where no attributes are kept they have no mark.
+    /// Marks a complete file whose checksum is wrong. Does nothing on a file system without attributes.
     static func putRefuted(on file: Descriptor, source: String) {
         guard let status = try? file.status() else { return }
         FinishedMark(status, source: source, version: refutedVersion).store(in: file)
     }
 
-    /// Whether a file is such bytes of that download, as they were set aside.
+    /// Returns whether a file was set aside with a wrong checksum by a download from `source`, and is unchanged.
     static func isRefuted(_ file: Descriptor, source: String) -> Bool {
         guard let mark = FinishedMark(any: file, boot: BootIdentity(high: 0, low: 0)) else { return false }
         return mark.version == refutedVersion && mark.isOf(source)
     }
 
-    /// Returns whether a file without a journal is a part file of Towline: its mark says that it is unfinished or has
-    /// not got its final name yet, or it was created and has neither a mark nor a byte. A finished file never is.
+    /// Returns whether a file without a journal is a part file of Towline: its mark says that it is unfinished or does
+    /// not have its final name yet, or it is empty and has no mark. Never returns `true` for a finished file.
     static func isUnfinished(_ file: Descriptor) -> Bool {
         var bytes = [UInt8](repeating: 0, count: longest)
         guard let count = read(file, into: &bytes) else { return false }
@@ -153,19 +155,19 @@ struct FinishedMark: Equatable, Sendable {
         }
     }
 
-    /// Returns whether a file is as Towline finished it: its mark fits, under whatever name.
+    /// Returns whether a file is unchanged since Towline finished it, under any name.
     static func isFinished(_ file: Descriptor, boot: @autoclosure () -> BootIdentity) -> Bool {
         FinishedMark(any: file, boot: boot()).map { !$0.isPending } ?? false
     }
 
-    /// Whether the file system keeps attributes (fgetxattr(2), ENOTSUP).
+    /// Returns whether the file system supports attributes (fgetxattr(2), ENOTSUP).
     static func isKept(by file: Descriptor) -> Bool {
         var nothing: [UInt8] = []
         let count = read(file, into: &nothing)
         return count != -Int(ENOTSUP) && count != -Int(ENOSYS)
     }
 
-    /// What takes its place once the file is synced; `nil`: it counts for ever already.
+    /// The mark that replaces this one once the file is synced; `nil` if this mark is already permanent.
     var lasting: FinishedMark? {
         guard boot != nil || isPending else { return nil }
         var mark = named
@@ -180,12 +182,12 @@ struct FinishedMark: Equatable, Sendable {
         return mark
     }
 
-    /// Whether the file came from there.
+    /// Returns whether the file came from the source.
     func isOf(_ source: String) -> Bool { sourceDigest == FinishedMark.digest(source) }
 
-    /// Gives a file the server's date, if there is one, and the mark.
+    /// Sets the server's modification time on a file, if given, and stores the mark.
     ///
-    /// - Parameter isPending: the file has the name of a part file and no journal.
+    /// - Parameter isPending: `true` if the file has the name of a part file and no journal.
     @discardableResult
     static func put(
         on file: Descriptor, source: String, length: Int64, modified date: Int64?, version: PublishedVersion? = nil,
@@ -196,21 +198,21 @@ struct FinishedMark: Equatable, Sendable {
             let syscall = file.syscall
             let code = try file.call { syscall.setModified($0, wanted) }
             if code.isLackingOrForbidden {
-                // Storage of Android and MTP.
+                // Storage on Android and MTP devices cannot set it.
                 file.note(.time)
                 date = nil
             } else if code < 0 {
                 throw .dating(file.path, -code)
             }
         }
-        // A file system that keeps attributes keeps whole seconds, of dates until 2038 at least; others it brings nearer.
+        // A file system with attributes keeps whole seconds for dates until 2038 at least; it may clamp other dates.
         var modified = date ?? -1
         if !(0...Int64(Int32.max)).contains(modified) { modified = try file.status().modifiedSeconds }
         var mark = FinishedMark(source: source, length: length, modified: modified, under: boot)
         mark.isPending = isPending
         mark.server = version
         mark.server?.isDated = date == modified
-        // Small files are many, and their date is enough.
+        // Small files are numerous, and the date is enough to validate them.
         if length <= SmallFilePolicy.longest, date == modified, mark.bytes.count > longestInInode {
             mark.server?.entityTag = nil
         }
@@ -218,7 +220,7 @@ struct FinishedMark: Equatable, Sendable {
         return mark
     }
 
-    /// Stores the mark. File systems without attributes, or without room for them, do without.
+    /// Stores the mark. Ignores the failure of file systems that have no attributes or no room for them.
     func store(in file: Descriptor) { FinishedMark.write(bytes, to: file) }
 
     private var bytes: [UInt8] {
@@ -248,13 +250,13 @@ struct FinishedMark: Equatable, Sendable {
         var source = source
         var value = [UInt8](repeating: 0, count: 32)
         let isThere = source.withUTF8 { ccrypto_sha256($0.baseAddress, $0.count, &value) == 1 }
-        // Without one no file is known again; nothing else depends on it.
+        // Without a digest no finished file is recognized, which is the only consequence.
         return isThere ? Array(value.prefix(16)) : []
     }
 }
 
 extension PublishedVersion {
-    /// Reads what a mark keeps.
+    /// Decodes the fields that a mark stores.
     fileprivate init(stored bytes: ArraySlice<UInt8>) {
         let bytes = Array(bytes)
         let tag = String(validating: bytes[5...], as: UTF8.self)

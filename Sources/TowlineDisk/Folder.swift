@@ -3,24 +3,25 @@ import Glibc
 import Synchronization
 internal import TowlineCore
 
-/// A directory, held by a descriptor: names are looked up in it, wherever it is moved meanwhile.
+/// An open directory. Names are looked up through its descriptor, even after the directory is moved.
 final class Folder: Sendable {
     let path: String
     let descriptor: Descriptor
     let identity: FileIdentity
-    /// The user whose files in here are trusted; `nil` if the number of the owner stands for several users.
+    /// The user whose files in this directory are trusted; `nil` if the number of the owner stands for several users.
     private let owner: UInt32?
-    /// The file system's number (statfs(2)), once it was asked for.
+    /// The magic number of the file system (statfs(2)); `nil` until it is needed.
     private let type = Mutex<Int64?>(nil)
     private let lacksUnnamed = Atomic<Bool>(false)
-    /// True if the directory has a default ACL (acl(5)), which decides the rights of new files.
+    /// `true` if the directory has a default ACL (acl(5)), which decides the rights of new files.
     let hasDefaultRights: Bool
 
     /// `O_PATH` of `<fcntl.h>`: opens a directory for the names in it, without the right to read it.
     private static let pathOnly: Int32 = 0o10_000_000
     private let shortfalls: Shortfalls?
 
-    /// Opens a directory. Links on the way are followed: the user names the directory, only the files are ours.
+    /// Opens a directory. Follows links in the path: the user names the directory, and only the files belong to
+    /// Towline.
     init(_ path: String, syscall: any Syscall, shortfalls: Shortfalls? = nil) throws(TowlineError) {
         self.shortfalls = shortfalls
         var code: Int32
@@ -28,7 +29,7 @@ final class Folder: Sendable {
         repeat {
             code = syscall.openat(AT_FDCWD, path.isEmpty ? "." : path, flags, 0)
             if code == -EACCES, flags & Self.pathOnly == 0 {
-                // A drop box: others may write here and not see the names.
+                // A drop box: a directory whose users may create files but not list them.
                 flags |= Self.pathOnly
                 code = -EINTR
             }
@@ -62,32 +63,32 @@ final class Folder: Sendable {
     /// proc(5)).
     private static let unmapped: UInt32 = 65534
 
-    /// Returns the owner of a directory, or `nil` if its number stands for several users and others may write here too.
-    /// A unit with `PrivateUsers=` and rootless containers have such namespaces.
+    /// Returns the owner of a directory; `nil` if its number stands for several users and others may write to the
+    /// directory. A unit with `PrivateUsers=` and rootless containers have such namespaces.
     static func trustedOwner(of directory: FileStatus, inNamespace: @autoclosure () -> Bool) -> UInt32? {
         directory.owner == unmapped && directory.mode & 0o022 != 0 && inNamespace() ? nil : directory.owner
     }
 
-    /// The run of the machine, and of the disk that this is on. A look at two files of the system's: small files do
-    /// without.
+    /// Returns the boot of the machine combined with the identity of this directory's disk. Reads two system files, so
+    /// small files do not call it.
     func boot(_ machine: BootIdentity) -> BootIdentity {
         machine.on(disk: BootIdentity.diskSequence(of: identity.device, descriptor.syscall))
     }
 
-    /// The path of a name in here, for messages.
+    /// Returns the path of a name in this directory, for messages.
     func path(of name: String) -> String { Folder.path(of: name, in: path) }
 
-    /// The path of a name in a directory.
+    /// Returns the path of a name in a directory.
     static func path(of name: String, in directory: String) -> String {
         directory == "/" ? "/" + name : directory + "/" + name
     }
 
-    /// Opens a file that is there, without following a link and without waiting for a FIFO's other end.
+    /// Opens an existing file. Does not follow a link and does not wait for the other end of a FIFO.
     ///
-    /// A file of another user is refused: in a directory that all may write to, like `/tmp`, anybody could put a
-    /// part file with bytes of his own there, and a journal that claims them. The directory's owner is trusted, he may do
-    /// anything there; that also covers file systems that show one owner for everything.
-    /// - Returns: `nil` if there is none.
+    /// Refuses a file of another user: in a directory that all users may write to, like `/tmp`, any user could create a
+    /// part file with forged bytes, and a journal that claims them. Trusts the directory's owner, who has full control
+    /// there anyway; that also covers file systems that show one owner for all files.
+    /// - Returns: `nil` if no file has that name.
     func open(_ name: String, readOnly: Bool = false) throws(TowlineError) -> Descriptor? {
         let flags = (readOnly ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         let code = try call { $1.openat($0, name, flags, 0) }
@@ -107,9 +108,9 @@ final class Folder: Sendable {
         return file
     }
 
-    /// Creates a file that must not be there.
+    /// Creates a file under a name that must be free.
     ///
-    /// - Returns: `nil` if something has that name.
+    /// - Returns: `nil` if the name is taken.
     func create(_ name: String, mode: UInt32 = FileMode.own) throws(TowlineError) -> Descriptor? {
         let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let code = try call { $1.openat($0, name, flags, mode) }
@@ -122,25 +123,25 @@ final class Folder: Sendable {
         Descriptor(number, path: name, in: path, syscall: descriptor.syscall, shortfalls: shortfalls)
     }
 
-    /// Creates a part file, which must not be there.
+    /// Creates a part file under a name that must be free.
     ///
-    /// - Returns: `nil` if something has that name.
+    /// - Returns: `nil` if the name is taken.
     func createPart(_ name: String) throws(TowlineError) -> Descriptor? {
         try create(name, mode: hasDefaultRights ? FileMode.new : FileMode.own)
     }
 
-    /// File systems that can name a file later, and make it durable before. By their numbers of statfs(2): ext4, XFS, tmpfs.
-    /// Not Btrfs, which keeps nothing of a sync as long as no name leads to the file (fs/btrfs/tree-log.c).
+    /// The file systems that can name a file later and sync it before, by magic number (statfs(2)): ext4, XFS, tmpfs.
+    /// Not Btrfs, which ignores a sync while no name leads to the file (fs/btrfs/tree-log.c).
     private static let naming: Set<Int64> = [0xEF53, 0x5846_5342, tmpfs]
     private static let tmpfs: Int64 = 0x0102_1994
 
-    /// Creates a file that has no name yet, and that a crash leaves nothing of.
+    /// Creates a file without a name, which a crash removes.
     ///
-    /// - Returns: `nil` where that cannot be had.
+    /// - Returns: `nil` if the file system does not support unnamed files.
     func createUnnamed(for name: String) throws(TowlineError) -> Descriptor? {
         guard !lacksUnnamed.load(ordering: .relaxed), Self.naming.contains(try fileSystem()) else { return nil }
         let code = try call { $1.openUnnamed($0, FileMode.new) }
-        // Why not is for a file with a name to find out.
+        // The caller then creates a named file, which reports the cause of a permanent failure.
         guard code >= 0 else {
             lacksUnnamed.store(true, ordering: .relaxed)
             return nil
@@ -148,7 +149,7 @@ final class Folder: Sendable {
         return made(code, name)
     }
 
-    /// Whether what is in here is in memory alone: a sync has nothing to do, and nobody need wait for one.
+    /// Returns whether the directory is only in memory: a sync then has no effect and is unnecessary.
     var isInMemory: Bool { (try? fileSystem()) == Self.tmpfs }
 
     private func fileSystem() throws(TowlineError) -> Int64 {
@@ -159,23 +160,23 @@ final class Folder: Sendable {
         return found
     }
 
-    /// Gives a file from `createUnnamed` its name.
+    /// Names a file from `createUnnamed`.
     ///
-    /// - Returns: whether the name was free.
+    /// - Returns: `false` if the name is taken.
     func name(_ file: Descriptor, _ name: String) throws(TowlineError) -> Bool {
         let number = try file.acquire()
         defer { file.release() }
         let code = try call { $1.name(number, $0, name) }
         if code == -EEXIST { return false }
         guard code >= 0 else {
-            // What confines this process may allow no links at all: the next file does without.
+            // A sandbox may forbid links: later files are then created with a name.
             if code.isLackingOrForbidden { lacksUnnamed.store(true, ordering: .relaxed) }
             throw .renaming(file.path, to: name, -code)
         }
         return true
     }
 
-    /// What is under a name; `nil` if nothing is. A link is told as a link.
+    /// Returns the status of the file under a name; `nil` if the name is free. Does not follow a link.
     func status(of name: String) throws(TowlineError) -> FileStatus? {
         var status = FileStatus()
         let code = try call { $1.status($0, name, &status) }
@@ -184,23 +185,23 @@ final class Folder: Sendable {
         return status
     }
 
-    /// Whether `name` is still the file that `file` is open on.
+    /// Returns whether `name` still refers to the file that `file` is open on.
     func names(_ file: Descriptor, _ name: String) throws(TowlineError) -> Bool {
         guard let there = try status(of: name) else { return false }
         return there.identity == (try file.identity())
     }
 
-    /// Renames, over whatever has the new name.
+    /// Renames a file and replaces any file under the new name.
     func rename(_ from: String, over to: String) throws(TowlineError) {
         let code = try call { $1.rename($0, from, to, keeps: false) }
         guard code >= 0 else { throw .renaming(path(of: from), to: to, -code) }
     }
 
-    /// Renames if nothing has the new name.
+    /// Renames a file if the new name is free.
     ///
-    /// Where the file system cannot do that in one step, a second name is made and the first removed: a crash
-    /// between leaves two names of one file, which the next survey puts right.
-    /// - Returns: whether the name was free.
+    /// If the file system cannot do that in one step, adds the new name as a link and then removes the old one: a crash
+    /// in between leaves two names of one file, which the next survey corrects.
+    /// - Returns: `false` if the name is taken.
     func rename(_ from: String, to: String) throws(TowlineError) -> Bool {
         var code = try call { $1.rename($0, from, to, keeps: true) }
         if code.isLacking || code == -EPERM {
@@ -208,7 +209,8 @@ final class Folder: Sendable {
             if code >= 0 {
                 try remove(from)
             } else if code != -EEXIST {
-                // No links here either (FAT): look, then rename. Another process may come between the two.
+                // The file system has no links either (FAT): check, then rename. Another process may take the name in
+                // between.
                 if try status(of: to) != nil { return false }
                 code = try call { $1.rename($0, from, to, keeps: false) }
             }
@@ -218,9 +220,9 @@ final class Folder: Sendable {
         return true
     }
 
-    /// Renames to the first free one of `NAME`, `NAME (1)`, `NAME (2)` …
+    /// Renames a file to the first free name of `NAME`, `NAME (1)`, `NAME (2)` …
     ///
-    /// - Returns: the name taken.
+    /// - Returns: the new name.
     func rename(_ from: String, toFreeNameLike base: String) throws(TowlineError) -> String {
         for number in 0..<10_000 {
             let name = number == 0 ? base : base + " (\(number))"
@@ -229,13 +231,13 @@ final class Folder: Sendable {
         throw .occupied(path(of: base))
     }
 
-    /// Removes a file; one that is not there is no error.
+    /// Removes a file. Does nothing if the file does not exist.
     func remove(_ name: String) throws(TowlineError) {
         let code = try call { $1.unlink($0, name) }
         guard code >= 0 || code == -ENOENT else { throw .removing(path(of: name), -code) }
     }
 
-    /// The names in here.
+    /// Returns the names of all entries in the directory.
     func names() throws(TowlineError) -> [String] {
         var names: [String] = []
         let code = try call { $1.names($0, &names) }

@@ -1,36 +1,36 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Creating journals and reading them back.
+/// Creation of new journals and reading of existing ones.
 extension JournalFile {
-    /// The layout that new journals get. Offsets and sizes of existing ones come from their section table.
+    /// The layout of new journals. Existing journals have their offsets and sizes in their section table.
     private static let metadataOffset: Int64 = 4096
     private static let marksOffset = metadataOffset + Int64(2 * MetadataBlock.byteCount)
     private static let slotCount = 1024
     private static let fileLength = marksOffset + Int64(slotCount * MarksSection.slotSize)
 
-    /// What a file under a journal's name turned out to be.
+    /// The kind of file that has a journal's name.
     enum Finding {
-        /// A journal whose claims hold.
+        /// A journal with valid claims.
         case live(Contents)
-        /// One that claims nothing any more; its metadata, as far as it can be read.
+        /// A journal that makes no claims any more, with its metadata if the metadata is readable.
         case retired(JournalHeader, MetadataBlock?)
-        /// Made, and never filled: nothing is lost with it.
+        /// An empty file: a journal that was created and never filled.
         case blank
         /// A damaged journal.
         case damaged
-        /// A file of another kind. It is not Towline's to rename or to remove.
+        /// A file that is not a journal. Towline must not rename or remove it without need.
         case foreign
     }
 
-    /// Returns whether a file under the name of a new journal is one that a crash left: empty, or it begins like a
+    /// Returns whether a file under the name of a new journal is a leftover of a crash: it is empty or begins like a
     /// journal.
     static func isLeftover(_ file: Descriptor) -> Bool {
         guard let bytes = try? file.read(JournalHeader.magic.count, at: 0) else { return false }
         return bytes.isEmpty || bytes == JournalHeader.magic
     }
 
-    /// Returns whether the file under a journal's name is a file of another kind.
+    /// Returns whether the file under a journal's name is not a journal.
     static func isForeign(_ name: String, in folder: Folder, boot: BootIdentity) -> Bool {
         guard let file = try? folder.open(name, readOnly: true), case .foreign? = try? read(file, boot: boot) else {
             return false
@@ -38,7 +38,7 @@ extension JournalFile {
         return true
     }
 
-    /// Fills a new file. It gets its final name only afterwards, so that no half-filled journal has it.
+    /// Fills a new file. The caller renames it afterwards, so that the final name never has an incomplete journal.
     static func fill(
         _ file: Descriptor, record: DownloadRecord, part: FileIdentity, boot: BootIdentity
     ) throws(TowlineError) -> Contents {
@@ -55,7 +55,7 @@ extension JournalFile {
             ], fileLength: fileLength)
         let metadata = MetadataBlock(sequence: 1, record: record, part: part)
         let bytes = try metadata.encoded(journal: id)
-        // The header first: by that a file that a crash leaves is recognized.
+        // The header is written first, so that a file left by a crash is recognized.
         try file.write(header.bytes, at: 0)
         try file.extend(to: fileLength)
         try file.write(bytes, at: metadataOffset)
@@ -67,9 +67,9 @@ extension JournalFile {
             damagedMarks: 0, durableSequence: 0)
     }
 
-    /// Reads what is there. A newer version is an error; it is left as it is.
+    /// Reads the file under a journal's name. Throws for a newer version, and does not change that file.
     static func read(_ file: Descriptor, boot: BootIdentity) throws(TowlineError) -> Finding {
-        // A file that somebody downloaded is no journal, whatever it contains.
+        // A finished download is not a journal, even if its bytes look like one.
         if FinishedMark.isFinished(file, boot: boot) { return .foreign }
         let bytes = try file.read(JournalHeader.sectorSize, at: 0)
         if bytes.isEmpty { return .blank }
@@ -109,7 +109,7 @@ extension JournalFile {
         return Int(section.length) / MarksSection.slotSize
     }
 
-    /// The newer one of the whole blocks.
+    /// Returns the newer of the two intact metadata blocks; `nil` if neither is intact.
     private static func readMetadata(
         _ file: Descriptor, _ header: JournalHeader
     ) throws(TowlineError) -> (block: MetadataBlock, index: Int, offset: Int64)? {

@@ -3,12 +3,12 @@ import Synchronization
 package import TowlineCore
 package import TowlineEngine
 
-/// The journal in a file beside the part file; the port's contract, kept as `docs/on-disk-format.md` tells.
+/// The journal in a file next to the part file. Implements the port's contract as in `docs/on-disk-format.md`.
 ///
-/// The journal's own lock guards what changes rarely: metadata, the list of slots, leases. Marks go through the
-/// lock of their slot alone. Order of locks: journal, then slot.
+/// The journal's own lock protects data that rarely changes: metadata, the list of slots, leases. Marks only take the
+/// lock of their slot. Lock order: journal, then slot.
 package final class JournalFile: Journal {
-    /// Whether the directory's entries for part file and journal are known to be durable.
+    /// The knowledge about whether the directory entries of the part file and the journal are durable.
     private enum DirectoryState {
         case unknown
         case durable
@@ -18,14 +18,14 @@ package final class JournalFile: Journal {
     private struct State {
         var header: JournalHeader
         var metadata: MetadataBlock
-        /// The block that holds `metadata`, 0 or 1.
+        /// The index of the block that holds `metadata`, 0 or 1.
         var block: Int
-        /// The newest metadata that a sync covered.
+        /// The sequence number of the newest metadata that a sync has made durable.
         var durableSequence: UInt64
         var directory = DirectoryState.unknown
         var slots: [MarkSlot]
         var lastLease: UInt64 = 0
-        /// Goes up when a sync failed: snapshots from before are worth nothing.
+        /// A counter that increases when a sync fails: older snapshots are then invalid.
         var epoch: UInt64 = 0
     }
 
@@ -38,7 +38,7 @@ package final class JournalFile: Journal {
     private let metadataOffset: Int64
     private let state: Mutex<State>
 
-    /// What opening found.
+    /// The parsed contents of a new or opened journal.
     struct Contents {
         var header: JournalHeader
         var metadata: MetadataBlock
@@ -47,7 +47,7 @@ package final class JournalFile: Journal {
         var metadataOffset: Int64
         var runs: [MarkSlot.Run]
         var damagedMarks: Int
-        /// 0 if the metadata may not have been synced.
+        /// The sequence number of durable metadata; 0 if the metadata may not be durable.
         var durableSequence: UInt64
     }
 
@@ -69,10 +69,10 @@ package final class JournalFile: Journal {
 
     package var record: DownloadRecord { state.withLock { $0.metadata.record } }
 
-    /// The part file that the marks speak of.
+    /// The identity of the part file that the marks describe.
     var part: FileIdentity { state.withLock { $0.metadata.part } }
 
-    /// The generation is the part file's, and stays as it is.
+    /// Stores the record, except its generation, which belongs to the part file and does not change.
     package func update(_ record: DownloadRecord) throws(TowlineError) {
         try change { metadata in
             let generation = metadata.record.generation
@@ -81,7 +81,7 @@ package final class JournalFile: Journal {
         }
     }
 
-    /// Makes the journal speak of a part file that was copied or restored.
+    /// Makes the journal describe a part file that was copied or restored.
     func adopt(_ part: FileIdentity) throws(TowlineError) {
         try change { $0.part = part }
     }
@@ -94,7 +94,8 @@ package final class JournalFile: Journal {
             metadata.sequence += 1
             let bytes = try metadata.encoded(journal: state.header.id)
             if state.durableSequence < state.metadata.sequence {
-                // The other block may be the only one that is durable: it is not written over before this one is.
+                // The other block may be the only durable one, so it must not be overwritten before this block is
+                // durable.
                 try file.synchronizeData()
                 state.durableSequence = state.metadata.sequence
             }
@@ -122,7 +123,7 @@ package final class JournalFile: Journal {
 
     private static func lease(in state: inout State, at offset: Int64) -> SlotLease? {
         let number = state.lastLease
-        // A run that ends here is gone on with before an empty slot is taken.
+        // A run that ends at this offset is continued in preference to an empty slot.
         let continued = state.slots.first { slot in
             let run = slot.current
             return !run.isEmpty && run.end == offset && slot.lease(number, at: offset)
@@ -136,8 +137,8 @@ package final class JournalFile: Journal {
         lease.slot.release(lease.number)
     }
 
-    /// Joins runs that touch. The unions are made durable before the runs they replace are emptied: until then each
-    /// fact is there twice, never not at all.
+    /// Merges adjacent runs. The merged runs are made durable before the runs that they replace are cleared: until then
+    /// the journal has each fact twice, never zero times.
     private func mergeRuns(_ state: inout State) throws(TowlineError) {
         let slots = state.slots.filter { !$0.current.isEmpty && $0.current.lease == 0 }
             .sorted { $0.current.start < $1.current.start }
@@ -186,7 +187,7 @@ package final class JournalFile: Journal {
                 throw error
             }
         }
-        // Durable marks count only once no power loss can put an older part file or journal under these names.
+        // Durable marks count only once no power loss can restore an older part file or journal under these names.
         if case .unknown = directory { try await makeDirectoryDurable() }
         try state.withLock { (state) throws(TowlineError) in
             guard state.epoch == epoch else {
@@ -206,7 +207,7 @@ package final class JournalFile: Journal {
             try await queue.synchronize(folder.descriptor, .everything, device: folder.identity.device)
             state.withLock { $0.directory = .durable }
         } catch {
-            // The kernel tells of an error once; asking again would only seem to succeed.
+            // The kernel reports an error once; another sync would only seem to succeed.
             state.withLock { $0.directory = .failed(error) }
             throw error
         }
@@ -216,9 +217,10 @@ package final class JournalFile: Journal {
         try await queue.synchronize(file, .data, device: folder.identity.device)
     }
 
-    /// A sync of the part file failed: the kernel may have dropped any page that is not durable.
+    /// Discards all claims that are not durable. Called when a sync of the part file failed: the kernel may have
+    /// dropped any page that is not durable.
     ///
-    /// Marks that cannot be taken back on disk either are still taken back here.
+    /// Discards marks in memory even if they cannot be removed on disk.
     func forgetWhatIsNotDurable() {
         state.withLock { state in
             state.epoch += 1
@@ -242,7 +244,7 @@ package final class JournalFile: Journal {
         }
     }
 
-    /// Takes a range out of a run; what lies behind it moves to another slot, or is forgotten if there is none.
+    /// Removes a range from a run. Moves the bytes behind it to another slot, or drops them if no slot is free.
     private func cut(_ range: ByteRange, outOf slot: MarkSlot, _ state: inout State) throws(TowlineError) {
         let run = slot.current
         let keepsLeft = run.start < range.lowerBound
@@ -255,7 +257,7 @@ package final class JournalFile: Journal {
                 if let free { state.slots.append(free) }
             }
             try free?.replace(start: range.upperBound, end: run.end, durableEnd: rightDurableEnd)
-            // The old record goes only when the new one is sure to stay: what is not withdrawn is not lost.
+            // The old record is removed only when the new one is durable: bytes outside the range must not be lost.
             if rightDurableEnd > range.upperBound { try file.synchronizeData() }
         }
         if keepsLeft {
@@ -270,27 +272,28 @@ package final class JournalFile: Journal {
 
     // MARK: The end
 
-    /// Makes the journal claim nothing any more, durably, before its name is removed: should a power loss bring
-    /// the name back, it brings back no claim (`docs/on-disk-format.md`, "Retiring a journal").
+    /// Marks the journal durably as making no claims, then removes its name: if a power loss restores the name, no
+    /// claim returns with it (`docs/on-disk-format.md`, "Retiring a journal").
     func retire(as end: JournalHeader.State) throws(TowlineError) {
         try silence(as: end)
         try folder.remove(name)
     }
 
-    /// The same, but the name stays: it tells the next run which part file was given up.
+    /// Marks the journal durably as making no claims, but keeps its name: it identifies the abandoned part file for the
+    /// next run.
     func silence(as end: JournalHeader.State) throws(TowlineError) {
         try writeHeader(end)
         try file.synchronizeData()
     }
 
-    /// The same, waiting off this thread.
+    /// Does the same as `retire`, but waits for the sync on another thread.
     func retireWaiting(as end: JournalHeader.State) async throws(TowlineError) {
         try writeHeader(end)
         try await synchronizeFile()
         do {
             try folder.remove(name)
         } catch {
-            // It claims nothing any more.
+            // The journal makes no claims any more, so its name may stay.
             guard (-(error.systemError ?? EIO)).isLackingOrForbidden else { throw error }
             file.note(.removal)
         }

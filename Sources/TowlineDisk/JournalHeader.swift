@@ -1,25 +1,25 @@
 import CTowline
 internal import TowlineCore
 
-/// The first sector of a journal: what it is, where its sections are. `docs/on-disk-format.md` has the table.
+/// The first sector of a journal: its identity and its section table. `docs/on-disk-format.md` has the layout.
 struct JournalHeader: Sendable {
-    /// What a journal is good for.
+    /// The state of a journal.
     enum State: UInt16 {
-        /// Its claims hold.
+        /// The claims are valid.
         case live = 1
-        /// It claims nothing any more; the part file beside it, if any, is not its own, or is set aside.
+        /// The journal makes no claims; a part file next to it is not its own, or is set aside.
         case void = 2
-        /// It claims nothing any more, and its own part file is to be removed.
+        /// The journal makes no claims, and its own part file must be removed.
         case discarded = 3
     }
 
-    /// Why bytes are no header that this version can use.
+    /// The reason why this version cannot use a header.
     enum Defect: Error {
         case damaged
         case newerVersion(UInt16)
     }
 
-    /// A typed section. Types that a reader does not know are skipped, unless they are marked as needed.
+    /// A typed section. Readers skip unknown types, unless they are marked as needed.
     struct Section {
         var type: UInt16
         var isNeeded: Bool
@@ -34,10 +34,10 @@ struct JournalHeader: Sendable {
     static let metadataType: UInt16 = 1
     static let marksType: UInt16 = 2
 
-    /// The sector as it is on disk: what this version does not know is written back unchanged.
+    /// The sector as it is on disk; fields that this version does not know are written back unchanged.
     private(set) var bytes: [UInt8]
 
-    /// A live header for a new journal.
+    /// Creates a live header for a new journal.
     init(id: UInt64, sections: [Section], fileLength: Int64) {
         bytes = [UInt8](repeating: 0, count: JournalHeader.sectorSize)
         bytes.replaceSubrange(0..<8, with: JournalHeader.magic)
@@ -56,7 +56,7 @@ struct JournalHeader: Sendable {
         state = .live
     }
 
-    /// Reads a header back.
+    /// Parses a header.
     init(_ bytes: [UInt8]) throws(Defect) {
         guard bytes.count == JournalHeader.sectorSize, bytes.starts(with: JournalHeader.magic) else { throw .damaged }
         self.bytes = bytes
@@ -70,7 +70,7 @@ struct JournalHeader: Sendable {
         if sections.contains(where: { $0.isNeeded && !known.contains($0.type) }) { throw .newerVersion(major) }
     }
 
-    /// Names this one journal: marks and metadata of another, in blocks that were used again, do not count.
+    /// The identity of the journal. Marks and metadata with another identity, in reused disk blocks, are ignored.
     var id: UInt64 { bytes.load(UInt64.self, at: 16) }
 
     var state: State {
@@ -94,19 +94,19 @@ struct JournalHeader: Sendable {
     private var checksum: UInt32 { bytes.withUnsafeBytes { towline_crc32c(0, $0.baseAddress, 508) } }
 }
 
-/// Little-endian numbers in bytes.
+/// Little-endian numbers in byte arrays.
 extension [UInt8] {
     /// Overwrites the bytes at `offset`.
     mutating func store<Number: FixedWidthInteger>(_ number: Number, at offset: Int) {
         withUnsafeMutableBytes { $0.storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self) }
     }
 
-    /// The number at `offset`.
+    /// Returns the number at `offset`.
     func load<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number {
         withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: Number.self)) }
     }
 
-    /// Adds a number's bytes at the end.
+    /// Appends the bytes of a number.
     mutating func append<Number: FixedWidthInteger>(number: Number) {
         Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
     }

@@ -1,42 +1,42 @@
 import Synchronization
 internal import TowlineCore
 
-/// Which unfinished downloads lie in a directory, by where they came from, and which names something has there.
+/// An index of a directory: its unfinished downloads by source, and a filter of all names in it.
 ///
-/// A batch of a million files asks for each of them; reading the directory each time would cost more than everything
-/// else. What this process begins is entered at once; what others began is seen at the next reading, which comes after
-/// a while that grows with what it takes. A name found here is a hint: whoever uses it looks at the file itself.
+/// A batch of a million files queries it for each of them; reading the directory each time would cost more than all
+/// other work. Downloads of this process are added immediately; those of other processes appear after the next reading,
+/// whose interval grows with its cost. A name from the index is a hint: the caller must check the file.
 final class JournalIndex: Sendable {
-    /// What a reading finds.
+    /// The result of reading a directory.
     struct Listing: Sendable {
-        /// Of each journal where its download came from, and the file's final name.
+        /// The source and the final name of each journal's download.
         var journals: [(source: String, name: String)] = []
-        /// The final names of all files of which anything unfinished is there.
+        /// The final names of all files that have unfinished data in the directory.
         var leftovers: Set<String> = []
-        /// Every name.
+        /// A filter that contains all names in the directory.
         var taken: NameFilter
     }
 
     private struct State {
         var names: [String: Set<String>] = [:]
-        /// `nil`: the directory could not be read.
+        /// The leftovers of the last reading; `nil` if the directory could not be read.
         var leftovers: Set<String>?
-        /// `nil`: it could not be read.
+        /// The names in the directory; `nil` if it could not be read.
         var taken: NameFilter?
         var readAt: ContinuousClock.Instant?
         var cost = Duration.zero
     }
 
-    /// A reading is good for so long, at least.
+    /// The minimum time that a reading stays valid.
     static let shortestLife = Duration.seconds(1)
-    /// And for so many times what it took.
+    /// The time that a reading stays valid, as a multiple of its own duration.
     static let lifeInReadings = 50
 
     private let state = Mutex(State())
 
-    /// The names of downloads from `source`, sorted.
+    /// Returns the final names of unfinished downloads from `source`, sorted.
     ///
-    /// - Parameter read: reads the directory; `nil` if that cannot be done. Called under a lock.
+    /// - Parameter read: reads the directory; returns `nil` on failure. Called under a lock.
     func names(of source: String, read: () -> Listing?) -> [String] {
         state.withLock { state in
             let now = ContinuousClock.now
@@ -50,23 +50,23 @@ final class JournalIndex: Sendable {
                 state.readAt = now
                 state.cost = ContinuousClock.now - now
             }
-            // In most directories nothing is unfinished.
+            // Most directories have no unfinished downloads.
             return state.names.isEmpty ? [] : state.names[source, default: []].sorted()
         }
     }
 
-    /// Whether something unfinished of the file may have been there at the last reading.
+    /// Returns whether unfinished data of the file may have existed at the last reading.
     func mayHoldLeftover(of name: String) -> Bool { state.withLock { $0.leftovers?.contains(name) ?? true } }
 
-    /// Whether something may have had that name at the last reading, or was given it by this process since then.
+    /// Returns whether the name may have been taken at the last reading, or has been used by this process since.
     func mayHold(_ name: String) -> Bool { state.withLock { $0.taken?.mayContain(name) ?? true } }
 
-    /// This process gave a file that name.
+    /// Records that this process gave the name to a file.
     func gave(_ name: String) {
         state.withLock { $0.taken?.insert(name) }
     }
 
-    /// This process began a download.
+    /// Records that this process started a download.
     func add(_ source: String, _ name: String) {
         state.withLock { state in _ = state.names[source, default: []].insert(name) }
     }

@@ -2,37 +2,37 @@ import Glibc
 package import TowlineCore
 package import TowlineEngine
 
-/// What a journal tells of an unfinished download.
+/// The contents of an unfinished download's journal.
 package struct JournalReport: Sendable {
-    /// What the download is.
+    /// The metadata of the download.
     package let record: DownloadRecord
-    /// Bytes marked durable, or written since the machine started.
+    /// The bytes marked durable, or written since the machine started.
     package let written: ByteRangeSet
-    /// Bytes marked durable.
+    /// The bytes marked durable.
     package let durable: ByteRangeSet
-    /// Size of the part file; `nil` if there is none.
+    /// The size of the part file in bytes; `nil` if it does not exist.
     package let partLength: Int64?
-    /// The part file is the very one the journal speaks of.
+    /// `true` if the part file is the file that the journal describes, not a copy.
     package let isSamePart: Bool
 }
 
-/// What is at a path, for people.
+/// The kind of file or download at a path, for display.
 package enum PlaceReport: Sendable {
-    /// An unfinished download with a journal, and the process that has it locked.
+    /// An unfinished download with a journal; `owner` is the process that has locked the journal, or `nil`.
     case unfinished(JournalReport, owner: Int32?)
-    /// Bytes of a download without a journal, which nothing can go on with; and the process that is at it.
+    /// A download without a journal, which cannot be resumed; `owner` is the process that has locked it, or `nil`.
     case unclaimed(partLength: Int64, owner: Int32?)
-    /// A file that carries the mark of a finished download, and is as it was when it got it.
+    /// A file with the mark of a finished download, unchanged since it was marked.
     case finished(length: Int64)
-    /// A file, and nothing else is known of it.
+    /// Another regular file.
     case ordinary(length: Int64)
 }
 
-/// Reads a journal and changes nothing, also while the download runs.
+/// Reads a journal without changing it, even while the download runs.
 package enum JournalReader {
-    /// Looks at a download's final path and at what is beside it.
+    /// Examines a download's final path and the files next to it.
     ///
-    /// - Throws: `unusableDestination` if nothing is there, or something that is no download; `unsupportedJournal`.
+    /// - Throws: `unusableDestination` if no file exists, or it is not a regular file; `unsupportedJournal`.
     package static func look(at path: String, syscall: any Syscall = SystemCalls()) throws(TowlineError)
         -> PlaceReport
     {
@@ -61,7 +61,7 @@ package enum JournalReader {
                 .unusableDestination,
                 "\(path) is not a regular file, and no unfinished download has this name. Give the path of a file")
         }
-        // One that may not be read may be anything; that is no failure of looking.
+        // A file that may not be read counts as ordinary, not as an error.
         guard let file = try? folder.open(name, readOnly: true),
             FinishedMark(of: file, boot: folder.boot(.current(syscall))) != nil
         else {
@@ -85,14 +85,14 @@ package enum JournalReader {
     }
 
     /// - Parameter path: the download's final path.
-    /// - Throws: `unusableDestination` if there is no journal, or none that makes sense; `unsupportedJournal`.
+    /// - Throws: `unusableDestination` if the journal does not exist or is damaged; `unsupportedJournal`.
     package static func inspect(path: String, syscall: any Syscall = SystemCalls()) throws(TowlineError)
         -> JournalReport
     {
         try open(path, syscall).report
     }
 
-    /// The same, with the journal file and the part file that it speaks of.
+    /// Returns the same report, with the open journal and the part file next to it.
     static func open(
         _ path: String, _ syscall: any Syscall
     ) throws(TowlineError) -> (report: JournalReport, journal: Descriptor, part: Descriptor?) {

@@ -1,9 +1,9 @@
 import Glibc
 internal import TowlineCore
 
-/// Tells who holds a lock, for messages.
+/// Finds the process that holds a lock, for messages.
 enum LockOwner {
-    /// The error that names the process that has `file` locked, as far as `/proc/locks` (`proc(5)`) tells.
+    /// Returns the error that names the process that has `file` locked, if `/proc/locks` (`proc(5)`) lists it.
     static func busy(_ file: Descriptor) -> TowlineError {
         let owner: String
         switch process(locking: file) {

@@ -3,18 +3,18 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
 
-/// One slot of the marks section: a run of bytes [start, end), of which [start, durableEnd) is durable.
+/// A slot of the marks section: a run of bytes [start, end). Its bytes [start, durableEnd) are durable.
 ///
-/// Each slot has a lock of its own: an engine thread that marks meets no other engine thread here, only now and then
-/// a checkpoint that takes a snapshot.
+/// Each slot has its own lock: an engine thread that marks bytes never contends with another engine thread, only
+/// occasionally with a checkpoint that takes a snapshot.
 final class MarkSlot: Sendable {
     struct Run: Sendable {
         var start: Int64 = 0
         var end: Int64 = 0
         var durableEnd: Int64 = 0
-        /// Who may mark; 0: nobody, the slot is not leased.
+        /// The number of the lease that may mark; 0 if the slot is not leased.
         var lease: UInt64 = 0
-        /// Goes up when the run stops being the one that an earlier snapshot saw.
+        /// A counter that increases when earlier snapshots of the run become invalid.
         var version: UInt64 = 0
 
         var isEmpty: Bool { start == end }
@@ -22,7 +22,7 @@ final class MarkSlot: Sendable {
         var durable: ByteRange { ByteRange(start, durableEnd) }
     }
 
-    /// What a checkpoint saw.
+    /// The state of a run at the start of a checkpoint.
     struct Snapshot: Sendable {
         let end: Int64
         let version: UInt64
@@ -38,10 +38,10 @@ final class MarkSlot: Sendable {
         self.run = Mutex(run)
     }
 
-    /// The run as it is now.
+    /// The current run.
     var current: Run { run.withLock { $0 } }
 
-    /// Moves the end of the run, on disk and then here. A lease that was taken away marks nothing.
+    /// Moves the end of the run, first on disk, then in memory. Does nothing if the lease was revoked.
     func mark(upTo offset: Int64, lease: UInt64) throws(TowlineError) {
         try run.withLock { (run) throws(TowlineError) in
             guard run.lease == lease, offset > run.end else { return }
@@ -50,7 +50,7 @@ final class MarkSlot: Sendable {
         }
     }
 
-    /// Leases a slot that is free, or whose run ends at `offset`.
+    /// Leases a slot that is free, or whose run ends at `offset`. Returns whether the slot is leased.
     func lease(_ number: UInt64, at offset: Int64) -> Bool {
         run.withLock { run in
             guard run.lease == 0 else { return false }
@@ -70,12 +70,12 @@ final class MarkSlot: Sendable {
         run.withLock { if $0.lease == number { $0.lease = 0 } }
     }
 
-    /// What a checkpoint has to make durable; `nil` if all of it is.
+    /// A snapshot of the bytes that a checkpoint must make durable; `nil` if all bytes are durable.
     var snapshot: Snapshot? {
         run.withLock { $0.durableEnd < $0.end ? Snapshot(end: $0.end, version: $0.version) : nil }
     }
 
-    /// Records as durable what the snapshot saw, unless the run was changed meanwhile.
+    /// Records the bytes of the snapshot as durable, unless the run was replaced meanwhile.
     func recordDurable(_ snapshot: Snapshot) throws(TowlineError) {
         try run.withLock { (run) throws(TowlineError) in
             guard run.version == snapshot.version, snapshot.end > run.durableEnd else { return }
@@ -84,9 +84,9 @@ final class MarkSlot: Sendable {
         }
     }
 
-    /// Replaces the run by one that claims nothing that was not claimed, or that is a union of claims; leases end.
+    /// Replaces the run by a part of its claims or by a union of claims, and ends its lease.
     ///
-    /// The written record goes first: within a boot, it is the one that says more.
+    /// Writes the written record first: within a boot, it makes the larger claim.
     func replace(start: Int64, end: Int64, durableEnd: Int64) throws(TowlineError) {
         try run.withLock { (run) throws(TowlineError) in
             run.version += 1
@@ -118,17 +118,17 @@ final class SlotLease: JournalSlot {
     func mark(upTo offset: Int64) throws(TowlineError) { try slot.mark(upTo: offset, lease: number) }
 }
 
-/// Where the marks are in the journal, and whose they are.
+/// The position of the marks in the journal, and their owner.
 struct MarksSection: Sendable {
     let file: Descriptor
     let offset: Int64
     let slotCount: Int
     let owner: MarkOwner
 
-    /// Two records a slot, four slots a sector.
+    /// The size of a slot in bytes: two records; a sector has four slots.
     static let slotSize = 2 * MarkRecord.byteCount
 
-    /// Writes one record in place; an empty range is written as no claim.
+    /// Writes a record in place. An empty range is written as the empty record.
     func record(_ kind: MarkRecord.Kind, start: Int64, end: Int64, slot: Int) throws(TowlineError) {
         let record =
             start == end
@@ -138,7 +138,7 @@ struct MarksSection: Sendable {
         try record.withUnsafeBytes { (bytes) throws(TowlineError) in try file.write(bytes, at: place) }
     }
 
-    /// Reads the runs back; records that cannot be believed are counted and cost their run.
+    /// Reads all runs. Counts damaged records, whose runs are lost.
     func read() throws(TowlineError) -> (runs: [MarkSlot.Run], damaged: Int) {
         let bytes = try file.read(slotCount * MarksSection.slotSize, at: offset)
         var runs: [MarkSlot.Run] = []

@@ -2,16 +2,16 @@ import CTowline
 internal import TowlineCore
 internal import TowlineEngine
 
-/// What a journal knows besides marks, as fields of tag, length and value. One of two blocks that are written in
-/// turn, so that the older one stays whole while the newer is written.
+/// The metadata of a journal, as fields of tag, length and value. A journal has two blocks and writes them alternately,
+/// so that the older block stays intact while the newer one is written.
 struct MetadataBlock: Sendable {
     static let byteCount = 32 * 1024
     private static let headerSize = 24
 
-    /// Higher is newer.
+    /// The sequence number. The block with the higher number is the newer one.
     var sequence: UInt64
     var record: DownloadRecord
-    /// The part file that the marks speak of.
+    /// The identity of the part file that the marks describe.
     var part: FileIdentity
 
     private enum Tag: UInt16 {
@@ -31,16 +31,16 @@ struct MetadataBlock: Sendable {
         case mayBePlain = 14
     }
 
-    /// Numbers of the algorithms on disk.
+    /// The numbers of the algorithms on disk.
     private static let algorithms: [(UInt8, Checksum.Algorithm)] = [
         (1, .md5), (2, .sha1), (3, .sha256), (4, .sha512), (5, .crc32c),
     ]
 
-    /// The block's bytes; shorter than `byteCount` if there is less to say.
+    /// Returns the encoded block, which may be shorter than `byteCount`.
     func encoded(journal: UInt64) throws(TowlineError) -> [UInt8] {
         var fields = encodedFields(record)
         if fields.count > MetadataBlock.byteCount - MetadataBlock.headerSize {
-            // Where redirects led can be learned again.
+            // The target of redirects can be found out again.
             var shorter = record
             shorter.resolved = record.source
             fields = encodedFields(shorter)
@@ -61,7 +61,7 @@ struct MetadataBlock: Sendable {
         return bytes
     }
 
-    /// `nil` if the bytes are no whole block of this journal.
+    /// Returns `nil` if the bytes are not an intact block of this journal.
     init?(_ bytes: some Collection<UInt8>, journal: UInt64) {
         var bytes = Array(bytes)
         guard bytes.count >= MetadataBlock.headerSize else { return nil }
@@ -125,7 +125,7 @@ struct MetadataBlock: Sendable {
         return bytes
     }
 
-    /// Fields of an unknown tag are skipped; source, name, generation and part must be there.
+    /// Decodes the fields. Skips unknown tags; returns `nil` without source, name, generation or part.
     private init?(fields: some Collection<UInt8>, sequence: UInt64) {
         var rest = Array(fields)[...]
         var record = DownloadRecord(
@@ -169,7 +169,7 @@ struct MetadataBlock: Sendable {
             guard let checksum = Checksum(algorithm: algorithm, value: Array(value.dropFirst())) else { return false }
             record.checksums.append(checksum)
         case .generation:
-            // The next generation must have a number, too.
+            // The next generation needs a higher number.
             guard let number, let generation = UInt32(exactly: number), generation < .max / 2 else { return false }
             record.generation = generation
         case .lacksRanges: record.lacksRanges = number == 1

@@ -1,13 +1,14 @@
-/// Names of which a few bits each are kept: whether one was entered may be answered wrongly with yes, never with no (Bloom,
-/// *Space/time trade-offs in hash coding with allowable errors*, 1970).
+/// A probabilistic set of names: a lookup may wrongly answer yes, but never no (Bloom, *Space/time trade-offs in hash
+/// coding with allowable errors*, 1970).
 ///
-/// Two bits of sixteen for a name: one question in seventy is answered wrongly, and a million names take 2 MiB. What comes
-/// beyond the number expected goes to further filters, each four times as large and as often wrong (Almeida et al.,
-/// *Scalable Bloom Filters*, 2007): of many files that come to an empty directory few have to be looked for.
+/// Each name sets two bits of sixteen: one lookup in seventy is wrong, and a million names take 2 MiB. Names beyond the
+/// expected number go to further filters, each four times as large and with the same error rate (Almeida et al.,
+/// *Scalable Bloom Filters*, 2007): in a directory that was empty at first, few of many new files need a lookup on
+/// disk.
 struct NameFilter: Sendable {
     fileprivate struct Layer {
         var words: [UInt64]
-        /// So many more names have room.
+        /// The number of names that can still be inserted.
         var room: Int
 
         init(room: Int) {
@@ -19,10 +20,10 @@ struct NameFilter: Sendable {
     private static let namesPerWord = 4
     private static let leastRoom = 1024
 
-    /// The last one takes what is entered.
+    /// The filters. New names go to the last one.
     private var layers: [Layer]
 
-    /// - Parameter count: so many names are to come at first.
+    /// - Parameter count: the expected number of names.
     init(expecting count: Int) {
         var room = Self.leastRoom
         while room < count { room *= 2 }
@@ -37,7 +38,7 @@ struct NameFilter: Sendable {
         layers[layers.count - 1].insert(hash)
     }
 
-    /// Whether the name may have been entered.
+    /// Returns whether the name may have been inserted.
     func mayContain(_ name: String) -> Bool {
         let hash = Self.hash(name)
         return layers.contains { $0.mayContain(hash) }

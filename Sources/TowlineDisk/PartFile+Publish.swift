@@ -4,20 +4,22 @@ package import TowlineCore
 package import TowlineEngine
 
 extension PartFile {
-    /// Length and date → mark of the finished → sync → rename → sync of the directory → journal away.
+    /// Publishes the file: sets length and date, stores the mark, syncs, renames, syncs the directory, removes the
+    /// journal.
     ///
-    /// A crash between any two is picked up by `FileStorage.survey`. The sync is `fsync`, not `fdatasync`: date and
-    /// mark are to survive too.
+    /// `FileStorage.survey` completes the steps after a crash between any two of them. The sync is `fsync`, not
+    /// `fdatasync`: the date and the mark must be durable, too.
     package func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
         try folder.refuseUnfinished(names.final, boot: boot)
         if terms.existing == .skip, let present = try folder.status(of: names.final) {
             discard()
             return PublishedFile(path: folder.path(of: names.final), length: present.size, isForeign: true)
         }
-        // What takes another file's place is to be durable with a name before it does.
+        // A file that replaces another one must be durable under a name first.
         if terms.existing.replaces { try appear() }
         let mark = try settle(terms, try intactLength())
-        // A part file that was copied: the next run finds it under its final name only by what is recorded.
+        // For a copied part file, the journal must have its identity: after a crash, the next run finds the published
+        // file by it.
         if isForeign { try journal?.adopt(file.identity()) }
         let isQueued = terms.durable && !(journal == nil && folder.isInMemory)
         let given = isQueued ? try await nameDurably(terms, mark) : try name(terms, mark)
@@ -33,22 +35,22 @@ extension PartFile {
         return PublishedFile(path: folder.path(of: name), length: terms.length)
     }
 
-    /// Makes the file durable, then gives it its name, and makes that durable.
+    /// Makes the file durable, names it, and makes the name durable.
     ///
-    /// Where the last of these fails, the file is whole, durable and under its name; only the name may not outlive a power
-    /// loss. It stays: taking it back is no more durable than giving it was. The journal stays as well, which knows the
-    /// file under either name, and the next run syncs the directory before it calls the download done.
+    /// If the last step fails, the file is complete, durable and has its name, which may not survive a power loss. The
+    /// name stays: removing it would be no more durable than adding it. The journal stays, too, and identifies the file
+    /// under either name; the next run syncs the directory before it reports the download as finished.
     private func nameDurably(_ terms: PublishTerms, _ mark: FinishedMark) async throws(TowlineError) -> String? {
         let before = file.failedSyncs.load(ordering: .acquiring)
         let answer = Mutex<Result<String?, TowlineError>?>(nil)
         let naming = SyncQueue.Naming(folder: folder.descriptor, isFirst: !hasName) {
-            // As for any other sync: a success that began before another one failed is none.
+            // As in `synchronize`: if another sync failed since this one began, its success does not count.
             guard self.file.failedSyncs.load(ordering: .acquiring) == before else { return false }
             let result = Result { () throws(TowlineError) in try self.name(terms, mark) }
             answer.withLock { $0 = result }
             return (try? result.get()) != nil
         }
-        // A small file is published by its transfer's own task; a long one's last sync may take long, on any thread.
+        // The transfer's own task publishes a small file; the last sync of a long file may take long, on any thread.
         let outcome = await queue.publish(
             file, naming, device: folder.identity.device, callerMayWait: journal == nil)
         guard let result = answer.withLock({ $0 }) else {
@@ -62,7 +64,7 @@ extension PartFile {
         return name
     }
 
-    /// Brings length, date and mark to what they are to be.
+    /// Sets the final length, date, permission bits and mark.
     private func settle(_ terms: PublishTerms, _ length: Int64) throws(TowlineError) -> FinishedMark {
         guard length >= terms.length, !mayLackBytes(upTo: terms.length) else {
             throw TowlineError(
@@ -71,7 +73,7 @@ extension PartFile {
                     + "Start the download again to fetch these bytes")
         }
         if length > terms.length { try file.truncate(to: terms.length) }
-        // A file without a name was created with its final bits.
+        // A file without a name was created with its final permission bits.
         if hasName {
             let replaced = terms.existing.replaces ? try folder.status(of: names.final) : nil
             FileMode.open(file, replacing: replaced, in: folder)
@@ -82,9 +84,9 @@ extension PartFile {
         )
     }
 
-    /// Gives the file its name, and takes the mark of a part file from it.
+    /// Gives the file its final name, then removes the part file's bit from its mark.
     ///
-    /// - Returns: the name; `nil` if something is there and is to be left.
+    /// - Returns: the name; `nil` if another file has the name and must stay.
     private func name(_ terms: PublishTerms, _ mark: FinishedMark) throws(TowlineError) -> String? {
         guard let name = try rename(terms) else { return nil }
         if mark.isPending { mark.named.store(in: file) }
@@ -94,7 +96,7 @@ extension PartFile {
     private func rename(_ terms: PublishTerms) throws(TowlineError) -> String? {
         switch terms.existing {
         case .overwrite, .update:
-            // What takes its place takes it from everybody who reads and writes there.
+            // The replaced file disappears for all of its readers and writers, so pipes, devices and links are refused.
             let replaced = try folder.status(of: names.final)
             switch replaced?.kind {
             case .other: throw .unusable(folder.path(of: names.final))
@@ -108,7 +110,7 @@ extension PartFile {
             return try give(names.final) ? names.final : nil
         case .fail:
             guard try give(names.final) || isTwin(names.final, terms.length) else {
-                // What is said to be kept has a name.
+                // The message says that the bytes are kept, so the file needs a name.
                 try appear()
                 throw .occupied(folder.path(of: names.final))
             }
@@ -122,8 +124,9 @@ extension PartFile {
         }
     }
 
-    /// Whether what has the name came from the same place and has the same bytes: another process was at the same download
-    /// and finished first. Of a long file nobody else had the part file, and its bytes are not compared.
+    /// Returns whether the file under the name has the same source and bytes: another process completed the same
+    /// download first. Only for files without a journal; the part file of a long file is locked, so no other process
+    /// had it.
     private func isTwin(_ name: String, _ length: Int64) -> Bool {
         guard journal == nil, let other = try? folder.open(name, readOnly: true),
             let mark = FinishedMark(of: other, boot: folder.boot(boot)), mark.isOf(source), mark.length == length,
@@ -135,7 +138,7 @@ extension PartFile {
 }
 
 extension Descriptor {
-    /// Whether both files hold the same, up to that length; `false` if one of them cannot be read.
+    /// Returns whether both files have the same first `length` bytes; `false` if one of them cannot be read.
     fileprivate func hasSameBytes(as other: Descriptor, length: Int64) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 128 << 10, alignment: 16) { buffer in
             let (own, others) = (buffer[..<(64 << 10)], buffer[(64 << 10)...])

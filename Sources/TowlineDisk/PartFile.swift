@@ -3,29 +3,29 @@ import Synchronization
 package import TowlineCore
 internal import TowlineEngine
 
-/// The sink that is a file beside its final name.
+/// The sink that writes a part file next to its final name.
 package final class PartFile: PipeSink {
     let file: Descriptor
     let folder: Folder
     let names: PlaceNames
     let journal: JournalFile?
     let queue: SyncQueue
-    /// Hears of the final name.
+    /// The index of the directory, which records the final name.
     let index: JournalIndex
-    /// What the finished file is marked with: where it came from.
+    /// The source of the download, which is stored in the mark of the finished file.
     let source: String
-    /// The run of the machine.
+    /// The current boot of the machine.
     let boot: BootIdentity
-    /// Files that get their names back when this one gives up the names of an unfinished download.
+    /// Other files that get their names back when this download no longer needs the names.
     let displaced: Displaced
     private let hasher: PrefixHasher
-    /// Takes the space of what is written; `nil` if that is taken, or not to be.
+    /// Reserves space for the bytes that are written; `nil` if the space is reserved or must not be.
     private let reservation: SpaceReservation?
-    /// `false` until it gets its first name.
+    /// `false` until the file gets its first name.
     private let isNamed: Atomic<Bool>
-    /// Another process gave the same bytes the name.
+    /// `true` if another process published the same bytes under the final name.
     let hasTwin = Atomic<Bool>(false)
-    /// Where the bytes end that were written before.
+    /// The end of the bytes that were written while the file had no name.
     private let unnamedEnd = Atomic<Int64>(0)
 
     init(
@@ -78,30 +78,30 @@ package final class PartFile: PipeSink {
 
     package func startWriteback() { queue.startWriteback(of: file, device: folder.identity.device) }
 
-    /// A success that began before another sync failed is no success: the failure was reported to that one alone.
+    /// Syncs the file. Fails if another sync failed since it began: the kernel reported the failure only to that sync.
     func synchronize(_ extent: SyncQueue.Extent) async throws(TowlineError) {
         let before = file.failedSyncs.load(ordering: .acquiring)
         try await queue.synchronize(file, extent, device: folder.identity.device)
         guard file.failedSyncs.load(ordering: .acquiring) == before else { throw .synchronizing(file.path, EIO) }
     }
 
-    /// Whether bytes may have been dropped that nobody wrote again, as far as can be told.
+    /// Returns whether a failed sync may have lost bytes that were not written again.
     func mayLackBytes(upTo length: Int64) -> Bool {
         guard file.failedSyncs.load(ordering: .acquiring) > 0 else { return false }
         guard let journal else { return true }
         return !journal.written.contains(ByteRange(0, length))
     }
 
-    /// The length of what is to be published, if that is still its own file.
+    /// Returns the length of the file, after a check that the part file's name still leads to it.
     ///
-    /// Nobody else comes to a file without a name: what was written to it is there.
+    /// No other process can access a file without a name, so its length is the end of the written bytes.
     func intactLength() throws(TowlineError) -> Int64 {
         hasName ? try intactStatus().size : unnamedEnd.load(ordering: .relaxed)
     }
 
     package func checkIntact() throws(TowlineError) { _ = try intactStatus() }
 
-    /// What the file is under its name, if that is still its own.
+    /// Returns the status of the file. Throws if the part file was deleted, moved or replaced.
     func intactStatus() throws(TowlineError) -> FileStatus {
         guard hasName else { return try file.status() }
         if let there = try folder.status(of: names.part), there.identity == (try file.identity()) { return there }
@@ -119,10 +119,10 @@ package final class PartFile: PipeSink {
             systemError: ESTALE)
     }
 
-    /// Whether a name leads to it.
+    /// Returns whether the file has a name.
     var hasName: Bool { isNamed.load(ordering: .acquiring) }
 
-    /// Gives a file without a name that of a part file, if it is free: what comes next finds it there.
+    /// Gives a file without a name the part file's name, so that the next run finds it. Throws if the name is taken.
     func appear() throws(TowlineError) {
         guard !hasName else { return }
         FileMode.close(file, in: folder)
@@ -132,9 +132,9 @@ package final class PartFile: PipeSink {
         isNamed.store(true, ordering: .releasing)
     }
 
-    /// Gives it another name than that of a part file.
+    /// Renames the file to its final name, or names it if it has no name.
     ///
-    /// - Returns: whether the name was free.
+    /// - Returns: `false` if the name is taken.
     func give(_ name: String) throws(TowlineError) -> Bool {
         guard !hasName else { return try folder.rename(names.part, to: name) }
         guard try self.name(name) else { return false }
@@ -142,7 +142,7 @@ package final class PartFile: PipeSink {
         return true
     }
 
-    /// Gives a file without a name one. Where that cannot be done (linkat(2)), a copy takes its place.
+    /// Names a file that has no name. If the system refuses (linkat(2)), a named copy replaces the file.
     private func name(_ name: String) throws(TowlineError) -> Bool {
         do {
             return try folder.name(file, name)
@@ -186,13 +186,13 @@ package final class PartFile: PipeSink {
 
     package func truncate(to length: Int64) throws(TowlineError) { try file.truncate(to: length) }
 
-    /// The journal is retired first: bytes that are whole and wrong must not be claimed by anybody.
+    /// Renames the complete file with a wrong checksum. First retires the journal, so that it claims no wrong bytes.
     package func setAside() throws(TowlineError) -> String? {
         try checkIntact()
         try appear()
         try journal?.retire(as: .void)
-        // Those that an earlier run fetched of the same are worth no second place: a wrong checksum in a script that is run
-        // each day would fill the disk.
+        // A set-aside file of the same source is replaced: a script that runs each day and always gets a wrong checksum
+        // would otherwise fill the disk.
         let earlier = try? folder.open(names.bad, readOnly: true)
         var name = names.bad
         if let earlier, FinishedMark.isRefuted(earlier, source: source) {
@@ -207,14 +207,15 @@ package final class PartFile: PipeSink {
     }
 
     package func discard() {
-        // Best effort by contract. What stays after a failure claims nothing, or is claimed truly.
+        // Best effort by contract: after a failure, a remaining journal makes no claims, or only true ones.
         try? journal?.retire(as: .discarded)
         if !isForeign, (try? folder.names(file, names.part)) == true { try? folder.remove(names.part) }
         displaced.restore(in: folder)
         close()
     }
 
-    /// The journal describes another file: this one may be a copy of it, or a user's. Its bytes are not removed.
+    /// Returns whether the journal describes another file: this one may be a copy or a user's, so its bytes are not
+    /// removed.
     var isForeign: Bool {
         guard let journal, let identity = try? file.identity() else { return false }
         return !journal.part.isSameFile(as: identity)
@@ -223,8 +224,8 @@ package final class PartFile: PipeSink {
     package func close() {
         hasher.cancel()
         reservation?.end()
-        // The journal first: a sync that finds the part file closed is no failed one, and must not unmark anything. Until
-        // the part file's lock is gone nobody else comes.
+        // The journal is closed first: a sync that fails because the part file is closed must not discard marks. Until
+        // the part file is closed, its lock keeps other processes out.
         journal?.file.close()
         file.close()
     }

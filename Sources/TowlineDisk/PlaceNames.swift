@@ -1,10 +1,10 @@
 internal import TowlineCore
 
-/// The names that belong to one destination.
+/// The file names that belong to one destination.
 struct PlaceNames: Sendable {
     /// The final name.
     let final: String
-    /// The beginning of the names of an unfinished download: the final name, abbreviated if no suffix fits behind it.
+    /// The prefix of the names of an unfinished download: the final name, abbreviated if it is too long for a suffix.
     let stem: String
 
     init(final: String) {
@@ -14,19 +14,19 @@ struct PlaceNames: Sendable {
 
     var part: String { stem + ".tow" }
     var journal: String { stem + ".tow-journal" }
-    /// A journal on its way to its name.
+    /// The temporary name of a new journal.
     var newJournal: String { stem + ".tow-journal-new" }
-    /// The next generation's part file on its way to its name.
+    /// The temporary name of the next generation's part file.
     var nextPart: String { stem + ".tow-next" }
     var bad: String { stem + ".tow-bad" }
     var aside: String { stem + ".tow-aside" }
     var journalAside: String { stem + ".tow-journal-aside" }
 
-    /// The final name with a number before its last extension: `NAME (1).ext`.
+    /// Returns the final name with a number before its last extension: `NAME (1).ext`.
     func numbered(_ number: Int) -> String { number > 0 ? SafeFileName.numbered(final, number) : final }
 
-    /// Returns the first characters of a long name, `~` and a checksum of the whole name: different names have
-    /// different part files.
+    /// Returns the stem of a final name. A long name is abbreviated to its first characters, `~` and a checksum of the
+    /// whole name, so that different names have different part files.
     private static func stem(of name: String) -> String {
         guard name.utf8.count > SafeFileName.maximumByteCount,
             SafeFileName.byteCount(name) > SafeFileName.maximumByteCount
@@ -36,10 +36,10 @@ struct PlaceNames: Sendable {
         return SafeFileName.prefix(of: name[...], byteCount: abbreviatedCount - mark.utf8.count) + mark
     }
 
-    /// Room for `-aside` and a number behind the longest suffix.
+    /// The length of an abbreviated stem, with room for `-aside` and a number after the longest suffix.
     private static let abbreviatedCount = SafeFileName.maximumByteCount - 12
 
-    /// Returns whether a stem may be an abbreviation: it does not tell the final name.
+    /// Returns whether a stem may be an abbreviation, which does not determine the final name.
     static func isAbbreviated(_ stem: String) -> Bool {
         let bytes = stem.utf8
         return bytes.count > 100 && bytes.suffix(9).first == 0x7E

@@ -2,8 +2,8 @@ import Glibc
 import Synchronization
 internal import TowlineCore
 
-/// The space of a storage's downloads: finds a full disk before the first byte, and takes the space where that is
-/// quick.
+/// The disk space of a storage's downloads. Detects a full disk before the first byte, and reserves space if the file
+/// system can do it quickly.
 final class Preallocation: Sendable {
     private struct WeakReservation {
         weak var reservation: SpaceReservation?
@@ -14,27 +14,27 @@ final class Preallocation: Sendable {
         }
     }
 
-    /// `TMPFS_MAGIC` of `statfs(2)`: there, reserving means touching every page; its room is memory.
+    /// `TMPFS_MAGIC` of `statfs(2)`: on tmpfs, reserving would touch every page and use memory.
     private static let tmpfs: Int64 = 0x0102_1994
-    /// Shorter files are not worth the call.
+    /// The minimum length in bytes of files whose space is reserved. Shorter files are not worth the call.
     private static let smallest: Int64 = 1 << 20
 
-    /// So many bytes stay free, or a twentieth of a small disk: for those who share the disk with a service that nobody
-    /// watches.
+    /// The number of bytes to keep free, at most a twentieth of a small disk: for other users of the disk while a
+    /// service runs unattended.
     private let keptFree: Int64
     /// The reservations of the downloads in progress.
     private let promises = Mutex<[WeakReservation]>([])
 
     init(keptFree: Int64) { self.keptFree = keptFree }
 
-    /// Refuses a length that cannot fit beside the other downloads of this process. `reusable` bytes are about to
-    /// become free.
+    /// Throws `diskFull` if a file of this length does not fit in addition to the other downloads of this process.
+    /// `reusable` is the number of bytes that are about to become free.
     func checkSpace(for length: Int64, reusable: Int64 = 0, in folder: Folder) throws(TowlineError) {
         let promised = promises.withLock { promises in promises.reduce(0) { $0 + $1.rest(on: folder) } }
         try check(length, reusable: reusable, promised: promised, folder, mayUseFloor: length < Self.smallest)
     }
 
-    /// Returns whether downloads in progress need space: then it is not free for small files either.
+    /// Returns whether downloads in progress still need space, so that small files must check the free space.
     var hasPromises: Bool { promises.withLock { $0.contains { $0.reservation.map { $0.rest > 0 } ?? false } } }
 
     private func check(
@@ -57,10 +57,11 @@ final class Preallocation: Sendable {
         promised > 0 ? " (other downloads in progress need \(ByteCountText.format(promised)))" : ""
     }
 
-    /// Gives the file its length and, where that is quick, its space, or the first part of it. Never writes zeros.
-    /// The space of a short file is only promised, unless all of its bytes are about to be written.
+    /// Sets the length of the file and, if the file system can do it quickly, reserves its space or the first part of
+    /// it. Never writes zeros. The space of a short file is only promised, unless all of its bytes are about to be
+    /// written.
     ///
-    /// - Returns: what takes the rest; `nil` if there is nothing to take.
+    /// - Returns: the reservation for the rest; `nil` if all space is reserved or none is needed.
     func reserve(
         _ length: Int64, for file: Descriptor, in folder: Folder, isAtHand: Bool
     ) throws(TowlineError) -> SpaceReservation? {
@@ -82,7 +83,7 @@ final class Preallocation: Sendable {
         if isTaken, first == length { return nil }
         let syscall = file.syscall
         let code = try file.call { syscall.ftruncate($0, length) }
-        // Without the length the file grows with what is written.
+        // Without a set length, the file grows as bytes are written.
         guard code >= 0 || code.isLackingOrForbidden else { throw .truncating(file.path, -code) }
         let reservation = SpaceReservation(
             length: length, device: folder.identity.device, takes: isTaken, taken: isTaken ? 1 : 0, from: self)
@@ -90,7 +91,8 @@ final class Preallocation: Sendable {
         return reservation
     }
 
-    /// Counts the rest of a reservation as taken, if that much is free: two downloads may come at once.
+    /// Adds a reservation to the promised space. Throws if too little is free: two downloads may start at the same
+    /// time.
     func promise(_ reservation: SpaceReservation, in folder: Folder) throws(TowlineError) {
         try promises.withLock { (promises) throws(TowlineError) in
             promises.removeAll { $0.reservation == nil }
@@ -100,9 +102,9 @@ final class Preallocation: Sendable {
         }
     }
 
-    /// Returns the space that an unfinished download still needs; `nil` if it has all.
+    /// Returns the space that an unfinished download still needs; `nil` if it needs no more space.
     func rest(of file: FileStatus, length: Int64, written: Int64, in folder: Folder) -> SpaceReservation? {
-        // Space that an earlier run reserved is there, as are written bytes that a file system compresses.
+        // Space that an earlier run reserved counts, as do written bytes that the file system compresses.
         let rest = length - max(min(file.allocated, length), written)
         guard rest > 0 else { return nil }
         return SpaceReservation(resuming: rest, device: folder.identity.device, from: self)
@@ -111,7 +113,7 @@ final class Preallocation: Sendable {
     /// Returns a check of the free space for a file without reserved space; `nil` if no space has to stay free.
     func watch() -> SpaceReservation? { keptFree > 0 ? SpaceReservation(watching: self) : nil }
 
-    /// Refuses to take so many more bytes if too few would be left to others.
+    /// Throws if writing `length` more bytes would leave less space free than must stay free.
     func checkFloor(_ length: Int64, _ file: Descriptor) throws(TowlineError) {
         guard keptFree > 0, let space = space(of: file), space.available - length < floor(space) else { return }
         throw .reserving(file.path, length, ENOSPC)
@@ -119,7 +121,7 @@ final class Preallocation: Sendable {
 
     private func floor(_ space: FileSystemSpace) -> Int64 { min(keptFree, space.total / 20) }
 
-    /// `nil` where the file system does not tell.
+    /// Returns `nil` if the file system does not report its free space.
     private func space(of file: Descriptor) -> FileSystemSpace? {
         var space = FileSystemSpace()
         let syscall = file.syscall

@@ -3,20 +3,20 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineThreads
 
-/// Hashes a file from its beginning while the rest is still on its way, so that little remains at the end: on a thread
-/// of its own, which lives while there is something to read, and a moment longer: where bytes come fast it would end a
-/// hundred times a second.
+/// Hashes a file from its beginning while the rest is still downloaded, so that little remains at the end. Uses its own
+/// thread, which runs while it has bytes to read and stays for a moment: with a fast download, it would otherwise end
+/// and start a hundred times a second.
 final class PrefixHasher: Sendable {
     fileprivate struct State {
         var digests: [Checksum.Algorithm: MessageDigest] = [:]
-        /// The digests have taken so many bytes.
+        /// The number of bytes that the digests include.
         var hashed: Int64 = 0
-        /// So many bytes may be taken.
+        /// The end of the bytes that may be hashed.
         var end: Int64 = 0
-        /// Goes up when what was hashed is worth nothing any more.
+        /// A counter that increases when the hashed bytes become invalid.
         var generation = 0
         var isRunning = false
-        /// Wakes the thread that waits for more.
+        /// Wakes the waiting thread; `nil` if the thread does not wait.
         var parked: AutoResetEvent?
         var isCancelled = false
         var waiter: Waiter?
@@ -27,7 +27,7 @@ final class PrefixHasher: Sendable {
         let continuation: CheckedContinuation<Result<[ChecksumMismatch], TowlineError>, Never>
     }
 
-    /// What the thread does next.
+    /// The next action of the thread.
     fileprivate enum Step {
         case hash(ByteRange, [MessageDigest], generation: Int)
         case answer(Waiter, Result<[ChecksumMismatch], TowlineError>)
@@ -35,9 +35,9 @@ final class PrefixHasher: Sendable {
         case rest
     }
 
-    /// Read at once; also what must be there for the thread to begin.
+    /// The number of bytes read at once, and the minimum that the thread starts for.
     static let blockSize = 1 << 20
-    /// So many milliseconds the thread waits for more.
+    /// The time in milliseconds that the thread waits for more bytes.
     private static let patience = 50
 
     private let file: Descriptor
@@ -45,10 +45,10 @@ final class PrefixHasher: Sendable {
 
     init(file: Descriptor) { self.file = file }
 
-    /// How many bytes have been taken; for tests.
+    /// The number of hashed bytes, for tests.
     var hashed: Int64 { state.withLock { $0.hashed } }
 
-    /// The first `end` bytes are written and stay.
+    /// Allows the first `end` bytes to be hashed: they are written and do not change.
     func advance(_ algorithms: [Checksum.Algorithm], to end: Int64) {
         let call: Call = state.withLock { state in
             guard state.waiter == nil, !state.isCancelled else { return .nobody }
@@ -60,8 +60,8 @@ final class PrefixHasher: Sendable {
         perform(call)
     }
 
-    /// Bytes that were written are given up: nothing that was hashed counts, and who waits for it is told that it is
-    /// cancelled.
+    /// Discards all hashed bytes, because written bytes are discarded. A waiting `mismatches` call fails with
+    /// `cancelled`.
     func forget() {
         let waiter = state.withLock { state in
             state.forget()
@@ -79,7 +79,7 @@ final class PrefixHasher: Sendable {
         waiter?.continuation.resume(returning: .failure(cancelled))
     }
 
-    /// Hashes what is left of the first `length` bytes, and compares.
+    /// Hashes the rest of the first `length` bytes. Returns the checksums that do not match.
     func mismatches(_ checksums: [Checksum], length: Int64) async -> Result<[ChecksumMismatch], TowlineError> {
         await withCheckedContinuation { continuation in
             let (call, older) = state.withLock { state in
@@ -95,7 +95,7 @@ final class PrefixHasher: Sendable {
         }
     }
 
-    /// Ends soon; who waits is told so.
+    /// Stops the thread soon. A waiting `mismatches` call fails with `cancelled`.
     func cancel() {
         let parked = state.withLock { state in
             state.isCancelled = true
@@ -104,7 +104,7 @@ final class PrefixHasher: Sendable {
         parked?.set()
     }
 
-    /// Who has to hear that there is something to do.
+    /// The notification that new work requires.
     fileprivate enum Call {
         case nobody
         case wake(AutoResetEvent)
@@ -115,7 +115,7 @@ final class PrefixHasher: Sendable {
         switch call {
         case .nobody: break
         case .wake(let event): event.set()
-        // Without a thread the caller hashes what there is, and does not wait for more.
+        // If no thread can start, the caller hashes the available bytes and does not wait for more.
         case .thread: if !WorkThread.tryStart({ self.run(stays: true) }) { run(stays: false) }
         }
     }
@@ -171,7 +171,7 @@ final class PrefixHasher: Sendable {
             for digest in digests { digest.update(UnsafeRawBufferPointer(buffer)) }
             state.withLock { if $0.generation == generation { $0.hashed = range.upperBound } }
         } catch {
-            // Ahead of the end this is no news: whoever waits reads again, and hears of it.
+            // Not reported before the end: a waiting caller or a later call reads the bytes again and gets the error.
             let waiter = state.withLock { state -> Waiter? in
                 state.forget()
                 state.end = 0
@@ -183,7 +183,7 @@ final class PrefixHasher: Sendable {
 }
 
 extension PrefixHasher.State {
-    /// Other algorithms than before begin anew; what nobody asks for any more goes on unseen.
+    /// Adds digests. A new algorithm restarts the hashing; algorithms that are no longer needed continue.
     fileprivate mutating func want(_ algorithms: [Checksum.Algorithm]) {
         guard !algorithms.allSatisfy({ digests[$0] != nil }) else { return }
         for algorithm in algorithms { digests[algorithm] = MessageDigest(algorithm) }

@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// Calls that a file system does not offer although a guarantee depends on them (`docs/crash-safety.md`, "File systems
-/// that lack a call"). The user hears of each once per directory.
+/// Calls that a file system does not support although a guarantee depends on them (`docs/crash-safety.md`, "File
+/// systems that lack a call"). The user gets one notice of each kind per directory.
 final class Shortfalls: Sendable {
-    /// The missing ability.
+    /// The missing ability of a file system.
     enum Kind: Hashable {
         case lock, time, sync, directory, removal
     }
@@ -16,7 +16,7 @@ final class Shortfalls: Sendable {
 
     private let state = Mutex(State())
 
-    /// Notes that a call failed in a directory because the file system does not offer it.
+    /// Records that a call failed in a directory because the file system does not support it.
     func note(_ kind: Kind, in directory: String) {
         state.withLock { state in
             guard state.known[directory, default: []].insert(kind).inserted else { return }
@@ -24,7 +24,7 @@ final class Shortfalls: Sendable {
         }
     }
 
-    /// Returns what the user has not heard yet.
+    /// Returns the notices of a directory that were not returned before.
     func takeNotices(of directory: String) -> [String] {
         state.withLock { $0.notices.isEmpty ? [] : $0.notices.removeValue(forKey: directory) ?? [] }
     }
@@ -50,9 +50,9 @@ final class Shortfalls: Sendable {
 }
 
 extension Int32 {
-    /// True for the negated `errno` of a call that the file system, or what confines this process, does not offer.
+    /// Returns whether this is the negated `errno` of a call that the file system or a sandbox does not support.
     var isLacking: Bool { [-ENOSYS, -EOPNOTSUPP, -EINVAL].contains(self) }
 
-    /// The same for calls that file systems without owners also refuse with EPERM or EACCES.
+    /// Does the same for calls that file systems without owners also refuse with EPERM or EACCES.
     var isLackingOrForbidden: Bool { isLacking || [-EPERM, -EACCES].contains(self) }
 }

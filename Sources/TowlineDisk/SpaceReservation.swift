@@ -1,32 +1,32 @@
 import Synchronization
 internal import TowlineCore
 
-/// Takes the space of a long file while it comes, 64 MiB at a time around each place that is written: a response head
-/// alone, which may claim any length, takes no more of the disk than that.
+/// Reserves the space of a long file while it is downloaded, 64 MiB at a time around each position that is written: a
+/// response head alone, which may state any length, reserves no more space.
 ///
-/// `@unchecked Sendable`: what changes are atomics.
+/// `@unchecked Sendable`: all mutable state is atomic.
 final class SpaceReservation: @unchecked Sendable {
-    /// So many bytes are taken at once.
+    /// The number of bytes reserved at once.
     static let step: Int64 = 64 << 20
 
-    /// Number of bytes between two checks of the free space, for a file without reserved space.
+    /// The number of bytes between two checks of the free space, for a file without reserved space.
     private static let interval: Int64 = 8 << 20
 
-    /// The file system that the file is on.
+    /// The number of the device that the file is on.
     let device: UInt64
     private let length: Int64
-    /// True if the file system can reserve space.
+    /// `true` if the file system can reserve space.
     private let takes: Bool
     private let source: Preallocation
-    /// A bit for each step that was taken, or written to.
+    /// A bit for each step that was reserved or written to.
     private let words: UnsafeMutableBufferPointer<Atomic<UInt64>>
     private let taken: Atomic<Int64>
-    /// Bytes that were written; counted where no space is taken ahead.
+    /// The number of bytes written; counted if no space is reserved ahead.
     private let written = Atomic<Int64>(0)
     private let countsSteps: Bool
     let mayUseFloor: Bool
 
-    /// - Parameter taken: the number of steps, from the first, that are taken already: 0 or 1.
+    /// - Parameter taken: the number of steps, from the first, that are already reserved: 0 or 1.
     init(length: Int64, device: UInt64, takes: Bool, taken: Int, from source: Preallocation) {
         self.length = length
         self.device = device
@@ -42,13 +42,13 @@ final class SpaceReservation: @unchecked Sendable {
         }
     }
 
-    /// Takes no space, and checks every 8 MiB if enough is left for others: for a file of unknown length, or one that
-    /// an earlier run began.
+    /// Creates a reservation that reserves no space, and checks every 8 MiB whether enough space stays free: for a file
+    /// of unknown length, or one that an earlier run started.
     convenience init(watching source: Preallocation) { self.init(resuming: 0, device: 0, from: source) }
 
-    /// The same, for a download that needs `length` more bytes of the disk.
+    /// Creates a reservation that only counts space, for a download that needs `length` more bytes of the disk.
     ///
-    /// - Parameter mayUseFloor: the space that long files leave free is for this file, too.
+    /// - Parameter mayUseFloor: `true` if the file may use the space that long files keep free.
     init(resuming length: Int64, device: UInt64, from source: Preallocation, mayUseFloor: Bool = false) {
         (takes, countsSteps) = (false, false)
         self.mayUseFloor = mayUseFloor
@@ -64,19 +64,19 @@ final class SpaceReservation: @unchecked Sendable {
         words.deallocate()
     }
 
-    /// So many bytes are not taken yet; where nothing is taken ahead, they are not written yet.
+    /// The number of bytes that are not reserved yet or, if no space is reserved ahead, not written yet.
     var rest: Int64 { max(0, length - (takes ? taken.load(ordering: .relaxed) : written.load(ordering: .relaxed))) }
 
-    /// The file is closed: the rest of the space is available to other downloads.
+    /// Releases the rest of the space for other downloads. Called when the file is closed.
     func end() {
         taken.store(length, ordering: .relaxed)
         written.store(length, ordering: .relaxed)
     }
 
-    /// Counts the rest as taken, if that much is free.
+    /// Adds the rest to the promised space. Throws if too little is free.
     func promise(in folder: Folder) throws(TowlineError) { try source.promise(self, in: folder) }
 
-    /// Takes the steps that a write of `count` bytes touches, unless they are taken. A write touches two at most.
+    /// Reserves the steps that a write of `count` bytes touches, two at most, unless they are reserved already.
     func cover(_ offset: Int64, _ count: Int, of file: Descriptor) throws(TowlineError) {
         guard count > 0 else { return }
         let before = takes ? 0 : written.wrappingAdd(Int64(count), ordering: .relaxed).oldValue
@@ -105,7 +105,7 @@ final class SpaceReservation: @unchecked Sendable {
             let code = try file.call { syscall.fallocate($0, start, size) }
             guard code >= 0 else { throw .reserving(file.path, size, -code) }
         } catch {
-            // The next write there asks again.
+            // The next write to this step tries again.
             words[index].bitwiseAnd(~bit, ordering: .relaxed)
             taken.wrappingSubtract(size, ordering: .relaxed)
             throw error

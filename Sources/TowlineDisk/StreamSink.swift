@@ -4,18 +4,18 @@ package import TowlineCore
 package import TowlineEngine
 internal import TowlineThreads
 
-/// The sink that is standard output, another descriptor, a FIFO or a device: it takes the bytes in order, once.
+/// The sink for standard output, another descriptor, a FIFO or a device. Takes the bytes in order, once.
 ///
-/// A block device is synced at the end. Of pipes and terminals there is nothing to make durable.
+/// Syncs a block device at the end. Pipes and terminals have no durable state.
 package final class StreamSink: Sink {
     private struct Tail {
         var position: Int64 = 0
-        /// The last bytes written, for comparing an overlap: at least `capacity` bytes, or all bytes of a shorter
+        /// The last bytes written, for comparison with an overlap: at least `capacity` bytes, or all bytes of a shorter
         /// output.
         var bytes: [UInt8] = []
         /// Digests of the bytes written so far. A stream cannot be read again.
         var digests: [(algorithm: Checksum.Algorithm, digest: MessageDigest)]
-        /// The digests' values, once they were asked for.
+        /// The computed digests; `nil` until `verify` is called.
         var values: [Checksum.Algorithm: [UInt8]]?
 
         mutating func take(_ new: UnsafeRawBufferPointer) {
@@ -38,13 +38,14 @@ package final class StreamSink: Sink {
     private let output: StreamOutput
     private let name: String
     private let tail: Mutex<Tail>
-    /// The file of `StreamOutput.path` while it is open.
+    /// The open file of `StreamOutput.path`; `nil` while it is closed.
     private let opened = Mutex<Descriptor?>(nil)
 
-    /// Opens `output`. A descriptor of this process stays open at the end.
+    /// Opens `output`. If it is a descriptor of this process, `close` leaves it open.
     ///
-    /// - Parameter algorithms: what `verify` will be asked for.
-    /// - Throws: why a device cannot be opened. A FIFO without a reader is opened by the first write, which waits.
+    /// - Parameter algorithms: the algorithms that `verify` will need.
+    /// - Throws: the error if a device cannot be opened. The first write opens a FIFO without a reader, and waits for
+    ///   one.
     package init(
         syscall: any Syscall = SystemCalls(), output: StreamOutput = .descriptor(STDOUT_FILENO),
         algorithms: Set<Checksum.Algorithm> = []
@@ -64,7 +65,7 @@ package final class StreamSink: Sink {
         }
     }
 
-    /// - Returns: `nil` if the path is a FIFO that no process reads, with O_NONBLOCK (fifo(7)).
+    /// - Returns: `nil` with O_NONBLOCK if the path is a FIFO that no process reads (fifo(7)).
     private func open(_ path: String, flags: Int32) throws(TowlineError) -> Descriptor? {
         var code: Int32
         repeat {
@@ -78,12 +79,12 @@ package final class StreamSink: Sink {
         }
         guard code >= 0 else { throw .opening(path, -code) }
         let file = Descriptor(code, path: path, syscall: syscall)
-        // A regular file that came meanwhile would be overwritten in place.
+        // A regular file that was created meanwhile would be overwritten in place.
         guard try file.status().kind == .other else { throw .occupied(path) }
         return file
     }
 
-    /// Runs `body` with the number of the descriptor; waits for a process that reads the FIFO if there was none.
+    /// Runs `body` with the number of the descriptor. Waits for a process that reads the FIFO if none did before.
     private func withNumber<Value>(_ body: (Int32) throws(TowlineError) -> Value) throws(TowlineError) -> Value {
         switch output {
         case .descriptor(let number): return try body(number)
@@ -104,7 +105,7 @@ package final class StreamSink: Sink {
 
     package var waitsForReaders: Bool { true }
 
-    /// Only the next byte can be written; any other offset is an error.
+    /// Writes the next bytes in order. Any offset except the current position is an error.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
         try tail.withLock { (tail) throws(TowlineError) in
             guard offset == tail.position else { throw outOfOrder(offset) }
@@ -129,7 +130,7 @@ package final class StreamSink: Sink {
         }
     }
 
-    /// Reads within the last 64 KiB.
+    /// Reads from the last 64 KiB.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int {
         try tail.withLock { (tail) throws(TowlineError) in
             let start = offset - (tail.position - Int64(tail.bytes.count))
@@ -144,7 +145,7 @@ package final class StreamSink: Sink {
 
     package func checkIntact() throws(TowlineError) {}
 
-    /// Compares with what went by; the bytes are with the reader already. To be called once, at the end.
+    /// Compares the checksums with the written bytes, which the reader already has. Must be called once, at the end.
     package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {
         let values = tail.withLock { tail in
             let values =
@@ -167,7 +168,7 @@ package final class StreamSink: Sink {
         guard tail.withLock({ $0.position }) <= length else { throw outOfOrder(length) }
     }
 
-    /// Syncs a block device and closes what `init` opened. Nothing is buffered here, so there is nothing to flush.
+    /// Syncs a block device and closes the file that `init` opened. The sink has no buffer to flush.
     package func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
         let position = tail.withLock { $0.position }
         guard position == terms.length else {
@@ -178,7 +179,7 @@ package final class StreamSink: Sink {
         }
         let isStandard = output == .descriptor(STDOUT_FILENO)
         if case .path = output {
-            // The reader of a FIFO sees the end of an empty file, too, once it was open.
+            // If no byte was written, this opens the FIFO, so that its reader sees the end of an empty file, too.
             try await WorkThread.run { _ throws(TowlineError) in
                 let code = try self.withNumber { self.syscall.fdatasync($0) }
                 // Devices and pipes without a cache (fdatasync(2)).

@@ -4,31 +4,30 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// Makes files durable, off the cooperative threads and the engine's.
+/// Makes files durable, on threads other than the cooperative threads and the engine's.
 ///
-/// Each device has one thread while something waits for it and a moment longer: of many small files each would otherwise
-/// have two threads made for it. Requests that arrive while a sync runs are served
-/// together by the next one; eight files or more by a single `syncfs`. A request that was made is always answered:
-/// cancelling a task does not take it back.
+/// Each device has a thread while requests wait for it, and for a moment longer: otherwise each of many small files
+/// would start two threads. Requests that arrive during a sync are served together by the next one; eight files or more
+/// by a single `syncfs`. A request is always answered: cancelling a task does not withdraw it.
 package final class SyncQueue: Sendable {
-    /// What to make durable.
+    /// The part of a file to make durable.
     enum Extent: Sendable {
-        /// The bytes, and what is needed to read them: `fdatasync`.
+        /// The bytes, and the metadata needed to read them: `fdatasync`.
         case data
-        /// Everything of the file, or the names in a directory: `fsync`.
+        /// The file with all its metadata, or the names in a directory: `fsync`.
         case everything
     }
 
-    /// A name that a file gets once it is durable, and the directory that has to be durable then.
+    /// The naming of a file once it is durable, and the directory that must be durable after it.
     struct Naming: Sendable {
         let folder: Descriptor
-        /// The file has no name before: what was synced of it may be worth nothing until it is synced with its name.
+        /// `true` if the file has no name before. Earlier syncs may be ineffective until it is synced under its name.
         var isFirst = false
-        /// Gives the name; `false`: it was not given, and the directory is as it was.
+        /// Names the file. Returns `false` if the file was not named; the directory is then unchanged.
         let give: @Sendable () -> Bool
     }
 
-    /// What came of a file, and of the directory it got its name in: 0, or `-errno`.
+    /// The results for a file and for the directory that contains its name: 0, or `-errno`.
     struct Outcome: Sendable {
         var file: Int32
         var folder: Int32 = 0
@@ -43,18 +42,18 @@ package final class SyncQueue: Sendable {
 
     private struct Lane {
         var waiting: [Request] = []
-        /// Files whose bytes may begin to go to the disk.
+        /// The files whose write-back may start.
         var early: [ObjectIdentifier: Descriptor] = [:]
-        /// Wakes the thread that waits for more to do.
+        /// Wakes the thread that waits for requests.
         let wakeup = AutoResetEvent()
         var isParked = false
-        /// The thread waits for company for those that wait.
+        /// `true` while the thread delays the waiting requests to collect more.
         var isHeld = false
         var isServed = false
 
         var isEmpty: Bool { waiting.isEmpty && early.isEmpty }
 
-        /// Who has to hear that there is something to do.
+        /// Returns the notification that a new request requires.
         mutating func call() -> Call {
             defer { isServed = true }
             guard isServed else { return .thread }
@@ -63,12 +62,13 @@ package final class SyncQueue: Sendable {
             return .wake(wakeup)
         }
 
-        /// Whether those that wait may wait for company: small files do, of which enough others come.
+        /// Returns whether the waiting requests may be delayed: only small files, until enough of them have arrived.
         private var mayHold: Bool {
             early.isEmpty && waiting.count < GroupCommit.enough && waiting.allSatisfy { $0.naming?.isFirst == true }
         }
 
-        /// How long the thread waits for company for those that wait, and for what; `nil`: not at all.
+        /// Returns the event and the maximum time that the thread waits to collect more requests; `nil` if it must not
+        /// wait.
         mutating func hold(_ commit: GroupCommit) -> (wakeup: AutoResetEvent, patience: Duration)? {
             guard !waiting.isEmpty, mayHold,
                 let patience = commit.patience(waiting: waiting.count, at: MonotonicClock.now)
@@ -77,7 +77,7 @@ package final class SyncQueue: Sendable {
             return (wakeup, patience)
         }
 
-        /// What there is to do; nothing: the thread waits for it now.
+        /// Removes and returns the waiting work. Returns `nil` if there is no work; the thread then counts as parked.
         mutating func take() -> (batch: [Request], early: [Descriptor])? {
             defer { (waiting, early, isHeld) = ([], [:], false) }
             isParked = isEmpty
@@ -85,32 +85,34 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// Who has to hear of a new request, once the lock is free again: whoever is woken wants it at once.
+    /// The notification that a new request requires. Performed after the lock is released, which the woken thread
+    /// needs.
     private enum Call {
         case nobody
         case wake(AutoResetEvent)
         case thread
     }
 
-    /// So many milliseconds a thread waits for more to do.
+    /// The time in milliseconds that a thread waits for more requests.
     private let patience: Int
-    /// How each device's thread begins.
+    /// The initial commit policy of each device's thread.
     private let commit: GroupCommit
 
-    /// From how many files on one `syncfs` is cheaper than a sync of each.
+    /// The minimum number of files at which one `syncfs` is cheaper than a sync of each file.
     private static let manyFiles = 8
 
     private let syscall: any Syscall
-    /// Starts a thread, if one can be had.
+    /// Starts a thread. Returns `false` if the system refuses it.
     private let tryStart: @Sendable (@escaping @Sendable () -> Void) -> Bool
     private let lanes = Mutex<[UInt64: Lane]>([:])
 
-    /// Whether the next file to be published is made durable by who brings it.
+    /// `true` if the next published file is synced by its calling thread.
     private let firstIsCallers: Atomic<Bool>
 
-    /// Makes a queue.
+    /// Creates a queue.
     ///
-    /// - Parameter callersMayWait: who publishes may wait for a disk: the first file, often the only one, needs no thread.
+    /// - Parameter callersMayWait: `true` if callers of `publish` may block: the first file, often the only one, then
+    ///   needs no thread.
     package convenience init(syscall: any Syscall, callersMayWait: Bool = false) {
         self.init(syscall: syscall, patience: 200, callersMayWait: callersMayWait)
     }
@@ -126,18 +128,18 @@ package final class SyncQueue: Sendable {
         firstIsCallers = Atomic(callersMayWait)
     }
 
-    /// Returns when what was written to the file before the call is durable.
+    /// Makes all bytes durable that were written to the file before the call, and then returns.
     func synchronize(_ file: Descriptor, _ extent: Extent, device: UInt64) async throws(TowlineError) {
         let outcome = await request(file, extent, nil, device)
         guard outcome.file >= 0 else { throw .synchronizing(file.path, -outcome.file) }
     }
 
-    /// Makes a file durable, has it named, and makes the name durable; each only if what comes before it went well.
+    /// Makes a file durable, names it, and makes the name durable. Each step runs only if the previous one succeeded.
     ///
-    /// Of many files that come together the bytes are synced first, then all get their names, then each directory is
-    /// synced once.
+    /// For many files that arrive together, the bytes of all files are synced first, then all files are named, then
+    /// each directory is synced once.
     ///
-    /// - Parameter callerMayWait: where nothing else serves the device, this may be done on the calling thread.
+    /// - Parameter callerMayWait: `true` to allow this on the calling thread if no thread serves the device.
     func publish(
         _ file: Descriptor, _ naming: Naming, device: UInt64, callerMayWait: Bool = false
     ) async -> Outcome {
@@ -157,10 +159,10 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// Lets the bytes of a file begin to go to the disk, so that its next sync is short; returns at once.
+    /// Starts the write-back of a file's bytes, so that its next sync is short. Returns immediately.
     ///
-    /// A full queue of the device blocks `sync_file_range`, which therefore has the device's thread to itself: a sync
-    /// behind it waits for the same bytes anyway. An error is left to the sync, which is told of it again.
+    /// If the request queue of the device is full, `sync_file_range` blocks, so it runs on the device's thread: a sync
+    /// behind it waits for the same bytes anyway. An error is left to the sync, which gets it again.
     func startWriteback(of file: Descriptor, device: UInt64) {
         let call = lanes.withLock { lanes in
             lanes[device, default: Lane()].early[ObjectIdentifier(file)] = file
@@ -169,13 +171,14 @@ package final class SyncQueue: Sendable {
         perform(call, device)
     }
 
-    /// Whether a device has a thread.
+    /// Returns whether a device has a thread.
     func isServed(_ device: UInt64) -> Bool { lanes.withLock { $0[device] != nil } }
 
-    /// How many requests wait for a device, the ones being served not counted.
+    /// Returns the number of requests that wait for a device, except those being served.
     func waiting(_ device: UInt64) -> Int { lanes.withLock { $0[device]?.waiting.count ?? 0 } }
 
-    /// Without a thread the caller serves what waits, and goes its way: it has other things to do.
+    /// Notifies the thread of a device, or starts it. If that fails, the caller serves the waiting requests, then
+    /// continues.
     private func perform(_ call: Call, _ device: UInt64, callerMayWait: Bool = false) {
         switch call {
         case .nobody: break
@@ -186,7 +189,7 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// Serves a device until nothing waits for it, or has waited for a moment.
+    /// Serves a device until no request has arrived for a moment; without `stays`, until none waits.
     private func serve(_ device: UInt64, stays: Bool) {
         var commit = commit
         while true {
@@ -202,13 +205,13 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// Of many small files those that come in the next moment are served by the same sync.
+    /// Waits a moment for more small files, so that one sync serves all of them.
     private func waitForCompany(_ device: UInt64, _ commit: GroupCommit) {
         guard let hold = lanes.withLock({ $0[device]?.hold(commit) }) else { return }
         _ = hold.wakeup.wait(milliseconds: Int(hold.patience / .milliseconds(1)))
     }
 
-    /// Serves what waits by now, and leaves what came meanwhile to a thread.
+    /// Serves the waiting requests on the calling thread, and starts a thread for requests that arrived meanwhile.
     private func serveOnce(_ device: UInt64) {
         guard let (batch, early) = lanes.withLock({ $0[device]?.take() }) else { return }
         serve(batch)
@@ -221,12 +224,12 @@ package final class SyncQueue: Sendable {
         if !isOver, !tryStart({ self.serve(device, stays: true) }) { serve(device, stays: false) }
     }
 
-    /// Waits to be woken; `false` if nobody did, and there is nothing to do either: the thread ends.
+    /// Waits for a wake-up. Returns `false` if none came and no request waits: the thread must then end.
     private func waitsLonger(for device: UInt64, stays: Bool) -> Bool {
         guard let wakeup = lanes.withLock({ $0[device]?.wakeup }) else { return false }
         if stays, wakeup.wait(milliseconds: patience) { return true }
         return lanes.withLock { lanes in
-            // Not parked: it was woken just now.
+            // Not parked: the thread was woken just now.
             guard lanes[device]?.isParked == true else { return true }
             lanes[device] = nil
             return false
@@ -242,7 +245,8 @@ package final class SyncQueue: Sendable {
         }
         let sharesOne = files.count >= SyncQueue.manyFiles && synchronizeFileSystem(of: batch[0].file)
         let results = files.mapValues { entry in
-            // A system-wide sync does not tell whose pages failed, each file's own wait does, without writing again.
+            // A system-wide sync does not report which pages failed; the wait for each file does, without writing
+            // again.
             let code = sharesOne ? call(entry.file) { syscall.waitForWriteback($0) } : -ENOSYS
             return code.isLacking ? synchronize(entry.file, entry.extent) : code
         }
@@ -250,7 +254,7 @@ package final class SyncQueue: Sendable {
         answer(batch) { results[ObjectIdentifier($0)] ?? -EIO }
     }
 
-    /// Has those named whose file is durable, syncs their directories, and tells everybody what came of it.
+    /// Names the files that are durable, syncs their directories, and resumes all callers with the results.
     private func answer(_ batch: [Request], _ result: (Descriptor) -> Int32) {
         var outcomes = batch.map { Outcome(file: result($0.file)) }
         var named: [Int: Descriptor] = [:]
@@ -262,7 +266,8 @@ package final class SyncQueue: Sendable {
         if !(first.count >= SyncQueue.manyFiles && synchronizeFileSystem(of: batch[first[0]].file)) {
             for index in first { outcomes[index].folder = synchronize(batch[index].file, .everything) }
         }
-        // Each directory itself, whatever `syncfs` said: not every kernel's tells of what failed (fixed in Linux 5.17).
+        // Each directory is synced even after `syncfs`, which does not report failures in every kernel (fixed in Linux
+        // 5.17).
         var folders: [ObjectIdentifier: Int32] = [:]
         for (index, folder) in named {
             let known = folders[ObjectIdentifier(folder)]
@@ -275,14 +280,14 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// File systems whose `syncfs` may be a success that nobody was asked for: the kernel hands it to no FUSE server
-    /// (fs/fuse/inode.c, `fuse_sync_fs`), and what is on another machine is its own affair. By their numbers of
-    /// statfs(2): FUSE, 9P, SMB, CIFS, Ceph, NFS.
+    /// The file systems, by magic number (statfs(2)), whose `syncfs` may succeed without syncing: the kernel does not
+    /// pass it to a FUSE server (fs/fuse/inode.c, `fuse_sync_fs`), and a remote machine syncs its files independently.
+    /// FUSE, 9P, SMB, CIFS, Ceph, NFS.
     private static let asksEachFile: Set<Int64> = [
         0x6573_5546, 0x0102_1997, 0xFE53_4D42, 0xFF53_4D42, 0x00C3_6400, 0x6969,
     ]
 
-    /// Whether all of the file system is durable now. If not, each file is asked for itself.
+    /// Syncs the whole file system. Returns `false` if that cannot be proven; the caller then syncs each file.
     private func synchronizeFileSystem(of file: Descriptor) -> Bool {
         var space = FileSystemSpace()
         guard call(file, { syscall.space($0, &space) }) >= 0 else { return false }

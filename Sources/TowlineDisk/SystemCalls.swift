@@ -2,11 +2,11 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// The system's own calls.
+/// The implementation that calls the operating system.
 ///
-/// Names go there as the bytes that they stand for (`ByteText`).
+/// File names are passed as the bytes that they represent (`ByteText`).
 package final class SystemCalls: Syscall {
-    /// Makes one; it holds nothing.
+    /// Creates an instance, which has no state.
     package init() {}
 
     private func result(_ value: Int32) -> Int32 { value < 0 ? -errno : value }
@@ -124,7 +124,7 @@ package final class SystemCalls: Syscall {
     }
 
     package func setModified(_ descriptor: Int32, _ seconds: Int64) -> Int32 {
-        // UTIME_OMIT of <sys/stat.h>: the access time stays.
+        // UTIME_OMIT of <sys/stat.h>: the access time does not change.
         withUnsafeTemporaryAllocation(of: timespec.self, capacity: 2) { times in
             times[0] = timespec(tv_sec: 0, tv_nsec: (1 << 30) - 2)
             times[1] = timespec(tv_sec: Int(seconds), tv_nsec: 0)
@@ -135,7 +135,7 @@ package final class SystemCalls: Syscall {
     package func setMode(_ descriptor: Int32, _ mode: UInt32) -> Int32 { result(fchmod(descriptor, mode_t(mode))) }
 
     package func names(_ directory: Int32, _ names: inout [String]) -> Int32 {
-        // A descriptor of its own: reading moves the position, and closedir(3) closes.
+        // A separate descriptor: reading moves its position, and closedir(3) closes it.
         let own = Glibc.openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard own >= 0 else { return -errno }
         guard let stream = fdopendir(own) else {

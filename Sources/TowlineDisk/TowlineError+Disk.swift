@@ -1,9 +1,9 @@
 import Glibc
 package import TowlineCore
 
-/// One factory per system call: what failed, on which path, and what to do about it.
+/// The errors of system calls: each names the failure, the path, and the possible remedy.
 extension TowlineError {
-    /// Opening or creating failed.
+    /// Returns the error of a file that cannot be opened or created.
     package static func opening(_ path: String, _ number: Int32) -> TowlineError {
         switch number {
         case ENOENT, ENOTDIR:
@@ -31,13 +31,14 @@ extension TowlineError {
         }
     }
 
-    /// Writing failed.
+    /// Returns the error of a failed write.
     package static func writing(_ path: String, _ number: Int32) -> TowlineError {
         disk("cannot write \(path)", number)
     }
-    /// Reading failed.
+    /// Returns the error of a failed read.
     package static func reading(_ path: String, _ number: Int32) -> TowlineError { disk("cannot read \(path)", number) }
-    /// `fsync`, `fdatasync` or `syncfs` failed: what was written since the last success may be gone.
+    /// Returns the error of a failed `fsync`, `fdatasync` or `syncfs`: bytes written since the last success may be
+    /// lost.
     package static func synchronizing(_ path: String, _ number: Int32) -> TowlineError {
         TowlineError(
             code(number),
@@ -45,7 +46,7 @@ extension TowlineError {
                 + "(fsync: \(reason(number))). Check the disk and its free space",
             systemError: number)
     }
-    /// The sync of the directory failed after the file had got its name.
+    /// Returns the error of a failed sync of the directory after the file got its name.
     package static func naming(_ path: String, because error: TowlineError) -> TowlineError {
         TowlineError(
             error.code,
@@ -53,16 +54,16 @@ extension TowlineError {
                 + "Start the download again to save the entry; no data is downloaded again",
             systemError: error.systemError)
     }
-    /// `ftruncate` failed.
+    /// Returns the error of a failed `ftruncate`.
     package static func truncating(_ path: String, _ number: Int32) -> TowlineError {
         disk("the download cannot continue because the file system cannot set the length of \(path)", number)
     }
-    /// `fallocate` failed.
+    /// Returns the error of a failed `fallocate`.
     package static func reserving(_ path: String, _ length: Int64, _ number: Int32) -> TowlineError {
         let size = ByteCountText.format(length)
         return disk("the download cannot continue because \(size) of disk space cannot be reserved for \(path)", number)
     }
-    /// `statx` failed.
+    /// Returns the error of a failed `statx`.
     package static func examining(_ path: String, _ number: Int32) -> TowlineError {
         TowlineError(
             code(number),
@@ -70,17 +71,17 @@ extension TowlineError {
                 + "Check the permissions and the disk",
             systemError: number)
     }
-    /// `rename` or `link` failed.
+    /// Returns the error of a failed `rename` or `link`.
     package static func renaming(_ path: String, to target: String, _ number: Int32) -> TowlineError {
         disk("cannot rename \(path) to \(target)", number)
     }
-    /// `unlink` failed.
+    /// Returns the error of a failed `unlink`.
     package static func removing(_ path: String, _ number: Int32) -> TowlineError {
         disk("cannot remove \(path)", number)
     }
-    /// `flock` failed for another reason than a lock that is taken.
+    /// Returns the error of a failed `flock`, except for a lock that is taken.
     package static func locking(_ path: String, _ number: Int32) -> TowlineError { disk("cannot lock \(path)", number) }
-    /// `futimens` failed.
+    /// Returns the error of a failed `futimens`.
     package static func dating(_ path: String, _ number: Int32) -> TowlineError {
         TowlineError(
             code(number),
@@ -89,14 +90,14 @@ extension TowlineError {
             systemError: number)
     }
 
-    /// A pipe, a socket or a device is under the final name.
+    /// Returns the error of a final name that belongs to a pipe, a socket or a device.
     static func unusable(_ path: String) -> TowlineError {
         TowlineError(
             .unusableDestination,
             "\(path) is a pipe or a device, which Towline does not replace with a file. Choose another name")
     }
 
-    /// A symbolic link is under the final name.
+    /// Returns the error of a final name that belongs to a symbolic link.
     static func link(_ path: String) -> TowlineError {
         TowlineError(
             .unusableDestination,
@@ -104,7 +105,7 @@ extension TowlineError {
                 + "Remove the link, or give the path of its target (-o)")
     }
 
-    /// Something else is under the final name.
+    /// Returns the error of a final name that another file has.
     package static func occupied(_ path: String) -> TowlineError {
         TowlineError(
             .destinationExists,
@@ -113,14 +114,14 @@ extension TowlineError {
             systemError: EEXIST)
     }
 
-    /// The descriptor was closed before.
+    /// Returns the error of a descriptor that was already closed.
     package static func closed(_ path: String) -> TowlineError {
         TowlineError(
             .diskFailure, "cannot use \(path): Towline has already closed the file. Start the download again",
             systemError: EBADF)
     }
 
-    /// A process has the part file locked, or has just created it.
+    /// Returns the error of a part file that a process has locked or has just created.
     static func inUse(_ path: String, by owner: String, systemError: Int32? = nil) -> TowlineError {
         TowlineError(
             .destinationBusy,

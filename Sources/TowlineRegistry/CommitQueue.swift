@@ -1,19 +1,20 @@
 import Synchronization
 internal import GRDB
 
-/// Writes that wait for the next transaction. Those that come while one is being committed share the next: a sync
-/// costs the same for one change as for a hundred.
+/// A queue of writes that wait for the next transaction. Writes that arrive during a commit share the next
+/// transaction, because a sync costs the same for one change as for a hundred.
 final class CommitQueue: Sendable {
-    /// One caller's write.
+    /// The write of one caller.
     struct Write: Sendable {
-        /// Gets a transaction of its own, because it is long.
+        /// `true` for a long write, which gets its own transaction.
         ///
-        /// In a savepoint SQLite keeps what each page was before, and goes through all of that at the end of each
+        /// In a savepoint SQLite keeps the old content of each page, and scans all of it at the end of each
         /// statement: the time would grow with the square of the length.
         let isAlone: Bool
-        /// Does it; the result is what tells the caller, once it is durable.
+        /// Performs the write. The returned function reports success to the caller, and is called once the write is
+        /// durable.
         let perform: @Sendable (Database) throws -> @Sendable () -> Void
-        /// Tells the caller that it did not happen.
+        /// Reports to the caller that the write failed.
         let fail: @Sendable (any Error) -> Void
     }
 
@@ -22,12 +23,12 @@ final class CommitQueue: Sendable {
         var isRunning = false
     }
 
-    /// As many share a transaction at most.
+    /// The maximum number of writes in a transaction.
     private static let most = 256
     private let state = Mutex(State())
 
-    /// Adds one.
-    /// - Returns: whether somebody has to be asked to `take`.
+    /// Adds a write.
+    /// - Returns: `true` if the caller must start a consumer, which calls `take` until the queue is empty.
     func add(_ write: Write) -> Bool {
         state.withLock { state in
             state.waiting.append(write)
@@ -36,7 +37,7 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// The next ones; none: it is over until `add` asks again.
+    /// Takes the writes of the next transaction. If the result is empty, the consumer ends; `add` requests another one.
     func take() -> [Write] {
         state.withLock { state in
             let shared = state.waiting.prefix(CommitQueue.most).prefix { !$0.isAlone }
@@ -47,7 +48,9 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Performs all in one transaction. Each succeeds or fails by itself; what this throws, all fail with.
+    /// Performs writes in one transaction. Each write succeeds or fails separately; an error thrown here fails all of
+    /// them.
+    /// - Returns: The functions that report the outcomes to the callers.
     static func commit(_ writes: [Write], to queue: DatabaseQueue) throws -> [@Sendable () -> Void] {
         var ends: [@Sendable () -> Void] = []
         try queue.inTransaction(.immediate) { database in

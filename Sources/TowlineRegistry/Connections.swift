@@ -1,15 +1,15 @@
 import Dispatch
 internal import GRDB
 
-/// The connections to one database: one that writes, two that read. Reading goes on while somebody writes (WAL).
+/// The connections to one database: one writer and two readers. Readers do not wait for the writer (WAL).
 final class Connections: Sendable {
     let writer: DatabaseQueue
-    /// For what is quick.
+    /// The connection for quick reads.
     let reader: DatabaseQueue
-    /// For what may walk the whole list, so that nothing quick waits for it.
+    /// The connection for reads that may scan the whole list, so that quick reads do not wait for them.
     let searcher: DatabaseQueue
 
-    /// How long to wait for another program that has the database locked (a backup, a shell).
+    /// The maximum wait in seconds for another program that has locked the database (a backup, a shell).
     static let patience = 600.0
 
     init(path: String) throws {
@@ -18,27 +18,27 @@ final class Connections: Sendable {
         searcher = try DatabaseQueue(path: path, configuration: Connections.configuration(writes: false))
     }
 
-    /// The last one to close is the writer: it brings the log into the database.
+    /// Closes the connections. The writer is the last, because it merges the write-ahead log into the database.
     func close() {
         for queue in [searcher, reader, writer] { try? queue.close() }
     }
 
-    /// Settings of a connection.
+    /// Returns the settings of a connection.
     ///
-    /// The journal mode is set here and not by GRDB, which would turn `synchronous` down to NORMAL with it: what
-    /// returned has to be there after a power loss, so each commit is synced.
+    /// Sets the journal mode directly, because GRDB would also reduce `synchronous` to NORMAL. A write that returned
+    /// must survive a power loss, so each commit is synced.
     static func configuration(writes: Bool) -> Configuration {
         var configuration = Configuration()
         configuration.label = writes ? "registry.writer" : "registry.reader"
         configuration.readonly = !writes
-        // GRDB's own choice is a higher one, which on Linux is a nice value that takes a privilege: libdispatch would
-        // complain of each thread in the system's log.
+        // GRDB's default is a higher class, which on Linux is a nice value that requires a privilege: libdispatch
+        // would write a message to the system log for each thread.
         configuration.qos = .default
         configuration.foreignKeysEnabled = false
-        // SQLite sleeps and tries again, ever more slowly up to ten times a second.
+        // SQLite sleeps and retries, with increasing delays up to 0.1 seconds.
         configuration.busyMode = .timeout(patience)
         configuration.prepareDatabase { database in
-            // Pages of 4 KiB: what adding a million downloads in one go needs to stay off the disk.
+            // In KiB: enough to add a million downloads in one transaction without writing pages early.
             try database.execute(sql: "PRAGMA cache_size = \(writes ? -24_000 : -4_000); PRAGMA temp_store = MEMORY")
             try database.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
             guard writes else { return }

@@ -1,16 +1,16 @@
 import Glibc
 
-/// A database and its log as they look from outside, before SQLite touches them: what is newer must stay as it is to
-/// the byte, and SQLite takes what follows a bad frame of the log for a commit that was never finished.
+/// A check of a database and its log before SQLite opens them: the files of a newer version must stay unchanged to
+/// the byte, and SQLite treats the frames after a bad frame of the log as an unfinished commit.
 ///
-/// <https://www.sqlite.org/fileformat2.html> gives both formats.
+/// <https://www.sqlite.org/fileformat2.html> specifies both formats.
 struct DatabaseFile {
     enum Finding: Equatable {
-        /// No file, or nothing in it.
+        /// The file is missing or empty.
         case absent
-        /// Looks like a database; its `user_version`.
+        /// The file looks like a database with this `user_version`.
         case database(version: Int)
-        /// It does not, or commits are lost; why.
+        /// The file does not look like a database, or commits are lost; the value is the reason.
         case damaged(String)
     }
 
@@ -27,7 +27,7 @@ struct DatabaseFile {
         }
         defer { close(file) }
         let header = FileCall.read(file, count: 100, at: 0)
-        // A first transaction that was interrupted: SQLite takes it back.
+        // A rollback journal: the first transaction was interrupted, and SQLite rolls it back.
         let isBeingMade = FileCall.exists(path + "-journal")
         guard header.count == 100, header.starts(with: DatabaseFile.magic), header[21...23].elementsEqual([64, 32, 32])
         else {
@@ -59,12 +59,12 @@ struct LogFile {
     let path: String
 
     struct Contents {
-        /// Frames up to the last commit that can be read.
+        /// The number of frames up to the last readable commit.
         var frames = 0
-        /// `user_version` as the last commit that touched the first page left it.
+        /// The `user_version` of the last commit that wrote the first page; `nil` if no commit did.
         var userVersion: UInt32?
-        /// Commits behind a frame that makes no sense. Each commit is synced before the next is begun: a power loss
-        /// spoils the last one and no other.
+        /// The number of commits after an invalid frame. Each commit is synced before the next begins, so a power loss
+        /// can damage only the last commit.
         var lostCommits = 0
     }
 
@@ -141,7 +141,7 @@ struct LogFile {
 }
 
 extension [UInt8] {
-    /// Four bytes, most significant first.
+    /// Returns the four bytes at `offset` as a number, most significant byte first.
     func number(at offset: Int) -> UInt32 { self[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
 
     mutating func put(_ number: UInt32, at offset: Int) {

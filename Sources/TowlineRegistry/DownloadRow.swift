@@ -3,10 +3,10 @@ internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Something in the database that this program cannot have written.
+/// An error: a value in the database that this program cannot have written.
 struct DamagedRow: Error {}
 
-/// Reads values of a row without trusting them: what is not of the expected type throws, nothing traps.
+/// A reader of untrusted values of a row. Throws for a value of an unexpected type, and never traps.
 struct RowReader {
     let row: Row
 
@@ -23,14 +23,15 @@ struct RowReader {
         if case .int64 = (row[index] as DatabaseValue).storage { true } else { false }
     }
 
-    /// Returns a number that sums and differences of two cannot overflow. Numbers beyond are damage.
+    /// Returns a number below `bound`, so that the sum or difference of two cannot overflow. Throws for a larger
+    /// number.
     func bounded(_ index: Int) throws -> Int64 {
         let value = try integer(index)
         guard value.magnitude <= RowReader.bound else { throw DamagedRow() }
         return value
     }
 
-    /// The largest magnitude of times, places in the queue, counts and sums.
+    /// The maximum magnitude of times, places in the queue, counts and sums.
     static let bound: UInt64 = 1 << 61
 
     func text(_ index: Int) throws -> String {
@@ -54,7 +55,7 @@ struct DownloadRow {
     var place: Int64
     var download: RegisteredDownload
 
-    /// What `init(_:)` reads, in that order.
+    /// The columns that `init(_:)` reads, in this order.
     static let columns = """
         number, id, rank, place, state, complete_length, held_bytes, added_at, ended_at, wait_until, status, "group", \
         host, name, directory, reason_code, reason, source, identity, metadata, options
@@ -85,8 +86,8 @@ struct DownloadRow {
         download.reason = try reader.optionalText(16)
     }
 
-    /// Adds it at the end of the table.
-    /// - Returns: whether it was added: there is none of that name yet.
+    /// Adds a download at the end of the table.
+    /// - Returns: `false` if the table already contains a download with this name.
     static func insert(
         _ download: RegisteredDownload, place: Int64, into database: Database, _ totals: inout TotalsSum
     ) throws -> Bool {
@@ -117,13 +118,14 @@ struct DownloadRow {
     static func rank(_ priority: Int) -> Int { priority == .min ? .max : -priority }
     static func nameKey(_ name: String?) -> String { name?.lowercased() ?? "" }
 
-    /// The URL without its secrets, in lower case.
+    /// Returns the URL without its secrets, in lower case; empty for an invalid URL.
     static func urlKey(_ source: String) -> String {
-        // What is no URL of ours could hide a secret anywhere.
+        // A text that is not a valid URL could contain a secret anywhere.
         (try? HTTPURL(parsing: source))?.withoutSecrets.lowercased() ?? ""
     }
 
-    /// FNV-1a, 64 bits. Only to find candidates: the identities themselves are compared.
+    /// Returns the 64-bit FNV-1a hash of an identity. The hash only finds candidates, whose identities are then
+    /// compared.
     static func identityHash(_ identity: String) -> Int64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in identity.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }

@@ -1,10 +1,10 @@
 import Glibc
 internal import TowlineCore
 
-/// The few calls on files that are made beside SQLite's own. None of them touches a database that is open: closing any
-/// descriptor of a file lets go of all of the process's locks on it (`fcntl(2)`).
+/// The file operations outside SQLite. None of them opens a database that is in use: closing any descriptor of a file
+/// releases all of the process's locks on the file (`fcntl(2)`).
 enum FileCall {
-    /// Opens, or makes with mode 0600.
+    /// Opens a file, or creates it with mode 0600 if `flags` contains `O_CREAT`.
     static func open(_ path: String, _ flags: Int32) throws(TowlineError) -> Int32 {
         var number: Int32
         repeat { number = Glibc.open(path, flags, 0o600) } while number < 0 && errno == EINTR
@@ -27,7 +27,7 @@ enum FileCall {
         return lstat(path, &status) == 0 ? Int(status.st_size) : 0
     }
 
-    /// What can be read, up to `count` bytes.
+    /// Reads up to `count` bytes. Returns fewer bytes at the end of the file or after an error.
     static func read(_ file: Int32, count: Int, at offset: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, length in
             while length < count {
@@ -39,12 +39,12 @@ enum FileCall {
         }
     }
 
-    /// Gives a file another name; one that is not there is no error.
+    /// Renames a file. A missing file is not an error.
     static func rename(_ from: String, to: String) throws(TowlineError) {
         guard Glibc.rename(from, to) == 0 || errno == ENOENT else { throw error("cannot rename", from, errno) }
     }
 
-    /// Removes a file; one that is not there is no error.
+    /// Removes a file. A missing file is not an error.
     static func remove(_ path: String) throws(TowlineError) {
         guard unlink(path) == 0 || errno == ENOENT else { throw error("cannot remove", path, errno) }
     }
@@ -61,7 +61,7 @@ enum FileCall {
         }
     }
 
-    /// A call on a file failed.
+    /// Returns an error for a failed file operation; `number` is its `errno`.
     static func error(_ action: String, _ path: String, _ number: Int32) -> TowlineError {
         let cause = "\(action) \(path): \(reason(number))"
         let message =
@@ -74,12 +74,12 @@ enum FileCall {
         return failure(message, number)
     }
 
-    /// The same, with the whole message.
+    /// Returns an error with a complete message; `number` is the `errno` that determines its code.
     static func failure(_ message: String, _ number: Int32) -> TowlineError {
         TowlineError(code(number), message, systemError: number)
     }
 
-    /// The system's words for an error number.
+    /// Returns the system's description of an error number.
     static func reason(_ number: Int32) -> String { String(cString: strerror(number)) }
 
     private static func code(_ number: Int32) -> TowlineError.Code {

@@ -2,14 +2,14 @@ internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A `RegistryQuery` as SQL. Pages go on after the keys of the last row, not after a count: the thousandth page costs
-/// what the first does, and rows that come or go meanwhile shift nothing.
+/// A `RegistryQuery` as SQL. A page continues after the keys of the last row, not after a count: the thousandth page
+/// costs as much as the first, and added or removed rows do not shift the following pages.
 struct PageQuery {
     let sql: String
     let arguments: StatementArguments
     private let query: RegistryQuery
 
-    /// As many rows may be sorted where no index has both the filter and the order.
+    /// The maximum number of rows to sort if no index has both the filter and the order.
     static let sortable = 2_000
 
     init(_ query: RegistryQuery, rare: Rare?) throws(TowlineError) {
@@ -44,10 +44,10 @@ struct PageQuery {
         self.arguments = arguments + [PageQuery.limit(query) + 1]
     }
 
-    /// Which filter leaves so few rows that sorting them is quicker than walking the order's index.
+    /// A filter that leaves so few rows that sorting them is faster than a scan of the order's index.
     enum Rare { case states, group }
 
-    /// The page's rows; one more than asked for tells that there is a next page.
+    /// Returns the page of the given rows. One row more than the limit means that a next page exists.
     func page(_ rows: [DownloadRow]) -> RegistryPage {
         let limit = PageQuery.limit(query)
         let shown = rows.prefix(limit)
@@ -141,7 +141,7 @@ struct PageQuery {
 }
 
 extension RegistryQuery.Order {
-    /// What it is ordered by; the last makes the order total.
+    /// The columns of the order; the last one makes the order total.
     var columns: [String] {
         switch self {
         case .queue: ["rank", "place", "number"]

@@ -3,17 +3,17 @@ internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Finds the first queued downloads that may run.
+/// A search for the first queued downloads that may start.
 ///
-/// Three ways, each exact. The front of the queue answers most questions. Where that is full of blocked hosts (a
-/// million downloads of one host that has all the connections it may have), the heads of the other hosts' queues do,
-/// if there are not too many hosts. And if both fail, the rest of the queue is walked.
+/// Tries three exact methods. The first scans the front of the queue, which is usually sufficient. If the front is
+/// full of blocked hosts (a million downloads of one host at its connection limit), the second merges the heads of
+/// the other hosts' queues, unless there are too many hosts. The third scans the rest of the queue.
 struct QueueHead {
     let limit: Int
     let blockedHosts: Set<String>
     let blockedGroups: Set<String>
 
-    /// Rows of the front, and pairs of host and group, that are looked at before giving up on that way.
+    /// The maximum number of rows of the front, and of pairs of host and group, before the next method is tried.
     static let budget = 1_000
 
     func fetch(_ database: Database) throws -> [RegisteredDownload] {
@@ -27,7 +27,8 @@ struct QueueHead {
         blockedHosts.contains(host) || group.map(blockedGroups.contains) == true
     }
 
-    /// - Returns: `nil` if the budget ended before it was full.
+    /// Scans the queue from the front, at most `budget` rows.
+    /// - Returns: `nil` if the budget ended before `limit` downloads were found.
     private func walk(_ database: Database, budget: Int) throws -> [RegisteredDownload]? {
         let rows = try Row.fetchCursor(
             try database.cachedStatement(
@@ -48,7 +49,7 @@ struct QueueHead {
         return found
     }
 
-    /// The first of each pair that is not blocked, merged. `nil` if there are too many pairs.
+    /// Returns the first downloads of all pairs that are not blocked, merged. `nil` if there are too many pairs.
     private func heads(_ database: Database) throws -> [RegisteredDownload]? {
         var found: [DownloadRow] = []
         var pair = try pair(database, after: nil)
@@ -75,7 +76,8 @@ struct QueueHead {
         (DownloadRow.rank(row.download.priority), row.place, row.number)
     }
 
-    /// The next pair in the index, found by a seek: NULL comes before every group, and groups before the next host.
+    /// Returns the next pair in the index, found by a seek: NULL is before every group, and groups before the next
+    /// host.
     private func pair(_ database: Database, after previous: (host: String, group: String?)?) throws
         -> (host: String, group: String?)?
     {

@@ -2,13 +2,13 @@ internal import Foundation
 internal import GRDB
 internal import TowlineCore
 
-/// Places in the queue: numbers that ascend within a priority, far enough apart that there is nearly always one free
-/// between two.
+/// The places in the queue: ascending numbers within a priority, with gaps so that a free number almost always exists
+/// between two places.
 enum QueuePlace {
-    /// Between a place and the next when downloads are added: room for 2³³ additions, and 30 moves to one spot.
+    /// The gap between two places when downloads are added: room for 2³³ additions, and for 30 moves to one position.
     static let gap: Int64 = 1 << 30
 
-    /// The place after the last one.
+    /// Returns the place after the last download of a rank; 0 if the rank has no downloads.
     static func end(ofRank rank: Int, in database: Database) throws -> Int64 {
         let statement = try database.cachedStatement(sql: "SELECT max(place) FROM downloads WHERE rank = ?")
         guard let row = try Row.fetchOne(statement, arguments: [rank]), !row.hasNull(atIndex: 0) else { return 0 }
@@ -42,7 +42,7 @@ enum QueuePlace {
         try put(number, at: free, in: database)
     }
 
-    /// The middle of what is free before it; `nil` if nothing is.
+    /// Returns the middle of the free places before the target; `nil` if no place is free.
     private static func placeBefore(_ target: Int64, _ rank: Int, moving: Int64, in database: Database) throws -> Int64?
     {
         guard let (_, place) = try position(target, in: database) else { return nil }
@@ -56,7 +56,7 @@ enum QueuePlace {
         return place - previous >= 2 ? previous + (place - previous) / 2 : nil
     }
 
-    /// Moves the target and those after it apart, as many as it takes until they are `gap` apart again on average.
+    /// Moves the target and the following downloads apart, until the average gap of the moved downloads is `gap` again.
     private static func spread(from target: Int64, _ rank: Int, in database: Database) throws {
         guard let (_, first) = try position(target, in: database) else { return }
         var count = 16
@@ -75,7 +75,7 @@ enum QueuePlace {
                 count *= 4
                 continue
             }
-            // From the last on, so that no two ever share a place.
+            // In reverse order, so that two downloads never share a place.
             let moved = isAll ? rows[...] : rows.dropLast()
             for (index, row) in moved.enumerated().reversed() {
                 try put(row.number, at: first + step * Int64(index + 1), in: database)

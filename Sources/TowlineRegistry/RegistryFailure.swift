@@ -1,9 +1,9 @@
 internal import GRDB
 internal import TowlineCore
 
-/// What errors of the database mean.
+/// The classification of database errors, and their errors for callers.
 enum RegistryFailure {
-    /// Whether the database is damaged, so that trying again is pointless.
+    /// Returns whether the error means a damaged database, so that a retry is useless.
     static func isDamage(_ error: any Error) -> Bool {
         if error is DamagedRow || error is RowDecodingError { return true }
         guard let error = error as? DatabaseError else { return false }
@@ -11,14 +11,14 @@ enum RegistryFailure {
             || error.resultCode == .SQLITE_FORMAT || changedCells.contains(error.extendedResultCode.rawValue)
     }
 
-    /// SQLITE_CONSTRAINT_NOTNULL and SQLITE_CONSTRAINT_DATATYPE. All values are bound with the type of their column, so
-    /// only a cell that another program changed breaks these constraints, when its row is written again.
+    /// The codes SQLITE_CONSTRAINT_NOTNULL and SQLITE_CONSTRAINT_DATATYPE. Values are bound with the type of their
+    /// column, so only a cell that another program changed breaks these constraints, when its row is written again.
     private static let changedCells: Set<CInt> = [1299, 3091]
 
-    /// Whether it concerns the database as a whole and not what was asked of it.
+    /// Returns whether the error concerns the database as a whole, not a single request.
     static func isOfDatabase(_ error: any Error) -> Bool { !(error is TowlineError) }
 
-    /// The error for the caller.
+    /// Returns the error for the caller.
     static func error(_ error: any Error, _ path: String) -> TowlineError {
         if let error = error as? TowlineError { return error }
         if error is DamagedRow || error is RowDecodingError { return damaged(path) }
@@ -26,7 +26,7 @@ enum RegistryFailure {
             return TowlineError(
                 .diskFailure, "cannot use the list of downloads \(path): \(error). Check the disk and try again")
         }
-        // SQLite's message, never the statement with its arguments: those may be secrets.
+        // SQLite's message, never the statement with its arguments, which may be secrets.
         let what = error.resultCode.description
         switch error.resultCode {
         case .SQLITE_FULL:

@@ -3,10 +3,10 @@ internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
 
-/// From files to connections, whatever state the files are in.
+/// Opens, creates or repairs the files of the registry and returns the connections.
 ///
-/// A database that is rebuilt has two names before its own: `registry.sqlite.rebuilding`, worthless, and
-/// `registry.sqlite.rebuilt`, whole and durable, which the next opening puts in place if this one is killed.
+/// A database that is rebuilt has two temporary names: `registry.sqlite.rebuilding` while incomplete, and
+/// `registry.sqlite.rebuilt` once complete and durable. If the process is killed, the next opening renames the latter.
 struct RegistryOpening: Sendable {
     let directory: StateDirectory
     let migrator: DatabaseMigrator
@@ -20,7 +20,7 @@ struct RegistryOpening: Sendable {
     private var rebuilding: String { path + ".rebuilding" }
     private var rebuilt: String { path + ".rebuilt" }
 
-    /// Opens what is there, or makes what is not.
+    /// Opens, creates or repairs the database. Returns the connections and the notices for the user.
     func open() throws(TowlineError) -> (Connections, [String]) {
         var notices: [String] = []
         if FileCall.exists(rebuilt) {
@@ -29,7 +29,7 @@ struct RegistryOpening: Sendable {
                 + "readable part and from journal files. Add missing downloads again"
             notices.append(try putInPlace(reason))
         }
-        // Until the next commit the log is there, whatever happens, and from then on until the database is closed.
+        // The log file exists from the first commit until the database is closed.
         let isLogLost = directory.wasLeftOpen && !FileCall.exists(directory.log)
         switch DatabaseFile(path: path).inspect() {
         case .database(let version) where version > RegistrySchema.version:
@@ -51,7 +51,7 @@ struct RegistryOpening: Sendable {
             let (connections, more) = try replace(reason)
             return (connections, notices + more)
         case .absent:
-            // Nothing was ever added: what a first start left that was cut off in the middle.
+            // No download was ever added: these files are from a first start that was interrupted.
             try FileCall.remove(directory.log)
             return try openDatabase(isLogLost: false, notices)
         }
@@ -83,8 +83,8 @@ struct RegistryOpening: Sendable {
         }
     }
 
-    /// Sets the database aside and makes a new one of what can be read in it and of the journals. Nobody may have it
-    /// open.
+    /// Sets the database aside and creates a new one from its readable rows and the journals. No connection may have
+    /// the database open.
     func replace(_ reason: String) throws(TowlineError) -> (Connections, [String]) {
         do {
             for suffix in ["", "-wal", "-shm", "-journal"] { try FileCall.remove(rebuilding + suffix) }
@@ -107,7 +107,8 @@ struct RegistryOpening: Sendable {
         }
     }
 
-    /// Sets aside what is there, log first: a log beside a database that it does not belong to would be believed.
+    /// Sets the old files aside and renames the rebuilt database. The log is first, because SQLite would apply a log to
+    /// a different database beside it. Returns a notice.
     private func putInPlace(_ reason: String) throws(TowlineError) -> String {
         var number = 1
         while FileCall.exists(aside(number)) { number += 1 }
@@ -132,10 +133,10 @@ struct RegistryOpening: Sendable {
         close(file)
     }
 
-    /// Closes a database with everything in its file: only the file gets another name.
+    /// Closes a database with all data in the main file, because only this file will be renamed.
     ///
-    /// The log is brought in here, where a full disk is an error. SQLite does that at the close too, but says nothing
-    /// if it fails, and does not do it while somebody else looks.
+    /// Merges the log explicitly, so that a full disk is an error. SQLite also merges the log on close, but reports no
+    /// failure, and does not merge while another process reads the database.
     private func closeWhole(_ writer: DatabaseQueue, of path: String) throws {
         _ = try writer.writeWithoutTransaction { try $0.checkpoint(.truncate) }
         guard FileCall.size(path: path + "-wal") == 0 else {
@@ -147,8 +148,8 @@ struct RegistryOpening: Sendable {
         try writer.close()
     }
 
-    /// Makes a database without downloads.
-    /// - Returns: its first page.
+    /// Fills a new database file with empty tables.
+    /// - Returns: The first page of the file.
     private func emptyDatabase(_ path: String) throws -> [UInt8] {
         let writer = try DatabaseQueue(path: path, configuration: Connections.configuration(writes: true))
         try migrator.migrate(writer)
@@ -168,11 +169,11 @@ struct RegistryOpening: Sendable {
         }
         let connections = try Connections(path: path)
         do {
-            // Nothing of what a crash left behind the last commit stays in the log.
+            // Removes the frames after the last commit, which a crash may leave in the log.
             _ = try connections.writer.writeWithoutTransaction { try $0.checkpoint(.truncate) }
             try migrator.migrate(connections.writer)
             try connections.writer.write { database in
-                // A synced commit: from here on the log is on the disk.
+                // A synced commit: from now on the log is on the disk.
                 try database.execute(sql: "UPDATE process SET openings = (openings + 1) & 1073741823")
                 try Probe.run(database)
             }
@@ -184,7 +185,8 @@ struct RegistryOpening: Sendable {
         }
     }
 
-    /// Adds what journals tell of and the database does not know; the complaint is SQLite's, if the database is unsound.
+    /// Adds the downloads that only journals contain. If the integrity check fails, adds no download and returns
+    /// SQLite's message as the complaint.
     private func merge(into connections: Connections) throws -> (complaint: String?, count: Int) {
         let complaint = try connections.writer.read { try String.fetchOne($0, sql: "PRAGMA integrity_check(1)") }
         guard complaint == "ok" else {
@@ -202,7 +204,7 @@ struct RegistryOpening: Sendable {
     }
 }
 
-/// A look at a few pages of everything, at each opening: reading it all would take a second for each 100,000 downloads.
+/// A quick check of each table and index at each opening. A full check would take a second for 100,000 downloads.
 enum Probe {
     static func run(_ database: Database) throws {
         let names = try String.fetchSet(database, sql: "SELECT name FROM sqlite_schema")
@@ -217,7 +219,7 @@ enum Probe {
                 _ = try row.map { try DownloadRow($0) }
             }
         }
-        // The next entry and the next host get greater numbers, so there must be some.
+        // The numbers of the next entry and host are greater than these, so these must be valid.
         for sql in [
             "SELECT max(number) FROM entries", "SELECT max(seq) FROM sqlite_sequence", "SELECT max(written) FROM hosts",
             "SELECT count(*) FROM settings", "SELECT openings FROM process",

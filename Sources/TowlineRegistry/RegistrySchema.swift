@@ -1,13 +1,13 @@
 internal import GRDB
 
-/// The tables, and how older ones become these. `docs/registry.md` explains them.
+/// The tables and the migrations from older versions. `docs/registry.md` explains them.
 ///
-/// A migration that was released is never edited: another one is added, and `version` with it.
+/// Never edit a released migration. Add another migration and increase `version`.
 enum RegistrySchema {
-    /// What `PRAGMA user_version` says in a database of this schema. A greater one is a newer program's.
+    /// The value of `PRAGMA user_version` in a database of this schema. A newer program writes a greater value.
     static let version = 1
 
-    /// All migrations. Each is one transaction: a kill leaves the tables as they were before or as they are after.
+    /// The list of migrations. Each one is a transaction: a kill leaves the tables before or after the migration.
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { database in
@@ -20,7 +20,7 @@ enum RegistrySchema {
         return migrator
     }
 
-    /// Names that must be there, or the database is damaged.
+    /// The names of tables, indexes and triggers that must exist; otherwise the database is damaged.
     static let names: Set<String> = [
         "downloads", "entries", "settings", "hosts", "totals", "process",
         "downloads_id", "downloads_identity", "downloads_queue", "downloads_added", "downloads_name", "downloads_size",
@@ -28,9 +28,9 @@ enum RegistrySchema {
         "downloads_deleted", "downloads_updated",
     ]
 
-    /// `rank` is the priority with its sign turned, so that one ascending index serves the queue in both directions.
-    /// `name_key` and `url_key` are in lower case, for order and search; `url_key` is without secrets. -1 stands for
-    /// an unknown length or end, so that keys are never NULL and pages can go on after them.
+    /// The table of downloads. `rank` is the negated priority, so that one ascending index serves the queue in both
+    /// directions. `name_key` and `url_key` are in lower case, for order and search; `url_key` is without secrets. -1
+    /// means an unknown length or end, so that keys are never NULL and pages can continue after them.
     private static let downloads = """
         CREATE TABLE downloads (
             number INTEGER PRIMARY KEY,
@@ -60,7 +60,7 @@ enum RegistrySchema {
         ) STRICT;
         """
 
-    /// An index for each order; ties go by `number`, which SQLite appends to each.
+    /// An index for each order. Rows with equal keys are ordered by `number`, which SQLite appends to each index.
     private static let indexes = """
         CREATE UNIQUE INDEX downloads_id ON downloads (id);
         CREATE INDEX downloads_identity ON downloads (identity_hash);
@@ -74,9 +74,9 @@ enum RegistrySchema {
         CREATE INDEX downloads_queued_host ON downloads (host, "group", rank, place) WHERE state = 0;
         """
 
-    /// Sums by state, kept by triggers, so that no path through the code can forget them; only `TotalsSum` adds for
-    /// new rows, once for many: a trigger would make SQLite keep a journal for each. Lengths come from servers:
-    /// sums of their upper and lower halves cannot overflow, whatever they claim.
+    /// The sums by state, updated by triggers, so that no code can omit the update. `TotalsSum` alone adds new rows,
+    /// once for many rows: a trigger would make SQLite keep a journal for each. The sums of the upper and lower halves
+    /// of lengths cannot overflow, whatever length a server sends.
     private static let totals = """
         CREATE TABLE totals (
             state INTEGER PRIMARY KEY,
@@ -110,7 +110,7 @@ enum RegistrySchema {
         """
     }
 
-    /// Numbers of entries are never used twice, so that "after this one" keeps its meaning when some are removed.
+    /// The other tables. Numbers of entries are never reused, so that "after this entry" stays valid after removals.
     private static let others = """
         CREATE TABLE entries (
             number INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -4,7 +4,7 @@ package import TowlineCore
 extension SQLiteRegistry {
     package func names(matching short: ShortDownloadID, limit: Int) async throws(TowlineError) -> [DownloadID] {
         try await read(walks: true) { database in
-            // No index has the ends of names: a walk over all of them, by the narrowest one there is.
+            // No index contains the ends of names. A scan of all names is necessary; SQLite uses the narrowest index.
             let rows = try Row.fetchCursor(database, sql: "SELECT id FROM downloads")
             var found: [DownloadID] = []
             while found.count < limit, let row = try rows.next() {

@@ -96,7 +96,7 @@ extension DownloadTable {
         return totals
     }
 
-    /// Which filter of the query leaves few rows, if one does.
+    /// Returns the filter of the query that leaves few rows; `nil` if no filter does.
     static func rare(_ query: RegistryQuery, in database: Database) throws -> PageQuery.Rare? {
         if !query.states.isEmpty {
             let counts = try totals(in: database).counts
@@ -117,7 +117,7 @@ extension DownloadTable {
 }
 
 extension Int64 {
-    /// Adds `high` · 2³² + `low`, up to the greatest number there is.
+    /// Adds `high` · 2³² + `low`, limited to `Int64.max`.
     fileprivate mutating func addClipped(high: Int64, low: Int64) {
         let (shifted, tooHigh) = high.multipliedReportingOverflow(by: 1 << 32)
         let (sum, overflow) = shifted.addingReportingOverflow(low)

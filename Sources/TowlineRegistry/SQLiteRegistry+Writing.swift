@@ -6,7 +6,7 @@ package import TowlineEngine
 extension SQLiteRegistry {
     package func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition] {
         if downloads.isEmpty { return [] }
-        // First the directories: a download whose directory is not known would not be found again.
+        // The directories are stored first: if the database is lost, only known directories are searched for journals.
         try directory.remember(Set(downloads.map(\.directory)))
         return try await write(changing: downloads.count) { try DownloadTable.add(downloads, to: $0) }
     }
@@ -173,7 +173,7 @@ enum DownloadTable {
         return .applied
     }
 
-    /// Returns whether a download has the state. `nil` stands for every state.
+    /// Returns whether a download has the state. `nil` means every state.
     private static func isDownload(
         _ number: Int64, in state: RegisteredState?, _ database: Database
     ) throws -> Bool {
@@ -221,7 +221,7 @@ enum DownloadTable {
             arguments += [group]
         }
         let numbers = try Int64.fetchAll(database, sql: sql, arguments: arguments)
-        // One by one: SQLite keeps what a statement changes in memory until its end, which is all of a long list.
+        // One statement for each row: SQLite keeps the changes of a statement in memory until its end.
         let statement = try database.cachedStatement(
             sql: """
                 UPDATE downloads SET state = ?, reason = NULL, reason_code = NULL, status = NULL, wait_until = NULL, \

@@ -4,10 +4,10 @@ internal import GRDB
 package import TowlineCore
 package import TowlineEngine
 
-/// The registry in an SQLite database, `registry.sqlite` in a state directory of its own.
+/// A registry in an SQLite database, `registry.sqlite` in its own state directory.
 ///
-/// One process at a time has it. Every write that returned is synced; what is read was committed. Blocking happens on
-/// dispatch queues of its own, never on the caller's thread; cancelling the caller's task does not take a write back.
+/// One process at a time can open it. A write that returned is synced; reads return committed data. Calls block only
+/// the registry's dispatch queues, never the caller's thread. Cancelling the caller's task does not undo a write.
 package final class SQLiteRegistry: Registry {
     let directory: StateDirectory
     private let opening: RegistryOpening
@@ -18,34 +18,34 @@ package final class SQLiteRegistry: Registry {
     private let state: Mutex<State>
 
     private struct State {
-        /// `nil` once it is closed.
+        /// The open connections; `nil` after closing.
         var connections: Connections?
         var notices: [String]
     }
 
-    /// What makes downloads of the journals that lie in directories, when the database was lost.
+    /// A function that returns the downloads of the journals in the given directories, for a database that was lost.
     package typealias Rebuild = @Sendable (_ directories: [String]) -> [RegisteredDownload]
 
     package var notices: [String] { state.withLock { $0.notices } }
 
-    /// The directories that the list in a state directory uses, without opening it.
+    /// Returns the directories of the downloads in a state directory, without opening the registry.
     package static func knownDirectories(inState path: String) -> [String] {
         StateDirectory.knownDirectories(in: path).sorted()
     }
 
     /// The version of SQLite, as NAME/VERSION.
     ///
-    /// No database is opened for it, which would start threads.
+    /// Opens no database, because that would start threads.
     package static var libraryVersion: String {
         let number = Database.sqliteLibVersionNumber
         return "SQLite/\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
     }
 
-    /// Opens the registry in `stateDirectory`, which is made if it is not there.
+    /// Opens the registry in `stateDirectory`, and creates the directory if needed.
     ///
-    /// A damaged database is set aside and made anew of what can still be read in it and of what `rebuild` finds, with
-    /// a notice. Throws `registryBusy` if another process has it, `unsupportedRegistry` if a newer version wrote it (it
-    /// is left as it is), `diskPermission` where it cannot be written.
+    /// Sets a damaged database aside and rebuilds it from its readable rows and the result of `rebuild`, with a notice.
+    /// Throws `registryBusy` if another process has it open, `unsupportedRegistry` if a newer version wrote it (the
+    /// files stay unchanged), `diskPermission` if it is not writable.
     package static func open(stateDirectory: String, rebuild: @escaping Rebuild) async throws(TowlineError)
         -> SQLiteRegistry
     {
@@ -84,7 +84,8 @@ package final class SQLiteRegistry: Registry {
         }
     }
 
-    /// The lock file is told first: a log that is gone after that was not lost.
+    /// Closes the database. Writes `closed` to the lock file first, so that a missing log is not mistaken for a lost
+    /// one.
     private func shutDown() {
         let connections = state.withLock { state in
             defer { state.connections = nil }
@@ -105,8 +106,9 @@ package final class SQLiteRegistry: Registry {
 
     // MARK: Writing
 
-    /// Does `body` in a transaction, with those of other callers unless it changes many downloads, and returns when
-    /// it is durable. `body` may be done a second time, after a rollback.
+    /// Runs `body` in a transaction and returns when the transaction is durable. Shares the transaction with other
+    /// callers unless `count`, the number of changed downloads, is above 50. `body` may run a second time, after a
+    /// rollback.
     func write<Value: Sendable>(
         changing count: Int = 1, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(TowlineError) -> Value {
@@ -136,7 +138,7 @@ package final class SQLiteRegistry: Registry {
         }
     }
 
-    /// On `writing` alone: with a database that proves to be damaged rebuilt and tried once more.
+    /// Runs `body`. If the database proves damaged, rebuilds it and runs `body` once more. Called only on `writing`.
     private func mended<Value>(_ body: (Connections) throws -> Value) throws -> Value {
         let connections = try connections()
         do { return try body(connections) } catch let error where RegistryFailure.isDamage(error) {
@@ -144,7 +146,7 @@ package final class SQLiteRegistry: Registry {
         }
     }
 
-    /// Sets the damaged database aside, unless somebody did already.
+    /// Replaces the damaged database by a rebuilt one, unless another call did so before. Returns the new connections.
     private func replace(_ damaged: Connections) throws(TowlineError) -> Connections {
         let current = try connections()
         if current !== damaged { return current }
@@ -163,7 +165,7 @@ package final class SQLiteRegistry: Registry {
         }
     }
 
-    /// Brings the whole log into the database and makes it empty, so that nothing removed stays in it.
+    /// Merges the whole log into the database and empties the log, so that the log contains no removed data.
     func emptyLog() async throws(TowlineError) {
         let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
             writing.async {
@@ -180,7 +182,7 @@ package final class SQLiteRegistry: Registry {
 
     // MARK: Reading
 
-    /// Reads from one state of the database. What may walk the whole list goes another way than what is quick.
+    /// Reads from one snapshot of the database. `walks` selects the connection for reads that may scan the whole list.
     func read<Value: Sendable>(walks: Bool = false, _ body: @escaping @Sendable (Database) throws -> Value)
         async throws(TowlineError) -> Value
     {

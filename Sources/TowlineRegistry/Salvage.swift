@@ -3,16 +3,17 @@ internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Reads what can be read in a damaged database. Only rows that this program can have written are taken: their
-/// redundant columns have to agree.
+/// Copies the readable rows of a damaged database. Accepts only rows that this program can have written: the
+/// redundant columns must agree.
 struct Salvage {
     let path: String
-    /// Where to make a copy, for when the first page is beyond reading.
+    /// The path for a temporary copy, used if the first page is unreadable.
     let copy: String
-    /// The first page of a database with the same tables in the same pages.
+    /// The first page of an empty database, which has the same tables in the same pages.
     let firstPage: [UInt8]
 
-    /// - Returns: how many downloads were copied.
+    /// Copies the readable rows to a new database.
+    /// - Returns: The number of copied downloads.
     func copy(to writer: DatabaseQueue) throws -> Int {
         guard FileCall.size(path: path) > 0 else { return 0 }
         if let source = open(path) {
@@ -26,7 +27,7 @@ struct Salvage {
         return try copy(from: source, to: writer)
     }
 
-    /// `nil` if not even the names of the tables can be read.
+    /// Opens the damaged database for reading; `nil` if even the names of the tables are unreadable.
     private func open(_ path: String) -> DatabaseQueue? {
         guard let source = try? DatabaseQueue(path: path, configuration: Connections.configuration(writes: false)),
             let names = try? source.read({ try String.fetchSet($0, sql: "SELECT name FROM sqlite_schema") }),
@@ -35,7 +36,7 @@ struct Salvage {
         return source
     }
 
-    /// A copy with a first page that says where the tables are and how long the file is.
+    /// Creates a copy whose first page gives the locations of the tables and the length of the file.
     private func makePatchedCopy() throws {
         let from = try FileCall.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         defer { close(from) }
@@ -85,7 +86,7 @@ struct Salvage {
         return count
     }
 
-    /// Numbers of rows, in order: from the table, and from its indexes if that cannot be walked to the end.
+    /// Returns the numbers of the rows in order: from the table, or also from its indexes if a scan of the table fails.
     private func numbers(_ damaged: Database) -> [Int64] {
         var found: Set<Int64> = []
         func walk(_ source: String, _ order: String) -> Bool {

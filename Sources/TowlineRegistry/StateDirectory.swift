@@ -2,17 +2,17 @@ import Glibc
 import Synchronization
 internal import TowlineCore
 
-/// The directory that the registry lives in: its files, their modes, and the lock that lets one process in.
+/// The state directory of the registry: its files, their modes, and the lock that admits one process.
 ///
-/// The lock file holds a line, `PID STATE`. The state is `open` from the first durable commit of a process until it
-/// closes the database in order, so that the next one can tell that a process was killed in between.
+/// The lock file contains a line, `PID STATE`. The state is `open` from the first durable commit of a process until
+/// the process closes the database properly, so that the next process can detect that this process was killed.
 final class StateDirectory: Sendable {
     let path: String
-    /// Whether the last process that had the registry open did not close it.
+    /// `true` if the last process that opened the registry did not close it.
     let wasLeftOpen: Bool
-    /// The lock file's descriptor; -1 once it was let go.
+    /// The descriptor of the lock file; -1 after the release.
     private let lock: Mutex<Int32>
-    /// The directories that downloads were put into.
+    /// The directories of all downloads that were ever added.
     private let known = Mutex<Set<String>>([])
 
     var database: String { path + "/registry.sqlite" }
@@ -20,7 +20,7 @@ final class StateDirectory: Sendable {
     var sharedMemory: String { database + "-shm" }
     private var directories: String { path + "/directories" }
 
-    /// Makes the directory if need be, and takes the lock.
+    /// Creates the directory if needed, and takes the lock.
     init(_ path: String) throws(TowlineError) {
         self.path = path
         try StateDirectory.make(path)
@@ -35,14 +35,14 @@ final class StateDirectory: Sendable {
         }
         wasLeftOpen = StateDirectory.words(lock).last == "open"
         self.lock = Mutex(lock)
-        // Whoever is let in writes its number, and leaves the state as it found it.
+        // The process that got the lock writes its process number and keeps the state.
         try note(wasLeftOpen ? "open" : "closed")
         try readDirectories()
     }
 
     deinit { release() }
 
-    /// Lets others in.
+    /// Releases the lock, so that another process can open the registry.
     func release() {
         lock.withLock { lock in
             if lock >= 0 { close(lock) }
@@ -60,7 +60,7 @@ final class StateDirectory: Sendable {
         let components = path.split(separator: "/")
         for (index, component) in components.enumerated() {
             parent += (index == 0 && !path.hasPrefix("/") ? "" : "/") + component
-            // What is there already keeps its mode: it may be a directory with other things in it.
+            // An existing directory keeps its mode: it may have other contents.
             guard mkdir(parent, index == components.count - 1 ? 0o700 : 0o755) == 0 || errno == EEXIST || errno == EROFS
             else {
                 let number = errno
@@ -70,7 +70,7 @@ final class StateDirectory: Sendable {
                     number)
             }
         }
-        // The list of downloads holds commands to run: no other user may have written it.
+        // The list of downloads contains commands to run: no other user may have written the list.
         var status = stat()
         guard stat(path, &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
             throw FileCall.failure(
@@ -106,7 +106,7 @@ final class StateDirectory: Sendable {
         return String(decoding: line, as: UTF8.self).split(separator: " ")
     }
 
-    /// Durable when it returns.
+    /// Writes the process number and a state to the lock file. Durable on return.
     func note(_ state: String) throws(TowlineError) {
         var line = Array("\(getpid()) \(state)".utf8)
         line += Array(repeating: 0x20, count: max(0, 31 - line.count)) + [0x0A]
@@ -118,17 +118,17 @@ final class StateDirectory: Sendable {
 
     // MARK: The list of directories
 
-    /// Where downloads were put, for when the database is lost.
+    /// The directories of all downloads that were ever added, used to find journals if the database is lost.
     var knownDirectories: [String] { known.withLock { $0.sorted() } }
 
-    /// Remembers directories durably, before the downloads in them are.
+    /// Stores directories durably. Called before the downloads in these directories are stored.
     func remember(_ paths: Set<String>) throws(TowlineError) {
         let missing = known.withLock { paths.subtracting($0) }
         if missing.isEmpty { return }
         let isNew = access(directories, F_OK) != 0
         let file = try FileCall.open(directories, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
         defer { close(file) }
-        // A line that a power loss cut off ends here.
+        // The first line end completes a line that a power loss cut off.
         let text = Array(("\n" + missing.sorted().map { StateDirectory.escaped($0) + "\n" }.joined()).utf8)
         guard write(file, text, text.count) == text.count, fsync(file) == 0 else {
             throw FileCall.error("cannot write", directories, errno)
@@ -142,7 +142,7 @@ final class StateDirectory: Sendable {
         known.withLock { $0 = found }
     }
 
-    /// The directories that the list in a state directory uses.
+    /// Returns the directories of the downloads in a state directory; empty if the list is missing or unreadable.
     static func knownDirectories(in path: String) -> Set<String> { (try? directories(in: path + "/directories")) ?? [] }
 
     private static func directories(in directories: String) throws(TowlineError) -> Set<String> {
@@ -150,7 +150,7 @@ final class StateDirectory: Sendable {
         let file = try FileCall.open(directories, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         defer { close(file) }
         let bytes = FileCall.read(file, count: FileCall.size(file), at: 0)
-        // What has no line end was cut off.
+        // A line without a line end was cut off.
         let whole = bytes.prefix(through: bytes.lastIndex(of: 0x0A) ?? -1)
         return Set(whole.split(separator: 0x0A).map { unescaped(String(decoding: $0, as: UTF8.self)) })
     }

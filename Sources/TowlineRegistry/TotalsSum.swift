@@ -2,7 +2,7 @@ internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
 
-/// What rows that are being added put into the totals, written once for all of them.
+/// The totals of new rows, added up in memory and written to the database once.
 struct TotalsSum {
     private var sums: [RegisteredState: [Int64]] = [:]
 

@@ -2,17 +2,18 @@ internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Which of the downloads that journals tell of are in no row.
+/// The downloads that have a journal but no row in the database.
 ///
-/// Their identity does not tell: it is of what was asked, without the name that a server gave, and with secrets that no
-/// journal has. Two entries of one part file would be worse than one too few: whoever removes the second with its files
-/// removes the first one's.
+/// The identity cannot be compared: it lacks a name that the server gave, and contains secrets that no journal
+/// contains. Two rows for one part file are worse than a missing row: removing the second download with its files
+/// would remove the files of the first one.
 struct Unlisted {
     private let downloads: [RegisteredDownload]
 
     init(_ downloads: [RegisteredDownload]) { self.downloads = downloads }
 
-    /// Texts that are compared by their bytes, as the file system does: Swift takes some that only look alike for equal.
+    /// A directory with a name or a URL, compared by bytes like the file system. Swift treats some different texts as
+    /// equal.
     private struct Place: Hashable {
         let directory: [UInt8]
         let last: [UInt8]
@@ -22,7 +23,7 @@ struct Unlisted {
         }
     }
 
-    /// Looks at each row once, and keeps no more of them than there are downloads.
+    /// Returns the downloads without a row. Reads each row once, and uses memory only for the downloads.
     func fetch(_ database: Database) throws -> [RegisteredDownload] {
         if downloads.isEmpty { return [] }
         var names: [Place: [Int]] = [:]
@@ -41,7 +42,7 @@ struct Unlisted {
             if let name = try reader.optionalText(1) {
                 listed.formUnion(names[Place(directory, name)] ?? [])
             } else if let source = Self.source(try reader.text(2)) {
-                // It had not heard of its name yet.
+                // The name of this download was still unknown.
                 listed.formUnion(sources[Place(directory, source)] ?? [])
             }
         }

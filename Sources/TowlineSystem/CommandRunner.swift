@@ -3,51 +3,51 @@ import Glibc
 package import TowlineCore
 internal import TowlineThreads
 
-/// Runs a command after a download: a program and its arguments, never a line for a shell. A name that a server chose
-/// is one argument, whatever is in it.
+/// A runner of programs after a download. Commands never pass through a shell: a file name from a server is one
+/// argument, regardless of its characters.
 package struct CommandRunner: Sendable {
-    /// How a command ended.
+    /// The way a command ended.
     package enum End: Hashable, Sendable {
-        /// It ended by itself.
+        /// The command exited with this status.
         case exited(Int32)
-        /// A signal ended it.
+        /// This signal ended the command.
         case killed(Int32)
-        /// It was ended because it took too long.
+        /// The command was stopped at its time limit or because of a cancellation.
         case timedOut
     }
 
-    /// What a command did.
+    /// The result of a command.
     package struct Outcome: Hashable, Sendable {
-        /// How it ended.
+        /// The way the command ended.
         package let end: End
-        /// The last of what it wrote, both outputs together, at most `CommandRunner.tailLength` bytes.
+        /// The end of its standard output and standard error together, at most `CommandRunner.tailLength` bytes.
         package let tail: [UInt8]
-        /// It ended with status 0.
+        /// Returns whether the command exited with status 0.
         package var succeeded: Bool { end == .exited(0) }
     }
 
-    /// So much is kept of what a command writes.
+    /// The maximum number of output bytes that are kept.
     package static let tailLength = 64 << 10
 
     private let timeLimit: Duration
     private let grace: Duration
 
-    /// - Parameter timeLimit: a command that runs longer gets SIGTERM, it and all it started.
-    /// - Parameter grace: what is still there so long after SIGTERM gets SIGKILL.
+    /// - Parameter timeLimit: the time after which the process group of the command gets SIGTERM.
+    /// - Parameter grace: the time from SIGTERM to SIGKILL for processes of the group that still run.
     package init(timeLimit: Duration = .seconds(3600), grace: Duration = .seconds(5)) {
         self.timeLimit = timeLimit
         self.grace = grace
     }
 
-    /// Runs `arguments[0]` with the rest as its arguments and waits for its end, on a thread of its own.
+    /// Runs the program `arguments[0]` with the other arguments and waits for its end, on a separate thread.
     ///
-    /// It leads a process group of its own, reads nothing, and inherits no descriptor but those it writes to. Its
-    /// working directory is `/`: many programs take their settings, or code, from the directory they are started in,
-    /// and that of the download holds files of servers. Of the environment it gets `inherited` only. What it leaves in
-    /// the background may stay, unless it ran out of time or was cancelled: then its group goes with it.
+    /// The program runs in a new process group, has no input, and inherits only the descriptors of its output. Its
+    /// working directory is `/`, because many programs read settings or code from their working directory, and the
+    /// download directory contains files from servers. The environment contains only the `inherited` variables.
+    /// Background processes of the program may stay, unless a time limit or a cancellation ends its process group.
     ///
-    /// - Throws: `commandFailed` if it cannot be started, `cancelled` if the task was. A command that ran and failed
-    ///   is no error here.
+    /// - Throws: `commandFailed` if the program cannot be started; `cancelled` if the task was cancelled. A failed exit
+    ///   status is not an error.
     package func run(_ arguments: [String]) async throws(TowlineError) -> Outcome {
         guard let program = arguments.first, !program.isEmpty, !arguments.contains(where: { $0.utf8.contains(0) })
         else {
@@ -87,8 +87,8 @@ package struct CommandRunner: Sendable {
             systemError: number)
     }
 
-    /// The variables that a program gets, as far as they are set: who and where the user is, and how to reach the
-    /// desktop. Ours may hold secrets of any kind.
+    /// The environment variables that a program inherits if they are set: the user, the locale and the desktop session.
+    /// Other variables may contain secrets.
     package static let inherited = [
         "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE",
         "LC_COLLATE",
@@ -109,7 +109,7 @@ package struct CommandRunner: Sendable {
     }
 }
 
-/// A command under way. Used on one thread, which sleeps until there is output, and looks now and then for an end.
+/// A running command. Used on one thread, which sleeps until output arrives and checks every 100 ms for the end.
 private struct RunningCommand {
     let process: Int32
     let output: Int32
@@ -117,9 +117,9 @@ private struct RunningCommand {
     let grace: Duration
     private var tail: [UInt8] = []
     private var isOpen = true
-    /// When SIGKILL follows on SIGTERM.
+    /// The time when SIGKILL follows; `nil` before SIGTERM was sent.
     private var killAt: ContinuousClock.Instant?
-    /// A process says so at its end; one that only closes its output does not.
+    /// The next delay between two checks for the end, in milliseconds, after the process closed its output.
     private var pause: Int32 = 1
 
     init(process: Int32, output: Int32, timeLimit: Duration, grace: Duration) {
@@ -136,13 +136,13 @@ private struct RunningCommand {
         while true {
             let found = towline_peek_end(process, &code, &status)
             if found > 0 { break }
-            // Somebody else in this process took its end.
+            // Other code in this process has already waited for the child.
             if found < 0, found != -EINTR { return outcome(.exited(-1)) }
             end(flag)
             sleep()
         }
         readAll()
-        // While it is not yet waited for, the group's number is nobody else's.
+        // The system cannot reuse the group number before `waitpid`, so this signal reaches only this group.
         if killAt != nil { kill(-process, SIGKILL) }
         var ignored: Int32 = 0
         while waitpid(process, &ignored, 0) < 0, errno == EINTR {}
@@ -154,7 +154,7 @@ private struct RunningCommand {
         CommandRunner.Outcome(end: end, tail: tail.suffix(CommandRunner.tailLength))
     }
 
-    /// Ends it if its time is over or nobody waits for it any more.
+    /// Stops the command at its time limit or if the task was cancelled.
     private mutating func end(_ flag: CancelFlag) {
         if let killAt {
             if .now >= killAt { kill(-process, SIGKILL) }
@@ -176,7 +176,7 @@ private struct RunningCommand {
 
     private mutating func readAll() {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        // A bound, since one that writes without end would keep us from looking at the clock.
+        // The limit lets the caller check the time even if the command writes without end.
         for _ in 0..<64 where isOpen {
             let count = read(output, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }

@@ -1,15 +1,15 @@
 package import TowlineCore
 
-/// A command with places for what a download turned out to be.
+/// A command with placeholders for the path, directory, name and URL of a finished download.
 package struct CommandTemplate: Hashable, Sendable {
-    /// The program and its arguments; `{path}`, `{directory}`, `{name}` and `{url-without-secrets}` stand for
-    /// themselves, alone or within an argument.
+    /// The program and its arguments, which may contain `{path}`, `{directory}`, `{name}` and `{url-without-secrets}`.
     package let arguments: [String]
 
-    /// Makes one.
+    /// Creates a template.
     package init(_ arguments: [String]) { self.arguments = arguments }
 
-    /// The command for a file. Each argument stays one argument, and what is put in is not looked at again.
+    /// Returns the command for a file. Each argument stays one argument. Placeholders in inserted values are not
+    /// replaced.
     package func filled(directory: String, name: String, url: HTTPURL) -> [String] {
         let values = [
             "{path}": directory + "/" + name, "{directory}": directory, "{name}": name,

@@ -1,9 +1,9 @@
 import CTowline
 import Glibc
 
-/// Moves a finished file.
+/// The move of a finished file to another path.
 package enum FileMove {
-    /// The calls that it makes: 0, or an error number with its sign turned.
+    /// The system calls of a move. Each returns 0 or a negative error number.
     struct Calls {
         /// renameat2(2) with RENAME_NOREPLACE.
         var move: (_ from: String, _ to: String) -> Int32 = { towline_move($0, $1) }
@@ -13,20 +13,20 @@ package enum FileMove {
 
     private static let attribute = "user.towline.moved"
 
-    /// One rename within a file system, never over something else. The new name is durable when it returns, unless the
-    /// file system cannot say so: the file is where it is to be all the same, and taking it back is no more durable.
+    /// Renames a file within a file system. Never replaces an existing file. The new name is durable when the function
+    /// returns. A failed sync is ignored: the file has its new name, and undoing the rename would be no more durable.
     ///
-    /// The file gets `receipt` as an extended attribute first, where the file system keeps any: done once more with the
-    /// same receipt, the file that is there already is known.
+    /// The file first gets `receipt` as an extended attribute, if the file system supports attributes. A second call
+    /// with the same receipt recognizes the moved file and succeeds.
     ///
-    /// - Returns: the error number of the call that failed, 0 if none did.
+    /// - Returns: the error number of the failed call, or 0.
     package static func rename(_ from: String, to: String, receipt: String) -> Int32 {
         write(receipt, on: from)
         let number = rename(from, to: to, Calls())
         switch number {
         case ENOENT where isOn(to, receipt): return 0
-        // Where a link had to be made, a kill leaves both names. The first one stays: on a file system that takes
-        // upper and lower case for the same, it may be the only one.
+        // A kill between `link` and `unlink` leaves both names. The old name is kept: on a file system that ignores
+        // case, both names may be the same entry.
         case EEXIST where isOn(to, receipt) && isSame(from, to): return 0
         default: return number
         }
@@ -40,19 +40,19 @@ package enum FileMove {
         return 0
     }
 
-    /// Where the file system cannot rename without replacing (NFS, some of FUSE): a second name, then the first is
-    /// removed.
+    /// Renames with a hard link and an unlink, for file systems that do not support a rename without replacing (NFS,
+    /// some FUSE).
     private static func renameInSteps(_ from: String, _ to: String, _ calls: Calls) -> Int32 {
         let code = calls.link(from, to)
         if code >= 0 { return unlink(from) == 0 ? 0 : -errno }
         guard [-EPERM, -ENOSYS, -EOPNOTSUPP].contains(code) else { return code }
-        // No links here either (FAT): look, then rename. Another process may come between the two.
+        // Without hard links (FAT), checks the name and then renames. Another process may create the name in between.
         var status = stat()
         guard lstat(to, &status) != 0 else { return -EEXIST }
         return Glibc.rename(from, to) == 0 ? 0 : -errno
     }
 
-    /// A file system that syncs no directory alone (some of FUSE) is synced as a whole.
+    /// Syncs a directory, or the complete file system if it cannot sync a directory (some FUSE).
     private static func synchronize(_ directory: String) -> Int32 {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return errno }

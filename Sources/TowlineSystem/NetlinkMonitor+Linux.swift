@@ -4,15 +4,16 @@ import Synchronization
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// Hears of changes from the kernel: a netlink socket (`rtnetlink(7)`), read by one thread that sleeps in between.
+/// A network monitor that receives changes from the kernel on a netlink socket (`rtnetlink(7)`). One thread reads the
+/// socket and sleeps between changes.
 package final class NetlinkMonitor: NetworkMonitor {
     private let watch: NetworkWatch
 
-    /// Changes that close together are one.
+    /// The interval in which several changes are reported as one.
     package static let window = Duration.milliseconds(200)
 
-    /// `nil` if the system refuses the socket, a descriptor or the thread. Hears of the network namespace that the
-    /// calling thread is in.
+    /// Creates a monitor of the network namespace of the calling thread; `nil` if the system refuses the socket, a
+    /// descriptor or the thread.
     package init?() {
         guard let watch = NetworkWatch() else { return nil }
         self.watch = watch
@@ -24,7 +25,7 @@ package final class NetlinkMonitor: NetworkMonitor {
 
     deinit { watch.stop() }
 
-    /// Whether an interface other than the loopback is up and has an address that reaches beyond its link.
+    /// Returns whether an interface other than the loopback is up and has an address that is valid beyond its link.
     package var isProbablyOnline: Bool { SystemNetwork.isProbablyOnline }
 
     package func changes() -> AsyncStream<Void> { watch.changes() }
@@ -35,7 +36,7 @@ package final class NetlinkMonitor: NetworkMonitor {
     }
 }
 
-/// What the thread works with. It outlives the monitor by the moment that the thread needs to end.
+/// The state of the monitor's thread, which exists until the thread has ended, shortly after the monitor is released.
 private final class NetworkWatch: Sendable {
     private struct State {
         var isStopping = false
@@ -47,7 +48,7 @@ private final class NetworkWatch: Sendable {
 
     private let state = Mutex(State())
     private let socket: Int32
-    /// A byte in it, or its end, wakes the thread to stop.
+    /// The read end of a pipe. A byte, or the end of the pipe, wakes the thread to stop.
     private let wakeReader: Int32
     private let wakeWriter: Int32
 
@@ -65,7 +66,7 @@ private final class NetworkWatch: Sendable {
         wakeWriter = ends[1]
     }
 
-    /// No thread could be had.
+    /// Closes the descriptors. Called if the thread could not be started.
     func abandon() {
         state.withLock { state in
             state.isStopping = true
@@ -101,7 +102,7 @@ private final class NetworkWatch: Sendable {
         state.withLock { state in
             guard !state.isStopping else { return }
             state.isStopping = true
-            // Under the lock: the thread closes the descriptors only after it took the lock to say that it is over.
+            // Written under the lock, because the thread closes the descriptors under the same lock.
             _ = write(wakeWriter, [1], 1)
         }
     }
@@ -121,7 +122,7 @@ private final class NetworkWatch: Sendable {
     func run() {
         while wait(milliseconds: -1) {
             guard drain() else { continue }
-            // What else changes in the window belongs to the same event.
+            // Further changes within the window belong to the same event.
             let end = ContinuousClock.now + NetlinkMonitor.window
             while ContinuousClock.now < end {
                 let left = Int32((end - ContinuousClock.now) / .milliseconds(1)) + 1
@@ -133,9 +134,9 @@ private final class NetworkWatch: Sendable {
         finish()
     }
 
-    /// Sleeps until something is there to read, or the time is over.
+    /// Sleeps until the socket is readable, the timeout in milliseconds ends (-1: none), or the thread must stop.
     ///
-    /// - Returns: `false` if it is time to stop.
+    /// - Returns: `false` if the thread must stop.
     private func wait(milliseconds: Int32) -> Bool {
         var watched = [
             pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
@@ -145,7 +146,8 @@ private final class NetworkWatch: Sendable {
         return watched[1].revents == 0
     }
 
-    /// Reads what is there. What it says does not matter; that some of it was lost (`ENOBUFS`) is a change too.
+    /// Reads and discards all messages. Lost messages (`ENOBUFS`) count as a change too.
+    /// Returns whether a change was reported.
     private func drain() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 8192)
         var changed = false

@@ -1,12 +1,12 @@
 import CTowline
 package import TowlineEngine
 
-/// The machine's network.
+/// The network of this machine.
 package enum SystemNetwork {
-    /// The best monitor that this system has.
+    /// Returns the best monitor that this system supports.
     package static func monitor() -> any NetworkMonitor { NetlinkMonitor() ?? TickingMonitor() }
 
-    /// Whether an interface other than the loopback is up and has an address that reaches beyond its link; `true` if
-    /// the system does not tell.
+    /// Returns whether an interface other than the loopback is up and has an address that is valid beyond its link, or
+    /// `true` if the system does not report this.
     static var isProbablyOnline: Bool { towline_has_address() != 0 }
 }

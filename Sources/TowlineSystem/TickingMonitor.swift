@@ -1,7 +1,8 @@
 import Synchronization
 internal import TowlineEngine
 
-/// For systems that tell of no change: claims one now and then, ever more rarely, so that nothing waits for ever.
+/// A monitor for systems that do not report network changes. The monitor reports a change at growing intervals, so that
+/// no download waits for ever.
 package final class TickingMonitor: NetworkMonitor {
     private struct State {
         var isClosed = false
@@ -13,7 +14,7 @@ package final class TickingMonitor: NetworkMonitor {
     private let first: Duration
     private let longest: Duration
 
-    /// The first claim comes after `first`, each further one after twice the time, at most `longest`.
+    /// Creates a monitor that reports a change after `first`. The interval then doubles each time, up to `longest`.
     package init(first: Duration = .seconds(15), longest: Duration = .seconds(300)) {
         self.first = first
         self.longest = longest
@@ -21,7 +22,7 @@ package final class TickingMonitor: NetworkMonitor {
 
     deinit { state.withLock { $0.tasks.values.forEach { $0.cancel() } } }
 
-    /// Whether an interface other than the loopback is up and has an address; `true` if the system does not tell.
+    /// Returns whether an interface other than the loopback is up and has an address, or `true` if this is unknown.
     package var isProbablyOnline: Bool { SystemNetwork.isProbablyOnline }
 
     package func changes() -> AsyncStream<Void> {

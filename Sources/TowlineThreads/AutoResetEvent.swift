@@ -1,14 +1,14 @@
 import Glibc
 
-/// Wakes a thread that waits for something to do: an event that one wait takes back.
+/// An event that wakes a waiting thread. The wait resets the event.
 ///
-/// `@unchecked Sendable`: the flag is read and written under the lock alone.
+/// `@unchecked Sendable`: the flag is read and written only under the lock.
 package final class AutoResetEvent: @unchecked Sendable {
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var isSet = false
 
-    /// An event that is not set.
+    /// Creates an event that is not set.
     package init() {
         pthread_mutex_init(lock, nil)
         var attributes = pthread_condattr_t()
@@ -25,7 +25,7 @@ package final class AutoResetEvent: @unchecked Sendable {
         lock.deallocate()
     }
 
-    /// Ends a wait, or the next one.
+    /// Sets the event: ends the current wait, or the next one if no thread waits.
     package func set() {
         pthread_mutex_lock(lock)
         isSet = true
@@ -33,9 +33,9 @@ package final class AutoResetEvent: @unchecked Sendable {
         pthread_mutex_unlock(lock)
     }
 
-    /// Waits until it is set, about that long at most, whatever the wall clock is set to meanwhile; `nil`: however long it takes.
+    /// Waits until the event is set, or until about this time has passed on the monotonic clock; `nil` means no limit.
     ///
-    /// - Returns: whether it was set since the last wait.
+    /// - Returns: whether the event was set since the last wait.
     @discardableResult
     package func wait(milliseconds: Int?) -> Bool {
         var end = timespec()

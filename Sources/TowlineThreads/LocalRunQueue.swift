@@ -1,25 +1,26 @@
 import CTowline
 
-/// The jobs that a thread with a loop of its own runs to completion itself, instead of handing them to a `ThreadExecutor`'s
-/// threads: tasks that go on because of what it has just found out. No other thread is woken for them, and what they touch is
-/// in this one's cache already. They must be short: meanwhile its loop waits, and nobody else takes them.
+/// A queue of jobs that a thread with an event loop runs itself, instead of the threads of a `ThreadExecutor`.
 ///
-/// Belongs to the thread that made it, and is used and dropped there; nothing here is locked.
+/// The jobs are tasks that an event of this loop made ready. No other thread is woken for them, and their data is
+/// already in the cache of this thread. The jobs must be short, because the loop waits and no other thread runs them.
+///
+/// Belongs to the thread that created it, and is used and released only on that thread, without a lock.
 package final class LocalRunQueue {
-    /// Whose thread it is.
+    /// The object that the thread works for.
     private let owner: AnyObject
     private var jobs: [ThreadExecutor.Job] = []
-    /// Whose jobs they are.
+    /// The executor of the jobs; `nil` before the first job.
     private var executor: ThreadExecutor?
-    /// Index of the next one.
+    /// The index of the next job.
     private var next = 0
     private var isKeeping = false
     private var isRunning = false
 
-    /// So many jobs run before the loop has its turn again.
+    /// The maximum number of jobs in one call of `run`, so that the loop can handle events in between.
     private static let mostAtOnce = 256
 
-    /// For the calling thread, which has none.
+    /// Creates the queue of the calling thread, which must not have a queue yet.
     package init(of owner: AnyObject) {
         self.owner = owner
         towline_set_thread_local(Unmanaged.passUnretained(self).toOpaque())
@@ -31,16 +32,17 @@ package final class LocalRunQueue {
         towline_thread_local().map { Unmanaged<LocalRunQueue>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Whether the calling thread is that owner's.
+    /// Returns whether the calling thread belongs to this owner.
     package static func isOwned(by owner: AnyObject) -> Bool { current?.owner === owner }
 
-    /// Whether that owner's thread calls, from a job that `run` runs.
+    /// Returns whether the calling thread belongs to this owner and currently runs a job in `run`.
     package static func isRunning(of owner: AnyObject) -> Bool {
         guard let current else { return false }
         return current.owner === owner && current.isRunning
     }
 
-    /// Takes a job that became ready on the calling thread, if that keeps them at the moment.
+    /// Adds a job that became ready on the calling thread, if this thread currently keeps jobs.
+    /// Returns whether the job was added.
     static func keep(_ job: UnownedJob, for executor: ThreadExecutor) -> Bool {
         guard let queue = current, queue.isKeeping else { return false }
         queue.jobs.append((job, executor.asUnownedTaskExecutor()))
@@ -48,8 +50,9 @@ package final class LocalRunQueue {
         return true
     }
 
-    /// Calls `body`; jobs of a `ThreadExecutor` that become ready meanwhile on the calling thread, if it keeps none for itself,
-    /// are handed over together: who runs them is woken once instead of for each. Of one executor.
+    /// Calls `body` and then adds the jobs that became ready on the calling thread to their `ThreadExecutor` together,
+    /// so that its threads are woken once. The jobs must have the same executor. A thread with a queue only calls
+    /// `body`.
     package static func together(_ body: () -> Void) {
         guard current == nil else { return body() }
         let queue = LocalRunQueue(of: Collector())
@@ -57,10 +60,10 @@ package final class LocalRunQueue {
         queue.executor?.add(queue.jobs)
     }
 
-    /// Owns what is collected on a thread that runs nothing itself.
+    /// The owner of the temporary queue of a thread that runs no jobs itself.
     private final class Collector {}
 
-    /// Calls `body`; jobs of a `ThreadExecutor` that become ready meanwhile wait for `run`.
+    /// Calls `body`. Jobs of a `ThreadExecutor` that become ready during the call are kept for `run`.
     package func keeping(_ body: () -> Void) {
         let kept = isKeeping
         isKeeping = true
@@ -68,12 +71,12 @@ package final class LocalRunQueue {
         body()
     }
 
-    /// Whether no job waits.
+    /// Returns whether no job waits.
     package var isEmpty: Bool { jobs.isEmpty }
 
-    /// Runs the jobs that wait and those that become ready by that, but not for ever: some may be left.
+    /// Runs the waiting jobs and the jobs that become ready during the call, at most 256. More jobs may be left.
     ///
-    /// - Returns: whether it ran any.
+    /// - Returns: whether a job ran.
     package func run() -> Bool {
         guard !jobs.isEmpty else { return false }
         isRunning = true

@@ -1,38 +1,40 @@
 import Glibc
 import Synchronization
 
-/// Runs tasks on the thread that serves it, and on a second one while there is more than one job to do; on more where these
-/// wait for a disk. Timers of a moment come from the same threads. A thread that keeps jobs for itself (`LocalRunQueue`)
-/// runs those.
+/// A task executor that runs jobs on the thread that calls `run`, on a second thread while more than one job waits, and
+/// on more threads if these block on a disk. Short timers run on the same threads. A thread with a `LocalRunQueue` runs
+/// the jobs that it keeps.
 ///
-/// For a program whose tasks are many and short: the runtime's own threads, a clock's among them, are not even started.
-/// Actors keep what they promise: who runs a job does not matter to them.
+/// Intended for programs with many short tasks: the threads of the Swift runtime, including a clock thread, are never
+/// started. The guarantees of actors do not depend on the thread that runs a job.
 package final class ThreadExecutor: TaskExecutor {
     private struct Timer {
         let due: ContinuousClock.Instant
         let body: @Sendable () -> Void
     }
 
-    /// What is to run, and as whose.
+    /// A job and the executor that it runs on.
     typealias Job = (job: UnownedJob, executor: UnownedTaskExecutor)
 
     private struct State {
         var jobs: [Job] = []
-        /// Index of the next one.
+        /// The index of the next job.
         var next = 0
-        /// The last one is due first.
+        /// The timers. The last one is due first.
         var timers: [Timer] = []
-        /// Threads that wait for something to do.
+        /// The events of the threads that wait for work.
         var parked: [AutoResetEvent] = []
-        /// The first parked thread waits for the next timer. If all waited, each timer would wake all of them.
+        /// `true` if the first parked thread waits for the next timer. Only one thread waits for timers, so that a
+        /// timer wakes only one thread.
         var isTimed = false
         var threads = 0
-        /// The one that stays.
+        /// The thread that called `run` and never ends.
         var first: pthread_t?
-        /// When the last job was begun, or somebody was called to begin one.
+        /// The time when the last job started or a thread was woken to start one.
         var lastBegun = ContinuousClock.now
 
-        /// Returns a thread to wake, the one that waits for timers last.
+        /// Removes and returns the event of a parked thread; `nil` if no thread is parked. The thread that waits for
+        /// timers is returned last.
         mutating func unpark() -> AutoResetEvent? {
             let event = parked.popLast()
             if parked.isEmpty { isTimed = false }
@@ -45,35 +47,35 @@ package final class ThreadExecutor: TaskExecutor {
         }
     }
 
-    /// Who has to hear of a new job, once the lock is free again.
+    /// The action for a new job, which is performed after the lock is released: none, wake a thread, or start a thread.
     private enum Call {
         case nobody
         case wake(AutoResetEvent)
         case thread
     }
 
-    /// What there is for a thread.
+    /// The next work of a thread.
     private enum Work {
         case job(Job)
         case timer(@Sendable () -> Void)
-        /// Nothing, for so many milliseconds.
+        /// A wait of at most this number of milliseconds.
         case rest(Int)
     }
 
-    /// So many threads work as long as there is enough to do.
+    /// The number of threads that work if enough jobs wait and no job blocks.
     private static let usualThreads = 2
-    /// Where all of them are at jobs that take longer than this, more help.
+    /// The time after which another thread helps, if no job has started since.
     private static let patience = Duration.milliseconds(5)
     private static let mostThreads = 4
-    /// A helper that had nothing to do for so many milliseconds ends; the first thread looks again.
+    /// The time in milliseconds after which a helper thread without work ends, and the first thread checks for work.
     private static let idleLife = 1000
 
     private let state = Mutex(State())
 
-    /// An executor that nobody serves yet.
+    /// Creates an executor without threads. `run` adds the first thread.
     package init() {}
 
-    /// Begins a task and serves from the calling thread, for ever.
+    /// Starts a task and runs jobs on the calling thread for ever.
     package func run(_ body: @escaping @Sendable () async -> Void) -> Never {
         state.withLock { state in
             state.threads += 1
@@ -90,7 +92,7 @@ package final class ThreadExecutor: TaskExecutor {
         add(CollectionOfOne((job, asUnownedTaskExecutor())))
     }
 
-    /// Hands jobs over, and calls one thread for them: where there are more it calls the next (`take`).
+    /// Adds jobs and wakes at most one thread, which wakes the next one if more jobs wait (`take`).
     func add(_ jobs: some Collection<Job>) {
         let call = state.withLock { state in
             state.jobs += jobs
@@ -99,13 +101,13 @@ package final class ThreadExecutor: TaskExecutor {
         perform(call)
     }
 
-    /// Runs `body` after a delay, or as soon as a job that is under way then has ended; it must not take long.
+    /// Runs `body` after a delay, or later if all threads are busy then. `body` must be short.
     package func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
         let timer = Timer(due: .now.advanced(by: delay), body: body)
         let event: AutoResetEvent? = state.withLock { state in
             let index = state.timers.lastIndex { $0.due >= timer.due }.map { $0 + 1 } ?? 0
             state.timers.insert(timer, at: index)
-            // Only the timer that is due next changes how long a thread may wait.
+            // Only the timer that is due next shortens the wait of a thread.
             guard index == state.timers.count - 1, !state.parked.isEmpty else { return nil }
             return state.isTimed ? state.unpark(at: 0) : state.unpark()
         }
@@ -120,18 +122,18 @@ package final class ThreadExecutor: TaskExecutor {
             guard !WorkThread.tryStart({ self.help() }) else { break }
             let event = state.withLock { state in
                 state.threads -= 1
-                // Meanwhile somebody may have relied on it.
+                // Another thread may have relied on the new thread meanwhile.
                 return state.next < state.jobs.count ? state.unpark() : nil
             }
             event?.set()
         }
     }
 
-    /// Whether a job that waits is to have another thread, and which.
+    /// Returns the action for a waiting job: none, wake a parked thread, or start another thread.
     private func whoHears(_ state: inout State) -> Call {
         let active = state.threads - state.parked.count
         let isStuck = state.lastBegun.duration(to: .now) > Self.patience
-        // What a job brings itself it will see to when it ends, as a rule at once.
+        // The first thread runs the jobs that its own job added when that job ends, usually at once.
         let isOwn = state.first.map { pthread_equal($0, pthread_self()) != 0 } ?? false
         guard active == 0 || isStuck || active < Self.usualThreads && !isOwn else { return .nobody }
         return another(&state)
@@ -148,9 +150,10 @@ package final class ThreadExecutor: TaskExecutor {
         return .thread
     }
 
-    /// Does what there is, and waits for more.
+    /// Runs jobs and timers until none is ready, then waits once for more.
     ///
-    /// - Returns: `false` if nothing came for long, and the thread ends, being counted no more; never where it `stays`.
+    /// - Returns: `false` if no work arrived for `idleLife` and the thread must end. Never `false` if `stays` is
+    ///   `true`.
     private func work(_ event: AutoResetEvent, stays: Bool) -> Bool {
         while true {
             let (work, call) = take(parking: event)
@@ -161,7 +164,7 @@ package final class ThreadExecutor: TaskExecutor {
             case .rest(let milliseconds):
                 let isWoken = event.wait(milliseconds: milliseconds)
                 return state.withLock { state in
-                    // Among the parked still: nobody woke it.
+                    // A thread that is still parked was not woken by another thread.
                     guard let index = state.parked.firstIndex(where: { $0 === event }) else { return true }
                     _ = state.unpark(at: index)
                     if stays || isWoken || !state.timers.isEmpty || state.next < state.jobs.count { return true }
@@ -177,7 +180,7 @@ package final class ThreadExecutor: TaskExecutor {
         while work(event, stays: false) {}
     }
 
-    /// The next thing to do, and who is to do what it leaves behind: the job may wait for a disk.
+    /// Returns the next work, and the thread to wake for the remaining work, because the job may block on a disk.
     private func take(parking event: AutoResetEvent) -> (Work, Call) {
         state.withLock { state in
             if let next = state.timers.last, next.due <= .now {
@@ -206,7 +209,7 @@ package final class ThreadExecutor: TaskExecutor {
             let isAlone = state.threads - state.parked.count < Self.usualThreads
             let leavesMore = state.next < state.jobs.count
             if leavesMore && isAlone { return (.job(job), another(&state)) }
-            // This thread may have waited for timers, and the job may take long.
+            // This thread may have waited for timers, and the job may take long. Another thread takes over the timers.
             guard !state.isTimed, !state.timers.isEmpty else { return (.job(job), .nobody) }
             if let event = state.unpark() { return (.job(job), .wake(event)) }
             return (.job(job), state.threads < Self.usualThreads ? another(&state) : .nobody)

@@ -3,15 +3,15 @@ import Dispatch
 import Synchronization
 package import TowlineCore
 
-/// Blocking work of adapters, off Swift's cooperative threads: these are as few as the processors, and must not wait.
+/// Threads for blocking work of adapters. Swift's cooperative threads, one for each processor, must not block.
 package enum WorkThread {
     private final class Work: Sendable {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    /// Runs `body` on a thread of its own. The flag tells it when the task is cancelled; it is awaited all the same, so
-    /// that nothing goes on behind the caller's back.
+    /// Runs `body` on a separate thread. The flag is set when the task is cancelled. The function still waits for the
+    /// end of `body`, so that no work continues after the function returns.
     package static func run<Value: Sendable>(
         _ body: @escaping @Sendable (CancelFlag) throws(TowlineError) -> Value
     ) async throws(TowlineError) -> Value {
@@ -26,7 +26,7 @@ package enum WorkThread {
         return try result.get()
     }
 
-    /// Runs short blocking work on a pooled thread of Dispatch, so that no thread starts for each call.
+    /// Runs short blocking work on a pooled Dispatch thread, to avoid a new thread for each call.
     package static func runBriefly<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
@@ -37,12 +37,13 @@ package enum WorkThread {
         }.get()
     }
 
-    /// Runs `body` on a thread of its own; on the caller's if no other can be had, so that nobody waits for ever.
+    /// Runs `body` on a separate thread. If no thread can be started, runs `body` on the calling thread, so that no
+    /// caller waits for ever.
     package static func start(_ body: @escaping @Sendable () -> Void) {
         if !tryStart(body) { body() }
     }
 
-    /// Runs `body` on a thread of its own, if one can be had.
+    /// Runs `body` on a separate thread. Returns `false` if no thread can be started.
     package static func tryStart(_ body: @escaping @Sendable () -> Void) -> Bool {
         let argument = Unmanaged.passRetained(Work(body))
         let code = towline_run_detached(
@@ -54,20 +55,20 @@ package enum WorkThread {
     }
 }
 
-/// Whether work is still wanted.
+/// A flag that cancels work on another thread.
 package final class CancelFlag: Sendable {
     private let flag = Atomic<Bool>(false)
 
-    /// A flag that is not set.
+    /// Creates a flag that is not set.
     package init() {}
 
-    /// Whether it is set.
+    /// Returns whether the flag is set.
     package var isSet: Bool { flag.load(ordering: .relaxed) }
 
-    /// Sets it, for good.
+    /// Sets the flag permanently.
     package func set() { flag.store(true, ordering: .relaxed) }
 
-    /// - Throws: `cancelled`, once it is set.
+    /// Throws `cancelled` if the flag is set. The message begins with `subject`.
     package func check(_ subject: String) throws(TowlineError) {
         if isSet { throw TowlineError(.cancelled, "\(subject): the operation was cancelled") }
     }
