@@ -4,8 +4,9 @@ import TowlineCurl
 import TowlineDisk
 import TowlineEngine
 
-/// `crash-victim URL DIRECTORY NAME CONNECTIONS STRIKE NUMBER`: one download as `tow get` runs it, during which one
-/// system call on files fails or ends the process. Prints `splices M calls N` and leaves with the download's exit status.
+/// The program `crash-victim URL DIRECTORY NAME CONNECTIONS STRIKE NUMBER`: it runs a download like `tow get`, during
+/// which a file system call fails or kills the process. Prints `splices M calls N` and exits with the download's
+/// status.
 @main
 struct Main {
     static func main() async {
@@ -20,7 +21,7 @@ struct Main {
         let syscall = StrikingSyscall(Strike(kind: kind, number: number))
         let status = await run(words[1], words[2], words[3], connections, syscall)
         say(STDOUT_FILENO, "splices \(syscall.splices) calls \(syscall.calls)")
-        // As tow does: exit handlers of libraries would free what engine threads still use.
+        // Like tow: exit handlers of libraries would free memory that engine threads still use.
         _exit(status.rawValue)
     }
 
@@ -46,7 +47,7 @@ struct Main {
 
     private static func say(_ descriptor: Int32, _ text: String) {
         let bytes = Array((text + "\n").utf8)
-        // Nobody listens any more: the exit status says the same.
+        // A failed write means that no process reads the output. The exit status gives the same result.
         _ = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
     }
 }

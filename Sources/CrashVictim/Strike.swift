@@ -1,14 +1,14 @@
 import Glibc
 
-/// What happens to one call of the run, or to each from one on.
+/// A fault of one system call of the run, or of all calls from that call on.
 struct Strike: Sendable {
-    /// What happens.
+    /// The kind of fault.
     enum Kind: String, CaseIterable, Sendable {
-        /// Nothing; calls are counted only.
+        /// No fault; calls are only counted.
         case none
-        /// SIGKILL before the call is made.
+        /// SIGKILL before the call.
         case kill
-        /// SIGKILL when the call took about half of its bytes, up to the end of a page; one that takes none is made.
+        /// SIGKILL after about half of the call's bytes, up to the end of a page, or after a call without bytes.
         case killHalfway
         /// The call fails with ENOSPC.
         case full
@@ -16,16 +16,16 @@ struct Strike: Sendable {
         case failure
         /// The call fails with EINTR.
         case interrupted
-        /// The call takes or gives half of the bytes.
+        /// The call reads or writes half of the bytes.
         case short
-        /// This call and all later ones fail with EIO.
+        /// This call and every later call fail with EIO.
         case failureFromThenOn
 
-        /// Whether it ends the process.
+        /// `true` if the fault kills the process.
         var kills: Bool { self == .kill || self == .killHalfway }
     }
 
-    /// What becomes of one call.
+    /// The treatment of a call.
     enum Outcome {
         case plain
         case error(Int32)
@@ -34,11 +34,12 @@ struct Strike: Sendable {
     }
 
     var kind = Kind.none
-    /// The number of the call; the first is 0. Strikes that kill count the calls that change a file or a
-    /// directory alone, the others count all.
+    /// The number of the call; the first is 0. Faults that kill count only the calls that change a file or a directory.
+    /// Other faults count every call.
     var number = 0
 
-    /// What becomes of the call with this number.
+    /// Returns the treatment of the call with this number. Does not return if the process must be killed before the
+    /// call.
     func outcome(of number: Int) -> Outcome {
         switch kind {
         case .failureFromThenOn where number >= self.number: return .error(EIO)
@@ -53,7 +54,7 @@ struct Strike: Sendable {
         }
     }
 
-    /// Ends the process as SIGKILL does.
+    /// Kills this process with SIGKILL.
     static func killProcess() -> Never {
         kill(getpid(), SIGKILL)
         while true { pause() }

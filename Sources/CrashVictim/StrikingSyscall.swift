@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import TowlineDisk
 
-/// The system's calls, counted, one of which is struck.
+/// An implementation of the system calls that counts them and applies a `Strike`.
 final class StrikingSyscall: Syscall {
     private let base = SystemCalls()
     private let strike: Strike
@@ -10,14 +10,14 @@ final class StrikingSyscall: Syscall {
 
     init(_ strike: Strike) { self.strike = strike }
 
-    /// How many of the calls moved bytes from a pipe.
+    /// The number of calls that moved bytes from a pipe.
     var splices: Int { spliceCount.load(ordering: .relaxed) }
     private let spliceCount = Atomic<Int>(0)
 
-    /// How many calls were counted.
+    /// The number of counted calls.
     var calls: Int { count.load(ordering: .relaxed) }
 
-    /// Decides over a call without bytes, and makes it unless it fails.
+    /// Counts a call without bytes, and runs `body` unless the call must fail.
     private func run<Number: SignedInteger>(changes: Bool, _ body: () -> Number) -> Number {
         switch next(changes: changes) {
         case .plain, .half: return body()
@@ -28,7 +28,7 @@ final class StrikingSyscall: Syscall {
         }
     }
 
-    /// Decides over a call that takes bytes.
+    /// Counts a call that writes bytes, and runs `body` with all or some of the bytes unless the call must fail.
     private func put(
         _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ body: (UnsafeRawBufferPointer) -> Int
     ) -> Int {
@@ -38,7 +38,7 @@ final class StrikingSyscall: Syscall {
         case .error(let number): return -Int(number)
         case .half: return body(half)
         case .halfThenKill:
-            // Linux looks for a fatal signal between two pages, never within one (generic_perform_write).
+            // Linux checks for a fatal signal between two pages, never within a page (generic_perform_write).
             let end = (offset + Int64(half.count)) / 4096 * 4096
             _ = body(end > offset ? UnsafeRawBufferPointer(rebasing: bytes[..<Int(end - offset)]) : bytes)
             Strike.killProcess()
@@ -90,8 +90,8 @@ final class StrikingSyscall: Syscall {
     func fdatasync(_ descriptor: Int32) -> Int32 { run(changes: true) { base.fdatasync(descriptor) } }
     func fsync(_ descriptor: Int32) -> Int32 { run(changes: true) { base.fsync(descriptor) } }
     func syncfs(_ descriptor: Int32) -> Int32 { run(changes: true) { base.syncfs(descriptor) } }
-    /// When it comes depends on time alone, and whether it comes makes no difference to what may be lost: no place to
-    /// strike at.
+    /// Starts write-back without counting the call: its moment depends only on time, and it does not affect which bytes
+    /// a crash can lose.
     func startWriteback(_ descriptor: Int32) -> Int32 { base.startWriteback(descriptor) }
     func waitForWriteback(_ descriptor: Int32) -> Int32 {
         run(changes: false) { base.waitForWriteback(descriptor) }

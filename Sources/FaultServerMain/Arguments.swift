@@ -1,8 +1,8 @@
 import FaultServer
 
-/// What the command line asks for.
+/// The parsed command line.
 struct Arguments {
-    /// An argument that cannot be used, and why.
+    /// An error about an invalid argument, with the reason.
     struct Problem: Error {
         let text: String
     }

@@ -1,8 +1,8 @@
 import FaultServer
 import Glibc
 
-/// `fault-server`: a ``FaultServer`` in a process of its own, for tests that kill the downloading process. Prints
-/// `listening PORT` when it is ready, and runs until SIGTERM or SIGINT.
+/// The program `fault-server`: a ``FaultServer`` in its own process, for tests that kill the downloading process.
+/// Prints `listening PORT` when ready, and runs until SIGTERM or SIGINT.
 @main
 struct Main {
     static func main() async {
@@ -38,8 +38,8 @@ struct Main {
         sigwait(&signals, &received)
     }
 
-    /// A thread that raises SIGTERM for this process when standard input ends, as it does when the process that
-    /// holds its other end dies.
+    /// Starts a thread that raises SIGTERM for this process when standard input ends, for example when the parent
+    /// process dies.
     private static func stopAtEndOfInput() {
         var thread = pthread_t()
         pthread_create(
@@ -54,7 +54,7 @@ struct Main {
 
     private static func complain(_ text: String) {
         let bytes = Array(text.utf8)
-        // Standard error may be closed; the exit status says the same.
+        // Standard error may be closed; the exit status also reports the failure.
         _ = bytes.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }

@@ -1,41 +1,41 @@
 import Glibc
 
-/// One direction of a connection: bytes from a socket that arrive at another later, and not too many at once.
+/// One direction of a connection: moves bytes from a socket to another one with a delay and limits.
 ///
-/// Rates hold where bytes are taken, so that the sender is held back and no queue grows in the proxy; the delay passes
-/// between that and handing them on. The sockets are edge-triggered: they are ready until they say otherwise.
+/// Rates limit the reading, so that the sender slows down and no queue grows in the proxy. The delay is between reading
+/// and writing. The sockets are edge-triggered: they are ready until a call returns EAGAIN.
 struct Flow {
-    /// What came of a step.
+    /// The result of a step.
     enum Outcome {
-        /// Bytes went on: there may be more to do.
+        /// Bytes moved; another step may move more.
         case moved
-        /// Nothing to do before this time; `Int64.max`: before a socket is ready.
+        /// No byte can move before this time in nanoseconds; `Int64.max`: before a socket is ready.
         case waits(Int64)
-        /// A socket failed, or the rule for resets applies.
+        /// A socket failed, or the direction has reached `breaksAt`.
         case broken
     }
 
-    /// Ten packets, as RFC 6928 has it.
+    /// The initial window in bytes: ten packets (RFC 6928).
     private static let firstWindow = 14_600
 
     var isReadable = true
     var isWritable = false
     private(set) var delivered: Int64 = 0
-    /// Whether the source's end was handed on.
+    /// `true` after the end of the source was passed to the sink.
     private(set) var isFinished = false
-    /// Falls silent here.
+    /// The number of delivered bytes after which the direction stalls.
     var stallsAt = Int64.max
-    /// Breaks here.
+    /// The number of delivered bytes after which the connection is reset.
     var breaksAt = Int64.max
-    /// Whether it broke by that rule.
+    /// `true` if the direction has reached `breaksAt`.
     var isReset: Bool { delivered >= breaksAt }
     var isStalled: Bool { delivered >= stallsAt }
 
     private let source: Int32
     private let sink: Int32
-    /// Half of the round trip.
+    /// Half of the round-trip time, in nanoseconds.
     private let delay: Int64
-    /// No byte arrives earlier.
+    /// The earliest departure time of bytes, in nanoseconds. They arrive `delay` later.
     private let opens: Int64
     private let mostInFlight: Int
     private var window: Int
@@ -44,7 +44,7 @@ struct Flow {
     private var ring: Ring
     private var arrivals = TimedQueue()
     private var acknowledgements = TimedQueue()
-    /// When the source's end arrives.
+    /// The time at which the end of the source arrives at the sink; `nil` before the source has ended.
     private var endDue: Int64?
 
     init(from source: Int32, to sink: Int32, options: ShapingOptions, rate: Int64?, opens: Int64, now: Int64) {
@@ -58,7 +58,7 @@ struct Flow {
         ring = Ring(capacity: delay > 0 ? options.window : min(options.window, 256 << 10))
     }
 
-    /// Takes and hands on what may go now.
+    /// Reads and writes the bytes that the limits and the delay permit now.
     mutating func step(_ now: Int64, link: inout TokenBucket?) -> Outcome {
         guard !isFinished, !isStalled else { return .waits(.max) }
         acknowledge(now)
@@ -91,7 +91,7 @@ struct Flow {
         }
         if case let available? = link?.available(now) {
             guard let least = link?.least, available >= least else { return .waits(link?.time() ?? .max) }
-            // Small turns, so that all get theirs.
+            // Small reads, so that connections share the link fairly.
             limit = min(limit, available, 64 << 10)
         }
         let count = ring.receive(from: source, limit: limit)
@@ -138,7 +138,7 @@ struct Flow {
         guard let endDue else { return .waits(.max) }
         guard endDue <= now else { return .waits(endDue) }
         isFinished = true
-        // The peer may have gone; whoever reads from it notices.
+        // The peer may be gone; the other direction detects this.
         shutdown(sink, Int32(SHUT_WR))
         return .moved
     }

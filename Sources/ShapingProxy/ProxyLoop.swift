@@ -1,7 +1,7 @@
 import CPoll
 import Glibc
 
-/// The thread of a ``ShapingProxy``: all its connections and what epoll says of them.
+/// The event loop of a ``ShapingProxy``: its connections and the epoll instance.
 struct ProxyLoop {
     private static let listenerTag = UInt64.max
     private static let alarmTag = UInt64.max - 1
@@ -13,11 +13,11 @@ struct ProxyLoop {
     private let options: ShapingOptions
     private let events: UnsafeMutableBufferPointer<epoll_event>
     private var link: TokenBucket?
-    /// By slot; a socket's tag has its connection's slot.
+    /// The connections by slot. The tag of a socket contains the slot of its connection.
     private var connections: [ShapedConnection?] = []
     private var vacant: [Int] = []
     private var first = 0
-    /// When the next turn has something to do; 0: at once.
+    /// The time in nanoseconds of the next step; 0: at once. `Int64.max`: after the next event.
     private var next = Int64.max
     private var isDead = false
 
@@ -34,7 +34,7 @@ struct ProxyLoop {
         if let input { watch(input, cpoll_readable, Self.alarmTag) }
     }
 
-    /// Waits until there is something to do and does it. `false` if it shall end.
+    /// Waits for events or the next step, and moves bytes. Returns `false` if the loop must end.
     mutating func turn() -> Bool {
         let count = epoll_wait(poll, events.baseAddress, Int32(events.count), timeout())
         for index in 0..<Int(max(count, 0)) {
@@ -50,7 +50,7 @@ struct ProxyLoop {
         return true
     }
 
-    /// Resets what is open and gives all descriptors back.
+    /// Resets the open connections and closes all descriptors.
     mutating func close() {
         for slot in connections.indices { end(slot) }
         if !isDead { Glibc.close(listener) }
@@ -64,7 +64,7 @@ struct ProxyLoop {
         return left <= 0 ? 0 : Int32(min((left + 999_999) / 1_000_000, 60_000))
     }
 
-    /// Everyone once, beginning with another each time.
+    /// Steps each connection once. The first connection differs each time, for fairness.
     private mutating func step(_ now: Int64) {
         next = .max
         guard !connections.isEmpty else { return }
@@ -120,7 +120,7 @@ struct ProxyLoop {
 
     private func watch(_ descriptor: Int32, _ interest: UInt32, _ tag: UInt64) {
         var event = epoll_event(events: interest, data: epoll_data_t(u64: tag))
-        // Fails for descriptors that cannot be watched, files: they never end.
+        // epoll_ctl fails for files, which cannot be watched and have no end event.
         _ = epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event)
     }
 

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Bytes between two sockets, in a buffer that is taken when there are some.
+/// A ring buffer of bytes between two sockets, allocated when the first bytes arrive.
 struct Ring {
     let capacity: Int
     private(set) var used = 0
@@ -9,9 +9,9 @@ struct Ring {
 
     init(capacity: Int) { self.capacity = capacity }
 
-    /// Receives up to `limit` bytes. What recv(2) returned.
+    /// Receives up to `limit` bytes. Returns the result of recv(2).
     mutating func receive(from socket: Int32, limit: Int) -> Int {
-        // An empty ring begins anew: the caches have its beginning.
+        // An empty ring restarts at offset 0, because the start of the buffer is in the processor's caches.
         if used == 0 { head = 0 }
         let place = memory ?? .allocate(byteCount: capacity, alignment: 4096)
         memory = place
@@ -21,7 +21,7 @@ struct Ring {
         return count
     }
 
-    /// Sends up to `limit` bytes. What send(2) returned.
+    /// Sends up to `limit` bytes. Returns the result of send(2), or 0 if the ring is empty.
     mutating func send(to socket: Int32, limit: Int) -> Int {
         guard let memory, used > 0 else { return 0 }
         let count = Glibc.send(socket, memory + head, min(limit, used, capacity - head), Int32(MSG_NOSIGNAL))

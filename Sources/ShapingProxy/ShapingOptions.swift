@@ -1,46 +1,49 @@
-/// What a ``ShapingProxy`` makes of the loopback: a network with delay and limits, and what goes wrong in it.
+/// The options of a ``ShapingProxy``: the delay, the limits and the faults of the simulated network.
 ///
-/// Connections are numbered from 1 in the order in which they are accepted.
+/// Connections are numbered from 1 in the order of acceptance.
 package struct ShapingOptions: Sendable {
-    /// The port to listen at; 0 lets the system choose.
+    /// The port to listen on; 0 lets the system choose.
     package var port: UInt16 = 0
-    /// The round-trip delay in nanoseconds: half of it in each direction, and a whole one before the first byte, which
-    /// is what a handshake takes.
+    /// The round-trip delay in nanoseconds: half in each direction, and a full one before the first byte, for the
+    /// handshake.
     package var delay: Int64 = 0
-    /// Bytes per second towards the client, for each connection; `nil` for no limit.
+    /// The maximum bytes per second towards the client, for each connection; `nil` for no limit.
     package var rate: Int64?
-    /// Bytes per second towards clients, for all connections together: a link that all share fairly.
+    /// The maximum bytes per second towards clients for all connections together, which share it fairly; `nil` for no
+    /// limit.
     package var totalRate: Int64?
-    /// How many bytes of one connection may be under way and not yet acknowledged, which takes a round trip. With a
-    /// delay it limits a connection to `window / delay`. A smaller window than the default also limits what the kernel
-    /// holds for the client.
+    /// The maximum bytes in flight per connection; an acknowledgement takes a round trip. With a delay the window
+    /// limits a connection to `window / delay`. A window below the default also limits the kernel's send buffer for the
+    /// client.
     package var window = defaultWindow
     static let defaultWindow = 4 << 20
-    /// Whether the window begins with ten packets and grows by what is acknowledged, as that of TCP does.
+    /// `true` if the window begins with ten packets and grows with each acknowledgement, like TCP's.
     package var slowStart = false
-    /// Connections that are slower: their number, and the share of ``rate`` they get.
+    /// The slower connections: the share of ``rate`` by connection number.
     package var slow: [Int: Double] = [:]
-    /// Connections that fall silent: their number, and after how many bytes towards the client.
+    /// The stalling connections: the number of bytes towards the client before the stall, by connection number.
     package var stalled: [Int: Int64] = [:]
-    /// Connections are reset after a number of bytes towards the client drawn evenly from this range, anew for each.
+    /// The range of a random number of bytes towards the client after which each connection is reset; `nil` for no
+    /// resets.
     package var resetAfter: ClosedRange<Int64>?
-    /// How many connections, the first ones, are reset.
+    /// The number of connections, counted from the first, that are reset.
     package var resets = Int.max
-    /// What determines the numbers drawn: the n-th connection gets the same one in every run with the same seed.
+    /// The seed of the random numbers: the n-th connection gets the same number in every run with the same seed.
     package var seed: UInt64 = 1
-    /// After so many bytes towards clients nothing answers any more: the listener is closed, connections are reset.
+    /// The number of bytes towards clients after which the listener is closed and the connections are reset; `nil` for
+    /// never.
     package var diesAfter: Int64?
 
-    /// A proxy that only forwards.
+    /// Creates options for a proxy that only forwards.
     package init() {}
 
-    /// The rate of a connection.
+    /// Returns the maximum bytes per second of a connection; `nil` for no limit.
     func rate(of number: Int) -> Int64? {
         guard let rate else { return nil }
         return max(1, Int64(Double(rate) * (slow[number] ?? 1)))
     }
 
-    /// After how many bytes towards the client a connection is reset; `nil` if it is not.
+    /// Returns the number of bytes towards the client after which a connection is reset; `nil` for no reset.
     package func reset(of number: Int) -> Int64? {
         guard let range = resetAfter, number <= resets else { return nil }
         var generator = NumberedGenerator(state: seed &+ UInt64(number) &* 0x9E37_79B9_7F4A_7C15)
@@ -48,21 +51,21 @@ package struct ShapingOptions: Sendable {
     }
 }
 
-/// What a ``ShapingProxy`` has seen.
+/// The counters of a ``ShapingProxy``.
 package struct ShapingStatistics: Sendable, Equatable {
-    /// How many connections were accepted.
+    /// The number of accepted connections.
     package var accepted = 0
-    /// How many are open.
+    /// The number of open connections.
     package var open = 0
-    /// How many were open at one time.
+    /// The maximum number of connections that were open at the same time.
     package var mostOpen = 0
-    /// How many the options had reset.
+    /// The number of connections that were reset by `resetAfter`.
     package var resets = 0
-    /// Bytes handed to clients' sockets.
+    /// The number of bytes written to clients' sockets.
     package var bytes: Int64 = 0
 }
 
-/// SplitMix64.
+/// The SplitMix64 generator.
 private struct NumberedGenerator: RandomNumberGenerator {
     var state: UInt64
 

@@ -1,16 +1,16 @@
 import Glibc
 
-/// A system call failed.
+/// The error of a failed system call.
 package struct SocketFailure: Error, CustomStringConvertible {
-    /// The call's name and what errno said.
+    /// The name of the call and the description of errno.
     package let description: String
 
     init(_ call: String) { description = "\(call) failed: \(String(cString: strerror(errno)))" }
 }
 
-/// Sockets of the loopback that do not block.
+/// Functions for nonblocking sockets on the loopback.
 enum Sockets {
-    /// A listening socket at 127.0.0.1, and its port.
+    /// Returns a listening socket on 127.0.0.1 and its port.
     static func listen(port: UInt16) throws(SocketFailure) -> (socket: Int32, port: UInt16) {
         let listener = try stream()
         set(listener, SOL_SOCKET, SO_REUSEADDR, Int32(1))
@@ -27,7 +27,7 @@ enum Sockets {
         return (listener, UInt16(bigEndian: address.sin_port))
     }
 
-    /// A socket that is connected to a port of 127.0.0.1, or about to be.
+    /// Returns a socket that is connected, or connecting, to a port of 127.0.0.1.
     static func connect(port: UInt16) throws(SocketFailure) -> Int32 {
         let socket = try stream()
         var address = loopback(port)
@@ -42,9 +42,9 @@ enum Sockets {
         return socket
     }
 
-    /// The next client; `nil` if there is none.
+    /// Accepts the next client; `nil` if no client waits.
     ///
-    /// - Parameter sendBuffer: bytes that the kernel holds for it.
+    /// - Parameter sendBuffer: The size in bytes of the kernel's send buffer; `nil` for the default.
     static func accept(_ listener: Int32, sendBuffer: Int?) -> Int32? {
         let client = Glibc.accept(listener, nil, nil)
         guard client >= 0 else { return nil }
@@ -53,7 +53,7 @@ enum Sockets {
         return client
     }
 
-    /// The socket's peer hears of a reset, not of an end.
+    /// Makes a later close send a reset to the peer instead of a normal end.
     static func resetOnClose(_ socket: Int32) { set(socket, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
 
     private static func stream() throws(SocketFailure) -> Int32 {

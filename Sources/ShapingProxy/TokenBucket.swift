@@ -1,8 +1,8 @@
-/// Lets bytes through at a rate. It saves up for 50 ms, so that a thread that is woken late makes up for it.
+/// A rate limiter for bytes. Up to 50 ms of unused rate accumulate, so that a late wake-up does not lower the rate.
 struct TokenBucket {
     private let rate: Double
     private let most: Double
-    /// Fewer bytes than this are not worth a system call.
+    /// The minimum number of bytes for a system call.
     let least: Int
     private var tokens = 0.0
     private var filled: Int64
@@ -14,22 +14,22 @@ struct TokenBucket {
         filled = now
     }
 
-    /// How many bytes may go now.
+    /// Returns the number of bytes that may be sent at `now`, in nanoseconds.
     mutating func available(_ now: Int64) -> Int {
         tokens = min(most, tokens + Double(now - filled) * rate / 1e9)
         filled = now
         return Int(tokens)
     }
 
-    /// When ``least`` bytes may go.
+    /// Returns the time in nanoseconds at which ``least`` bytes may be sent.
     func time() -> Int64 { filled + Int64(((Double(least) - tokens) / rate * 1e9).rounded(.up)) }
 
     mutating func take(_ count: Int) { tokens -= Double(count) }
 }
 
-/// Lengths in order, each with the time at which it is due.
+/// A queue of lengths, each with the time at which it is due.
 struct TimedQueue {
-    /// Lengths due so close together count as one, so that the queue stays short.
+    /// The maximum difference in nanoseconds at which two lengths are merged, which keeps the queue short.
     private static let grain: Int64 = 250_000
 
     private var entries: [(length: Int, due: Int64)] = []
@@ -45,10 +45,10 @@ struct TimedQueue {
         }
     }
 
-    /// The length at the front, if it is due.
+    /// Returns the length at the front if it is due; otherwise 0.
     func front(_ now: Int64) -> Int { head < entries.count && entries[head].due <= now ? entries[head].length : 0 }
 
-    /// Takes from the front.
+    /// Subtracts `length` from the entry at the front, and removes the entry at 0.
     mutating func remove(_ length: Int) {
         entries[head].length -= length
         guard entries[head].length == 0 else { return }

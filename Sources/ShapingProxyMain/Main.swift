@@ -1,8 +1,8 @@
 import Glibc
 import ShapingProxy
 
-/// `shaping-proxy`: a ``ShapingProxy`` in a process of its own. Prints `listening PORT`, forwards until standard input
-/// ends, and prints what it has seen as one JSON object.
+/// The program `shaping-proxy`: a ``ShapingProxy`` in its own process. Prints `listening PORT`, forwards until standard
+/// input ends, and prints the counters as one JSON object.
 @main
 struct Main {
     static func main() {
@@ -35,7 +35,7 @@ struct Main {
 
     private static func complain(_ text: String) {
         let bytes = Array(text.utf8)
-        // Standard error may be closed; the exit status says the same.
+        // Standard error may be closed; the exit status also reports the failure.
         _ = bytes.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }

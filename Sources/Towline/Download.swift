@@ -4,7 +4,7 @@ import TowlineEngine
 
 /// A handle of one download.
 ///
-/// All handles with the same identifier refer to the same download. After ``Downloader/close()``, every call throws
+/// Handles with the same identifier refer to the same download. After ``Downloader/close()``, every call throws
 /// `closed`. After ``remove(deletingFiles:)``, every call throws `unknownDownload`.
 public struct Download: Sendable, Identifiable, Hashable {
     /// The identifier of the download, which stays the same after a relaunch.
@@ -18,7 +18,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// Hashes the identifier.
     public func hash(into hasher: inout Hasher) { hasher.combine(id) }
 
-    // MARK: Where it stands
+    // MARK: State and progress
 
     /// The current state and progress.
     ///
@@ -111,7 +111,7 @@ public struct Download: Sendable, Identifiable, Hashable {
 
     /// Calls `body` once with the result when the download ends: finished, failed, cancelled or removed.
     ///
-    /// `body` runs on the same actor or executor as with ``observe(on:_:)``. It is not called if the observation is
+    /// `body` runs on the same actor or executor as with ``observe(on:_:)``. `body` is not called if the observation is
     /// cancelled or released earlier.
     public func whenOver(
         on executor: (any TaskExecutor)? = nil,
@@ -124,12 +124,12 @@ public struct Download: Sendable, Identifiable, Hashable {
                 do throws(TowlineError) { result = .success(try await download.file) } catch {
                     result = .failure(error)
                 }
-                // Whoever let go of the observation is not called.
+                // A cancelled or released observation does not call `body`.
                 if !Task.isCancelled { await body(result) }
             })
     }
 
-    // MARK: What to do with it
+    // MARK: Commands
 
     /// Pauses the download and keeps all downloaded bytes. The download stays paused after a relaunch.
     ///
@@ -166,7 +166,7 @@ public struct Download: Sendable, Identifiable, Hashable {
         try await center.remove(id, deletingFiles: deletingFiles)
     }
 
-    // MARK: Changing it
+    // MARK: Settings
 
     /// Sets the priority. The download moves to the end of the downloads with the same priority.
     public func setPriority(_ priority: Int) async throws(TowlineError) {

@@ -17,8 +17,8 @@ import TowlineSystem
 ///
 /// If the last reference to a downloader is released, the downloader closes in the background, as with ``close()``.
 public final class Downloader: Sendable {
-    /// Bytes that downloads leave free on a disk: a list that runs unattended must not take the last block from
-    /// everybody.
+    /// The number of bytes that downloads leave free on a disk, because an unattended list must not fill the disk
+    /// completely.
     private static let keptFree: Int64 = 64 << 20
     let center: DownloadCenter
     let hub: SnapshotHub
@@ -52,7 +52,7 @@ public final class Downloader: Sendable {
         monitor = SystemNetwork.monitor()
         do throws(TowlineError) {
             try await center.launch()
-            // Not before: a change of the network starts downloads.
+            // Called after the launch, because a change of the network starts downloads.
             await center.watchNetwork(monitor.changes())
         } catch {
             await monitor.close()
@@ -142,7 +142,7 @@ public final class Downloader: Sendable {
         try await center.adopt(directory.standardizedFileURL.path).map { Download(id: $0, center: center, hub: hub) }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     /// The events of all downloads from now on.
     ///
@@ -150,7 +150,7 @@ public final class Downloader: Sendable {
     /// but always receives the last change of each download. A slow reader does not slow down the downloads.
     public var events: DownloadEvents { DownloadEvents(mailbox: hub.mailbox()) }
 
-    // MARK: All together
+    // MARK: All downloads
 
     /// Pauses all downloads, or all downloads of a group.
     ///

@@ -1,2 +1,2 @@
-// Errors, states, names of downloads and checksums are the core's; whoever imports the library has them.
+// The core defines errors, states, identifiers of downloads and checksums. The library exports them to its importers.
 @_exported public import TowlineCore

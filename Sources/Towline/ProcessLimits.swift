@@ -6,14 +6,14 @@ import TowlineRegistry
 
 /// Limits of a process that only downloads, enforced by the kernel.
 package enum ProcessLimits {
-    /// From here on this process can change files only below these directories, and below those that the list of
-    /// downloads already uses. Reading is not limited. Creates the directories, as the state directory is created.
+    /// Limits this process to changing files below these directories and below the directories that the list of
+    /// downloads already uses. Reading is not limited. Creates missing directories.
     ///
-    /// Must be called while the process has one thread. Without Landlock in the kernel nothing happens.
+    /// Must be called while the process has one thread. Has no effect if the kernel does not support Landlock.
     ///
     /// - Parameters:
     ///   - shared: directories that other users may read.
-    ///   - private: directories of this user alone: that of the list first.
+    ///   - private: directories that only this user may read. The first one is the state directory.
     /// - Returns: `true` if the limits are in place.
     @discardableResult
     package static func confine(to shared: [URL], private: [URL]) -> Bool {
@@ -42,7 +42,7 @@ package enum ProcessLimits {
         return "\(landlock)\na process without files and network reads archives (seccomp)\nno core dumps"
     }
 
-    /// The libraries of the system that are in use, as `curl --version` names them.
+    /// The names and versions of the system libraries in use, in the format of `curl --version`.
     package static var libraries: String {
         [CurlLibrary.versions, SQLiteRegistry.libraryVersion, Unpacker.libraryVersion].joined(separator: " ")
     }

@@ -4,30 +4,30 @@ import TowlineDisk
 import TowlineEngine
 import TowlineThreads
 
-/// Puts the parts together: the engine, the disk below it and the wire.
+/// The connection of the engine with the storage and the transport.
 enum Assembly {
-    /// Runs the tasks of each command, on the first thread.
+    /// The executor of the tasks of each command, which run on the first thread.
     static let executor = ThreadExecutor()
 
     private static let transport = CurlTransport(engineThreads: 2)
 
-    /// The libraries of the system that are in use, as `curl --version` names them.
+    /// The versions of the system's libraries in use, in the format of `curl --version`.
     static var libraries: String { CurlLibrary.versions }
 
-    /// Begins, beside everything else, what downloads will wait for.
+    /// Sets up memory and starts the transport early, so that downloads wait less for it.
     static func warmUp() {
         FreedMemory.keep()
         _ = transport
     }
 
-    /// What runs downloads.
+    /// Returns a runner for a batch of downloads.
     static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {
         BatchRunner(
             options: options, transport: transport, storage: FileStorage(forOneRun: true), observer: observer,
             executor: executor, after: { executor.after($0, $1) })
     }
 
-    /// What is known of a download whose final path this is.
+    /// Returns the state of the download with this final path. Throws if neither a file nor a download exists there.
     static func status(path: String) throws(TowlineError) -> PlaceStatus {
         switch try JournalReader.look(at: path) {
         case .unfinished(let report, let owner):
@@ -41,7 +41,7 @@ enum Assembly {
         }
     }
 
-    /// What a server offers.
+    /// Sends a request and returns the properties of the server's response.
     static func probe(_ options: DownloadOptions) async throws(TowlineError) -> ServerOffer {
         let report = try await Probe.run(options, transport: transport)
         return ServerOffer(report)

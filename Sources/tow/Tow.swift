@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import TowlineCore
 
-/// The way in: arguments to a command, errors to an exit status.
+/// The entry point. Runs the command that the arguments name and maps errors to exit statuses.
 @main
 enum Tow {
     /// Not `async`: that would give the first thread to the main dispatch queue, which unblocks all signals there.
@@ -11,7 +11,7 @@ enum Tow {
         ProcessSetup.ignoreWriteSignals()
         let words = ProcessArguments.words.dropFirst()
         if words.first == GetShortcut.name {
-            // Before there is a second thread: threads inherit what is blocked.
+            // Block before there is a second thread: threads inherit the signal mask.
             SignalWatcher.block()
         }
         if let plan = GetShortcut.plan(words) {
@@ -36,7 +36,8 @@ enum Tow {
         }
     }
 
-    /// The arguments in options of `tow` only.
+    /// Returns the arguments with options of other programs replaced by those of `tow`. Prints notices about left-out
+    /// options.
     private static func translated(_ words: ArraySlice<String>) -> [String] {
         guard words.first == GetShortcut.name else { return Array(words) }
         do throws(TowlineError) {
@@ -50,7 +51,7 @@ enum Tow {
         }
     }
 
-    /// A command on its way from the thread that parsed it, which does not touch it again, to the one that runs it.
+    /// A command that is passed from the thread that parsed it, which no longer uses it, to the thread that runs it.
     private struct ParsedCommand: @unchecked Sendable {
         let command: any ParsableCommand
     }
@@ -87,7 +88,7 @@ enum Tow {
         leave("tow: \(TerminalSafeText.make(error.message))", ExitStatus(error).rawValue)
     }
 
-    /// What the parser says. Its own status for a usage error is 64; ours is 2.
+    /// Prints the message of the parser and ends the process. The parser's status for a usage error is 64; tow uses 2.
     private static func leave(_ error: any Error) -> Never {
         let code = TowCommand.exitCode(for: error)
         let text = TowCommand.fullMessage(for: error)
@@ -112,7 +113,7 @@ enum Tow {
         end(status)
     }
 
-    /// Ends the process without the exit handlers of libraries: they would free what engine threads still use.
+    /// Ends the process without the exit handlers of libraries: they would free memory that engine threads still use.
     private static func end(_ status: Int32) -> Never {
         fflush(nil)
         _exit(status)

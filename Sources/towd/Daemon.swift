@@ -4,9 +4,10 @@ import Synchronization
 import Towline
 import TowlineService
 
-/// The life of the process: serves until a signal ends it.
+/// The process of the service, which runs until a signal stops it.
 enum Daemon {
-    /// How long an orderly end may take. What is on disk is right at any instant; this is for answers under way.
+    /// The maximum time in seconds for an orderly end. Data on disk is valid at any time; responses under way need the
+    /// time.
     private static let grace = 1.8
 
     static func serve(_ towd: Towd) -> Never {
@@ -18,13 +19,14 @@ enum Daemon {
         } catch {
             leave(error)
         }
-        // Before there is a second thread.
+        // Must be called before there is a second thread.
         ProcessLimits.confine(
             to: configuration.downloadsDirectories,
             private: [configuration.stateDirectory, configuration.socket.deletingLastPathComponent()])
         let stop = StopSignal()
-        // Detached: from the first thread it would get a higher priority, and hand it on to every task of the service.
-        // On Linux that is a nice value that takes a privilege, and libdispatch complains of each thread in the log.
+        // Detached: a task of the first thread would have a higher priority and pass it on to every task of the
+        // service. On Linux, this priority is a nice value that needs a privilege, and libdispatch logs an error for
+        // each thread.
         Task.detached { await run(configuration, stop) }
         dispatchMain()
     }
@@ -39,7 +41,7 @@ enum Daemon {
             }
             let troubles = TroubleLog { say($0) }
             configuration.onTrouble = { troubles.add($0) }
-            // No directory is kept busy by a process that nobody sees.
+            // A background process must not keep a directory busy.
             _ = chdir("/")
             let service = try await DownloadService.open(configuration)
             for notice in service.downloader.notices { say(notice) }
@@ -55,12 +57,12 @@ enum Daemon {
         } catch let error as TowlineError {
             leave(error)
         } catch {
-            // What could not listen has been told.
+            // Addresses that failed have already been reported.
             _exit(ExitStatus.disk.rawValue)
         }
     }
 
-    /// Printed, not an error: containers often have no other user.
+    /// A warning, not an error: containers often have no other user.
     private static let rootWarning = """
         running as root: an attacker who takes over towd controls the whole system. Run towd as another user, or use \
         --allow-root to confirm
@@ -78,7 +80,7 @@ enum Daemon {
             case .success(let place):
                 if place.address == nil { say("listening on \(configuration.socket.path)") }
                 for url in place.pages {
-                    // Into no log: whoever reads it could do everything.
+                    // Never write the token to a log: a reader of the log could control towd.
                     if isatty(STDERR_FILENO) == 1 {
                         say("web page: \(url)#token=\(service.token.text)")
                     } else {
@@ -93,7 +95,7 @@ enum Daemon {
         FileHandle.standardError.write(Data("towd: \(TerminalSafeText.make(text))\n".utf8))
     }
 
-    /// As many descriptors as the hard limit allows: many connections need more than the customary 1024.
+    /// Raises the limit of descriptors to the hard limit: many connections need more than the usual 1024.
     private static func raiseDescriptorLimit() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
@@ -102,7 +104,7 @@ enum Daemon {
     }
 }
 
-/// Says what is wrong once a minute, however often it is met.
+/// A log that reports each problem at most once a minute.
 private final class TroubleLog: Sendable {
     private static let interval = Duration.seconds(60)
     private let said = Mutex<[String: ContinuousClock.Instant]>([:])
@@ -122,7 +124,7 @@ private final class TroubleLog: Sendable {
     }
 }
 
-/// The first SIGTERM, SIGINT or SIGHUP; a second one ends the process at once.
+/// The first SIGTERM, SIGINT or SIGHUP. A second signal ends the process at once.
 private final class StopSignal: Sendable {
     private let (signals, continuation) = AsyncStream.makeStream(of: Void.self)
     private let isStopping = Atomic<Bool>(false)
@@ -131,7 +133,7 @@ private final class StopSignal: Sendable {
         for number in [SIGTERM, SIGINT, SIGHUP] {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            // The handler keeps its source, for as long as the process lives.
+            // The handler keeps a reference to its source until the process ends.
             source.setEventHandler { [self, source] in
                 _ = source
                 if isStopping.exchange(true, ordering: .relaxed) { _exit(128 + number) }

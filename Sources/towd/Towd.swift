@@ -5,7 +5,7 @@ import Towline
 import TowlineService
 import TowlineWire
 
-/// The service.
+/// The command `towd`.
 @main
 struct Towd: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -84,10 +84,10 @@ struct Towd: ParsableCommand {
     var config: String?
 
     static func main() {
-        // The memory holds the access token and the credentials of downloads.
+        // The memory contains the access token and the credentials of downloads.
         towline_protect_memory()
         let words = CommandLine.arguments.dropFirst()
-        // Not for every start: to ask SQLite starts threads, which Landlock would not limit.
+        // Only for `--version`: a query of the SQLite version starts threads, which Landlock would not limit.
         if words.first == "--version" {
             print(configuration.version + "\n" + ProcessLimits.libraries)
             if words.contains("-v") { print(ProcessLimits.summary) }
@@ -108,7 +108,8 @@ struct Towd: ParsableCommand {
         }
     }
 
-    /// What is to be served, of options, file and defaults.
+    /// Returns the configuration from the options, the configuration file and the defaults, in this order of
+    /// precedence.
     func serviceConfiguration() throws(TowlineError) -> ServiceConfiguration {
         let environment = ProcessInfo.processInfo.environment
         let home = environment["HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? NSHomeDirectory()

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Why a file could not be checked.
+/// The reason why a file could not be checked.
 package enum ContentCheckError: Error, Equatable {
     /// `open` failed, with its errno.
     case open(CInt)
@@ -9,8 +9,8 @@ package enum ContentCheckError: Error, Equatable {
 }
 
 extension FaultContent {
-    /// The offset of the first byte of `range` at which the file differs from this content; the file's end
-    /// counts as a difference if it comes before the range's end. `nil` if the range is right.
+    /// Returns the offset of the first byte of `range` at which the file differs from this content, or the end of the
+    /// file if it is before the end of the range. `nil` if the range is correct.
     package func firstMismatch(inFile path: String, range: Range<Int64>) throws -> Int64? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw ContentCheckError.open(errno) }
@@ -18,7 +18,7 @@ extension FaultContent {
         return try firstMismatch(inDescriptor: descriptor, range: range)
     }
 
-    /// As ``firstMismatch(inFile:range:)``, for a whole file: one that is longer differs at `length`.
+    /// Checks a whole file like ``firstMismatch(inFile:range:)``. A longer file differs at `length`.
     package func firstMismatch(inFile path: String, length: Int64) throws -> Int64? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw ContentCheckError.open(errno) }
@@ -29,7 +29,7 @@ extension FaultContent {
         return Int64(status.st_size) == length ? nil : length
     }
 
-    /// As ``firstMismatch(inFile:range:)``, for an open file.
+    /// Checks an open file like ``firstMismatch(inFile:range:)``.
     package func firstMismatch(inDescriptor descriptor: CInt, range: Range<Int64>) throws -> Int64? {
         let step = 1 << 20
         let found = UnsafeMutableRawBufferPointer.allocate(byteCount: step, alignment: 16)
@@ -55,7 +55,8 @@ extension FaultContent {
         return nil
     }
 
-    /// The offset of the first byte that differs from this content at `offset` on; `nil` if all are right.
+    /// Returns the offset of the first byte that differs from this content, if `bytes` begin at `offset`; `nil` if all
+    /// bytes are correct.
     package func firstMismatch(in bytes: [UInt8], at offset: Int64) -> Int64? {
         let right = self.bytes(in: offset..<offset + Int64(bytes.count))
         return bytes.withUnsafeBytes { left in

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// The bytes of a served file: a pure function of a seed and an offset, so that any range of any file can be
-/// checked without keeping it.
+/// checked without storing the file.
 ///
 /// A block of pseudo-random bytes whose length is a prime repeats over the file, and each page starts with
 /// a stamp made of the seed and the page's number. Bytes that are shifted by any amount, the block's length
@@ -15,24 +15,24 @@ package struct FaultContent: Sendable {
     /// The length of a stamp.
     static let stampLength = 8
 
-    /// Which content this is.
+    /// The seed of the content.
     package let seed: UInt64
     private let block: PatternBlock
 
-    /// The content with that seed. Blocks are kept for the life of the process, one for each seed.
+    /// Creates the content with a seed. Blocks are kept until the process ends, one for each seed.
     package init(seed: UInt64) {
         self.seed = seed
         block = PatternBlock.of(seed)
     }
 
-    /// Fills the buffer with the bytes from `offset` on. Any offset from zero on has bytes.
+    /// Fills the buffer with the bytes from `offset`, which must not be negative. The content has no end.
     package func fill(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int64) {
         guard let start = buffer.baseAddress, offset >= 0 else { return }
         copyPattern(to: start, count: buffer.count, at: offset)
         stampPages(of: buffer, at: offset)
     }
 
-    /// The bytes of a range.
+    /// Returns the bytes of a range.
     package func bytes(in range: Range<Int64>) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
             fill(UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound)

@@ -1,9 +1,9 @@
 // Faults of the connection and of the speed of a reply: catalogue rows 1–4, 43–47, 50, 51.
 extension Fault {
-    /// Row 1: closes in order before a byte of an answer.
+    /// Row 1: closes normally before a byte of a response.
     package static let closeBeforeHead = Fault("closeBeforeHead") { _ in Reply([.close]) }
 
-    /// Row 1: RST before a byte of an answer.
+    /// Row 1: RST before a byte of a response.
     package static let resetBeforeHead = Fault("resetBeforeHead") { _ in Reply([.reset]) }
 
     /// Rows 4, 61: never answers.
@@ -12,13 +12,13 @@ extension Fault {
     /// Row 2: RST right after the head.
     package static let resetAfterHead = Fault.body("resetAfterHead") { _ in [.reset] }
 
-    /// Rows 2, 62: RST after that many body bytes; half of them without a number. What the kernel has not sent
-    /// by then is lost with it.
+    /// Rows 2, 62: RST after `count` body bytes; `nil` for half of the body. Bytes that the kernel has not sent
+    /// by then are lost.
     package static func resetAfter(_ count: Int64? = nil) -> Fault {
         body("resetAfter") { [.content($0.version.content, $0.prefix(count)), .reset] }
     }
 
-    /// Row 4: silence after that many body bytes; half of them without a number.
+    /// Row 4: silence after `count` body bytes; `nil` for half of the body.
     package static func stall(after count: Int64? = nil) -> Fault {
         body("stall") { [.content($0.version.content, $0.prefix(count)), .stall] }
     }
@@ -26,7 +26,7 @@ extension Fault {
     /// Row 4: silence right after the head.
     package static let stallAfterHead = Fault.body("stallAfterHead") { _ in [.stall] }
 
-    /// Rows 4, 45: silence for that long after that many body bytes, then the rest.
+    /// Rows 4, 45: silence for `duration` after `count` body bytes, then the rest.
     package static func pause(after count: Int64? = nil, _ duration: Duration) -> Fault {
         body("pause") { context in
             let first = context.prefix(count)
@@ -37,7 +37,7 @@ extension Fault {
         }
     }
 
-    /// Row 4: waits at the gate after that many body bytes, then sends the rest.
+    /// Row 4: waits at the gate after `count` body bytes, then sends the rest.
     package static func wait(after count: Int64? = nil, for gate: Gate) -> Fault {
         body("wait") { context in
             let first = context.prefix(count)
@@ -46,7 +46,7 @@ extension Fault {
         }
     }
 
-    /// Row 44: the head at that many bytes per second, then the body at full speed.
+    /// Row 44: the head at a number of bytes per second, then the body at full speed.
     package static func slowHead(bytesPerSecond: Int64 = 1) -> Fault {
         Fault("slowHead") { context in
             Reply(
@@ -55,14 +55,14 @@ extension Fault {
         }
     }
 
-    /// Row 45: the body at that many bytes per second.
+    /// Row 45: the body at a number of bytes per second.
     package static func slowBody(bytesPerSecond: Int64 = 1) -> Fault {
         Fault("slowBody") { context in
             Reply(context.correct.steps.prefix(1) + [.rate(bytesPerSecond)] + context.correct.steps.dropFirst())
         }
     }
 
-    /// Row 46: field lines without end.
+    /// Row 46: an endless sequence of field lines.
     package static let endlessHead = Fault("endlessHead") { _ in
         Reply([.raw(Array("HTTP/1.1 200 OK\r\n".utf8)), .repeated(fieldLine(length: 1024), count: nil)])
     }
@@ -78,18 +78,18 @@ extension Fault {
         }
     }
 
-    /// Row 46: one field line without end.
+    /// Row 46: an endless field line.
     package static let endlessFieldLine = Fault("endlessFieldLine") { _ in
         let start = Array("HTTP/1.1 200 OK\r\nX-Flood: ".utf8)
         return Reply([.raw(start), .repeated([UInt8](repeating: 0x61, count: 1024), count: nil)])
     }
 
-    /// Row 47: interim responses without end (RFC 9110 §15.2).
+    /// Row 47: an endless sequence of interim responses (RFC 9110 §15.2).
     package static let endlessInterim = Fault("endlessInterim") { _ in
         Reply([.repeatedHead(ReplyHead(103, [("Link", "</a>")]), count: nil)])
     }
 
-    /// Row 47: that many interim responses, then the correct reply. A client must bear a few.
+    /// Row 47: `count` interim responses, then the correct reply. A client must accept a few.
     package static func interim(_ count: Int) -> Fault {
         Fault("interim") { context in
             return Reply([.repeatedHead(ReplyHead(103, [("Link", "</a>")]), count: count)] + context.correct.steps)
@@ -101,8 +101,8 @@ extension Fault {
         Reply([.content(context.version.content, context.asked), .close])
     }
 
-    /// Row 51: a first line that is no status line. The body follows a moment later: who hangs up at the head is not told to
-    /// have fetched what sockets hold.
+    /// Row 51: a first line that is not a status line. The body follows a moment later, so that a client that closes at
+    /// the head is not counted as having read the bytes in the socket buffers.
     package static let garbageStatusLine = Fault("garbageStatusLine") { context in
         let steps = context.correct.head { $0.line = "HTTP/7.x OK maybe" }.steps
         return Reply(steps.prefix(1) + [.pause(.milliseconds(100))] + steps.dropFirst())
@@ -162,7 +162,7 @@ extension Fault {
         }
     }
 
-    /// Row 50: GOAWAY that says no stream was processed, then the connection closes.
+    /// Row 50: GOAWAY that reports that no stream was processed, then a close of the connection.
     package static let goAwayAtOnce = Fault("goAwayAtOnce") { _ in
         Reply([.goAway(lastStream: 0, code: 0), .close])
     }
@@ -173,7 +173,7 @@ extension Fault {
 }
 
 extension RequestContext {
-    /// The first bytes of what was asked for: `count` of them, or half.
+    /// Returns the first `count` requested bytes; `nil` for half of them.
     func prefix(_ count: Int64?) -> Range<Int64> {
         let all = asked.upperBound - asked.lowerBound
         return asked.lowerBound..<asked.lowerBound + min(all, count ?? all / 2)

@@ -1,5 +1,5 @@
 extension Fault {
-    /// Faults that need no argument, by name; those with arguments have their usual ones.
+    /// The faults by name; faults with arguments use their default arguments.
     package static let all: [String: Fault] = {
         let faults = connectionFaults + framingFaults + rangeFaults + representationFaults + statusFaults
         return Dictionary(faults.map { ($0.name, $0) }) { first, _ in first }

@@ -1,6 +1,6 @@
 // Faults of ranges and of Content-Range (RFC 9110 §14, §15.3.7): catalogue rows 12–27, 53.
 extension Fault {
-    /// Row 16: 206 with at most `count` bytes, also if no range was requested, and 400 if one was and `refusesRange`.
+    /// Row 16: 206 with at most `count` bytes, also without a requested range; 400 for a range if `refusesRange`.
     package static func partOnly(_ count: Int64, refusesRange: Bool = false) -> Fault {
         Fault("partOnly") { context in
             let isFirst = context.asked.lowerBound == 0
@@ -10,24 +10,24 @@ extension Fault {
         }
     }
 
-    /// Row 12: 200 and all bytes, whatever range was asked for, under the same validators.
+    /// Row 12: 200 and all bytes for every requested range, with the same validators.
     package static let ignoresRange = Fault("ignoresRange") { context in
         context.whole.head { $0.remove("Accept-Ranges") }
     }
 
-    /// Row 12: the part that was asked for, with its Content-Range, under status 200.
+    /// Row 12: the requested part with its Content-Range, but with status 200.
     package static let partWith200 = Fault.head("partWith200") { head, _ in
         if head.status == 206 { head.status = 200 }
     }
 
-    /// Row 12: the same without Content-Range: a part that looks like a whole file.
+    /// Row 12: the requested part with status 200 and without Content-Range: it looks like a whole file.
     package static let unlabelledPartWith200 = Fault.head("unlabelledPartWith200") { head, _ in
         guard head.status == 206 else { return }
         head.status = 200
         head.remove("Content-Range")
     }
 
-    /// Row 27: that status for each request with Range, and the file for a plain one.
+    /// Row 27: `status` for each request with Range, and the file for a request without Range.
     package static func refusesRange(_ status: Int, fields: [(String, String)] = []) -> Fault {
         Fault("refusesRange\(status)") { context in
             context.request.field("Range") == nil
@@ -35,25 +35,25 @@ extension Fault {
         }
     }
 
-    /// Row 1: a close instead of the head for each request with Range, and the file for a plain one.
+    /// Row 1: a close instead of the head for each request with Range, and the file for a request without Range.
     package static let closesOnRange = Fault("closesOnRange") { context in
         context.request.field("Range") == nil ? context.correct : closeBeforeHead.make(context)
     }
 
-    /// Row 12: ignores the range, and closes after so many bytes of the file.
+    /// Row 12: ignores the range, and closes after `count` bytes of the file.
     package static func cutWithoutRanges(after count: Int64 = 700_000) -> Fault {
         Fault("cutWithoutRanges") { context in
             ignoresRange.make(context).body([.content(context.version.content, 0..<count), .close])
         }
     }
 
-    /// Row 53: as ``ignoresRange``, but says `Accept-Ranges: bytes`.
+    /// Row 53: like ``ignoresRange``, but with `Accept-Ranges: bytes`.
     package static let claimsRanges = Fault("claimsRanges") { $0.whole }
 
-    /// Row 53: honours ranges, but says `Accept-Ranges: none`.
+    /// Row 53: supports ranges, but sends `Accept-Ranges: none`.
     package static let deniesRanges = Fault.head("deniesRanges") { head, _ in head.set("Accept-Ranges", "none") }
 
-    /// Row 14: the bytes, and the Content-Range, of a range that starts so many bytes later.
+    /// Row 14: the bytes and the Content-Range of a range that starts `shift` bytes later.
     package static func startsLater(by shift: Int64 = 512) -> Fault {
         Fault("startsLater") { context in
             let start = min(context.asked.lowerBound + shift, max(context.version.length - 1, 0))
@@ -61,30 +61,30 @@ extension Fault {
         }
     }
 
-    /// Row 14: the bytes, and the Content-Range, of a range that starts at zero.
+    /// Row 14: the bytes and the Content-Range of a range that starts at zero.
     package static let startsAtZero = Fault("startsAtZero") { $0.part(0..<$0.asked.upperBound) }
 
-    /// Row 55 without a digest: an honest head, and bytes from so many further on.
+    /// Row 55 without a digest: a correct head, and bytes from an offset that is `shift` bytes later.
     package static func shiftedBytes(by shift: Int64 = 512) -> Fault {
         body("shiftedBytes") { context in
             [.content(context.version.content, context.asked.lowerBound + shift..<context.asked.upperBound + shift)]
         }
     }
 
-    /// Row 15: a range that ends so many bytes after the end that was asked for, as far as the file goes.
+    /// Row 15: a range that ends `count` bytes after the requested end, but not beyond the file.
     package static func endsLater(by count: Int64 = 1000) -> Fault {
         Fault("endsLater") { context in
             context.part(context.asked.lowerBound..<min(context.asked.upperBound + count, context.version.length))
         }
     }
 
-    /// Row 15: a Content-Range whose last byte lies beyond the complete length it names.
+    /// Row 15: a Content-Range whose last byte is beyond its complete length.
     package static let endsBeyondTotal = Fault.head("endsBeyondTotal") { head, context in
         let length = context.version.length
         head.set("Content-Range", "bytes \(context.asked.lowerBound)-\(length + 9)/\(length)")
     }
 
-    /// Row 16: a correct 206 for that many of the bytes asked for; half of them without a number.
+    /// Row 16: a correct 206 for the first `count` requested bytes; `nil` for half of them.
     package static func shorterRange(_ count: Int64? = nil) -> Fault {
         Fault("shorterRange") { context in
             let range = context.prefix(count)
@@ -95,14 +95,14 @@ extension Fault {
     /// Row 17: 206 without Content-Range.
     package static let noContentRange = Fault.head("noContentRange") { head, _ in head.remove("Content-Range") }
 
-    /// Row 18: 206 with that text for Content-Range.
+    /// Row 18: 206 with `text` as the value of Content-Range.
     package static func contentRange(_ text: String) -> Fault {
         Fault("contentRange") { context in
             context.part(context.asked).head { $0.set("Content-Range", text) }
         }
     }
 
-    /// Row 18: a Content-Range that is no such thing.
+    /// Row 18: a Content-Range with an invalid syntax.
     package static let garbageContentRange = contentRange("bytes some-of/it").named("garbageContentRange")
 
     /// Row 18: a Content-Range in another unit.
@@ -119,7 +119,7 @@ extension Fault {
     /// Row 18: a first byte after the last.
     package static let backwardContentRange = contentRange("bytes 10-5/100").named("backwardContentRange")
 
-    /// Row 18: numbers that no 64-bit integer holds.
+    /// Row 18: numbers beyond 64 bits.
     package static let overflowingContentRange = contentRange("bytes 18446744073709551616-18446744073709551620/*")
         .named("overflowingContentRange")
 
@@ -140,12 +140,12 @@ extension Fault {
         }
     }
 
-    /// Row 21: answers a range from another version with 206, whatever If-Range says.
+    /// Row 21: answers with a 206 from another version for every value of If-Range.
     package static func partOf(_ other: Version) -> Fault {
         Fault("partOf") { RangeServer.part($0.asked, other, $0.resource) }
     }
 
-    /// Row 22: chunked, and the range starts later than asked.
+    /// Row 22: chunked, with a range that starts `shift` bytes later than requested.
     package static func chunkedStartsLater(by shift: Int64 = 512) -> Fault {
         Fault("chunkedStartsLater") { context in
             let start = min(context.asked.lowerBound + shift, context.version.length - 1)
@@ -178,7 +178,7 @@ extension Fault {
         return context.part(0..<max(1, context.version.length / 2))
     }
 
-    /// Rows 25, 26: 416 with that complete length, or without Content-Range.
+    /// Rows 25, 26: 416 with a complete length; `nil` for no Content-Range.
     package static func unsatisfiable(total: Int64?) -> Fault {
         Fault("unsatisfiable") { _ in Reply(416, total.map { [("Content-Range", "bytes */\($0)")] } ?? []) }
     }
@@ -192,6 +192,6 @@ extension Fault {
 }
 
 extension RequestContext {
-    /// A correct 206 for a range other than the one asked for.
+    /// Returns a correct 206 for the given range instead of the requested one.
     func part(_ range: Range<Int64>) -> Reply { RangeServer.part(range, version, resource) }
 }

@@ -1,7 +1,7 @@
-// Faults of validators and of which representation is sent (RFC 9110 §8.8, §13): catalogue rows 12, 13, 21,
-// 28–37, 49, 57. That a file changes at some moment is a ``ContentSwitch`` or ``FaultServer/replace(_:with:)``.
+// Faults of validators and of the selected representation (RFC 9110 §8.8, §13): catalogue rows 12, 13, 21,
+// 28–37, 49, 57. ``ContentSwitch`` and ``FaultServer/replace(_:with:)`` change a file at a given moment.
 extension Fault {
-    /// Row 28: the entity tag made weak; ranges under If-Range are then ignored, as RFC 9110 §13.1.5 has it.
+    /// Row 28: the entity tag made weak; If-Range then disables ranges (RFC 9110 §13.1.5).
     package static let weakETag = Fault("weakETag") { context in
         guard case .strong(let text) = context.version.etag else { return context.correct }
         return context.correct(of: context.version.with(etag: .weak(text)))
@@ -20,12 +20,12 @@ extension Fault {
         head.set("Last-Modified", date.replacing("GMT", with: "+0000"))
     }
 
-    /// Row 31: a node for each connection, each with a strong tag of its own for the same bytes.
+    /// Row 31: a node for each connection, each with its own strong tag for the same bytes.
     package static let tagOfEachConnection = Fault("tagOfEachConnection") { context in
         context.correct(of: context.version.with(etag: .strong("node-\(context.request.connection)")))
     }
 
-    /// Row 31: the same, and If-Range is ignored.
+    /// Row 31: a node with its own strong tag for each connection, where every node ignores If-Range.
     package static let tagOfEachConnectionBy206 = Fault("tagOfEachConnectionBy206") { context in
         let version = context.version.with(etag: .strong("node-\(context.request.connection)"))
         return context.request.field("Range") == nil
@@ -39,7 +39,7 @@ extension Fault {
         return context.correct(of: version)
     }
 
-    /// Row 30: no ETag, and Last-Modified that many seconds before Date. Under one second the date is weak
+    /// Row 30: no ETag, and Last-Modified `seconds` before Date. Below one second the date is weak
     /// (RFC 9110 §8.8.2.2).
     package static func lastModified(secondsBeforeDate seconds: Int64) -> Fault {
         Fault("lastModified") { context in
@@ -60,22 +60,22 @@ extension Fault {
         return context.correct(of: version)
     }
 
-    /// Row 31: two edges that hold the same bytes under different strong tags, in turn.
+    /// Row 31: two edges with the same bytes and different strong tags, alternately.
     package static let alternatingETags = Fault("alternatingETags") { context in
         context.correct(of: context.version.with(etag: .strong(context.request.index % 2 == 0 ? "A" : "B")))
     }
 
-    /// Row 31, 57: two edges that hold these versions, in turn.
+    /// Row 31, 57: two edges with these versions, alternately.
     package static func alternating(_ first: Version, _ second: Version) -> Fault {
         Fault("alternating") { $0.correct(of: $0.request.index % 2 == 0 ? first : second) }
     }
 
-    /// Rows 21, 32: the correct reply of a server that holds other bytes of the same length under another tag.
+    /// Rows 21, 32: the correct reply of a server that has other bytes of the same length with another tag.
     package static func otherContent(seed: UInt64 = 99) -> Fault {
         Fault("otherContent") { $0.correct(of: $0.version.replaced(seed: seed)) }
     }
 
-    /// Row 33: other bytes of the same length under the same validators.
+    /// Row 33: other bytes of the same length with the same validators.
     package static func sameETagOtherBytes(seed: UInt64 = 99) -> Fault {
         Fault("sameETagOtherBytes") { context in
             var version = context.version
@@ -84,7 +84,7 @@ extension Fault {
         }
     }
 
-    /// Row 32: other bytes of the same length, and no validator at all.
+    /// Row 32: other bytes of the same length without a validator.
     package static func noValidatorOtherBytes(seed: UInt64 = 99) -> Fault {
         Fault("noValidatorOtherBytes") { context in
             var version = context.version.with(etag: .absent)
@@ -101,12 +101,12 @@ extension Fault {
         }
     }
 
-    /// Row 21: answers 206 with bytes and tag of another version, whatever If-Range says.
+    /// Row 21: 206 with the bytes and the tag of another version for every value of If-Range.
     package static func otherPart(seed: UInt64 = 99) -> Fault {
         Fault("otherPart") { RangeServer.part($0.asked, $0.version.replaced(seed: seed), $0.resource) }
     }
 
-    /// Row 34: the file is longer, under the same tag.
+    /// Row 34: a longer file with the same tag.
     package static func grown(by count: Int64 = 1000) -> Fault {
         Fault("grown") { context in
             var version = context.version
@@ -115,12 +115,12 @@ extension Fault {
         }
     }
 
-    /// Row 35: says that the bytes of a 206 are coded with gzip. Other replies are correct.
+    /// Row 35: a 206 with `Content-Encoding: gzip`. Other replies are correct.
     package static let codedPart = Fault.head("codedPart") { head, _ in
         if head.status == 206 { head.set("Content-Encoding", "gzip") }
     }
 
-    /// A whole body coded with gzip that no one asked for: `stored` blocks of `text` (RFC 1952).
+    /// A whole body in gzip, which the request did not accept: `stored` blocks of the bytes (RFC 1952).
     package static func coded(_ bytes: [UInt8]) -> Fault {
         Fault("coded") { context in
             context.whole.head {
@@ -131,23 +131,23 @@ extension Fault {
         }
     }
 
-    /// Rows 36, 37: a small page of HTML with 200 (a busy server's excuse, a login page).
+    /// Rows 36, 37: a small HTML page with 200 (the error page of a busy server, or a login page).
     package static let page = Fault("page") { _ in
         Reply(200, [("Content-Type", "text/html; charset=utf-8")], text: "<html><body>Please log in.</body></html>\n")
     }
 
-    /// Row 36: the same page, under the file's own validators.
+    /// Row 36: a small HTML page with the validators of the file.
     package static let pageWithETag = Fault("pageWithETag") { context in
         let tag = context.version.etag.field.map { [("ETag", $0)] } ?? []
         return Reply(200, [("Content-Type", "text/html")] + tag, text: "<html><body>Busy.</body></html>\n")
     }
 
-    /// Row 37: a captive portal: any request is sent to a login page elsewhere.
+    /// Row 37: a captive portal: every request is redirected to a login page on another server.
     package static func captivePortal(_ location: String) -> Fault {
         redirect(302, to: location).named("captivePortal")
     }
 
-    /// Rows 54, 55: one byte of the body has a bit flipped, `offset` bytes into the file if that is sent.
+    /// Rows 54, 55: a flipped bit in the byte at `offset` of the file, if the response includes this byte.
     package static func corruptByte(at offset: Int64) -> Fault {
         body("corruptByte") { context in
             let (content, asked) = (context.version.content, context.asked)
@@ -167,14 +167,14 @@ extension Fault {
         return context.correct(of: version)
     }
 
-    /// Adds fields to the correct reply.
+    /// Returns a fault that adds fields to the correct reply.
     package static func fields(_ fields: [(String, String)]) -> Fault {
         head("fields") { head, _ in
             for (name, value) in fields { head.set(name, value) }
         }
     }
 
-    /// Row 117: a Content-Disposition with that value.
+    /// Row 117: a Content-Disposition with a given value.
     package static func contentDisposition(_ value: String) -> Fault {
         fields([("Content-Disposition", value)]).named("contentDisposition")
     }
@@ -186,21 +186,21 @@ extension Fault {
         }
     }
 
-    /// Rows 54, 55: `Repr-Digest` as given (RFC 9530), for example one that does not match.
+    /// Rows 54, 55: a `Repr-Digest` with a given value (RFC 9530), for example one that does not match.
     package static func reprDigest(_ value: String) -> Fault { fields([("Repr-Digest", value)]).named("reprDigest") }
 
-    /// Row 54: a `Repr-Digest` of SHA-256 that matches nothing.
+    /// Row 54: a `Repr-Digest` of SHA-256 that does not match.
     package static let wrongReprDigest = reprDigest("sha-256=:\(String(repeating: "A", count: 43))=:")
         .named("wrongReprDigest")
 
-    /// Row 55: `Content-Digest` of the right bytes (RFC 9530). `digest` makes the field's value of the bytes of the body.
+    /// Row 55: a `Content-Digest` of the correct bytes (RFC 9530). `digest` returns the field's value for the body.
     package static func contentDigest(_ digest: @escaping @Sendable ([UInt8]) -> String) -> Fault {
         head("contentDigest") { head, context in
             head.set("Content-Digest", digest(context.version.content.bytes(in: context.asked)))
         }
     }
 
-    /// Row 55: as ``contentDigest(_:)``, and a bit of the body is flipped in the middle.
+    /// Row 55: like ``contentDigest(_:)``, with a flipped bit in the middle of the body.
     package static func contentDigestWithFlip(_ digest: @escaping @Sendable ([UInt8]) -> String) -> Fault {
         Fault("contentDigestWithFlip") { context in
             let middle = context.asked.lowerBound + (context.asked.upperBound - context.asked.lowerBound) / 2
@@ -211,7 +211,7 @@ extension Fault {
 }
 
 extension Version {
-    /// A copy under another entity tag.
+    /// Returns a copy with another entity tag.
     package func with(etag: EntityTag) -> Version {
         var version = self
         version.etag = etag

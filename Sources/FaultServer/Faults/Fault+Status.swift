@@ -1,6 +1,6 @@
-// Answers other than the file (RFC 9110 §15): catalogue rows 38–43, 48, 49, 59, 68.
+// Responses without the file (RFC 9110 §15): catalogue rows 38–43, 48, 49, 59, 68.
 extension Fault {
-    /// Rows 39, 40, 42: that status with a short text.
+    /// Rows 39, 40, 42: `status` with a short text.
     package static func status(_ status: Int, fields: [(String, String)] = []) -> Fault {
         Fault("status") { _ in Reply(status, fields, text: "status \(status)\n") }
     }
@@ -20,15 +20,15 @@ extension Fault {
     /// Row 24 of the rules: 204 without a body.
     package static let noContent = Fault("noContent") { _ in Reply(204) }
 
-    /// Row 24 of the rules: 304 that no condition asked for.
+    /// Row 24 of the rules: 304 for a request without a condition.
     package static let unaskedNotModified = Fault("unaskedNotModified") { _ in Reply(304) }
 
-    /// Row 38: 429, or another status, with that text for Retry-After.
+    /// Row 38: 429, or another status, with `value` as the value of Retry-After.
     package static func retryAfter(_ value: String, status: Int = 429) -> Fault {
         Fault("retryAfter") { _ in Reply(status, [("Retry-After", value)], text: "try again later\n") }
     }
 
-    /// Row 38: a redirect to the same URL, with that text for Retry-After.
+    /// Row 38: a redirect to the same URL, with `value` as the value of Retry-After.
     package static func redirectLater(_ value: String) -> Fault {
         Fault("redirectLater") {
             Reply(302, [("Location", $0.request.target), ("Retry-After", value)], text: "try again later\n")
@@ -43,14 +43,14 @@ extension Fault {
         context.request.field("If-Range") == nil ? context.correct : Reply(304)
     }
 
-    /// Row 36: the file although the condition of the request is met: If-None-Match and If-Modified-Since are ignored.
+    /// Row 36: the file even if it is unchanged: If-None-Match and If-Modified-Since are ignored.
     package static let ignoresConditions = Fault("ignoresConditions") { context in
         var request = context.request
         request.fields.removeAll { ["if-none-match", "if-modified-since"].contains($0.0.lowercased()) }
         return RangeServer.reply(to: request, version: context.version, resource: context.resource)
     }
 
-    /// Row 36: 304 to every condition, with the ETag of the version that the server has.
+    /// Row 36: 304 to every condition, with the ETag of the current version.
     package static let confirmsEveryCondition = Fault("confirmsEveryCondition") { context in
         let isConditional = ["If-None-Match", "If-Modified-Since"].contains { context.request.field($0) != nil }
         let tag = context.version.etag.field.map { ("ETag", $0) }
@@ -62,7 +62,7 @@ extension Fault {
         context.request.field("If-None-Match") == nil ? context.correct : Reply(412, text: "no conditions\n")
     }
 
-    /// Row 38: Retry-After as a date so many seconds from now, with a Date field to compare it with.
+    /// Row 38: Retry-After as a date `seconds` from now, with a Date field for comparison.
     package static func retryAfterDate(secondsFromNow seconds: Int64, status: Int = 429) -> Fault {
         Fault("retryAfterDate") { _ in
             let now = HTTPDateText.now
@@ -71,14 +71,14 @@ extension Fault {
         }
     }
 
-    /// Row 38: Retry-After that is neither number nor date.
+    /// Row 38: Retry-After that is neither a number nor a date.
     package static let retryAfterGarbage = retryAfter("soon, I hope").named("retryAfterGarbage")
 
     /// Row 38: Retry-After of 10¹² seconds.
     package static let retryAfterHuge = retryAfter("1000000000000").named("retryAfterHuge")
 
-    /// Rows 48, 49: a redirect to that location, which may be anything: empty, `file:///etc/passwd`,
-    /// `javascript:alert(1)`, another scheme, host or port.
+    /// Rows 48, 49: a redirect to any location: empty, `file:///etc/passwd`, `javascript:alert(1)`, another scheme,
+    /// host or port.
     package static func redirect(_ status: Int = 302, to location: String) -> Fault {
         Fault("redirect") { _ in Reply(status, [("Location", location)], text: "moved\n") }
     }
@@ -101,10 +101,10 @@ extension Fault {
         }
     }
 
-    /// Row 48: the redirect's target is different each time, without end.
+    /// Row 48: an endless sequence of redirects with different targets.
     package static let endlessRedirects = redirectChain(hops: .max).named("endlessRedirects")
 
-    /// Row 59: 401 unless the Authorization field has that value; asks for Basic (RFC 7617).
+    /// Row 59: 401 with a Basic challenge (RFC 7617) unless the Authorization field has the given value.
     package static func authorizationRequired(_ value: String) -> Fault {
         Fault("authorizationRequired") { context in
             guard context.request.field("Authorization") != value else { return context.correct }
@@ -112,7 +112,7 @@ extension Fault {
         }
     }
 
-    /// Row 59: 403 unless the Cookie field holds that pair, such as `id=1`.
+    /// Row 59: 403 unless the Cookie field contains the pair, such as `id=1`.
     package static func cookieRequired(_ pair: String) -> Fault {
         Fault("cookieRequired") { context in
             guard !has(context, cookie: pair) else { return context.correct }
@@ -120,8 +120,8 @@ extension Fault {
         }
     }
 
-    /// Row 59: a redirect to the same target with that `Set-Cookie` field, such as `seen=yes; Path=/`, unless the
-    /// request has the cookie. Consent walls and single sign-on do this.
+    /// Row 59: a redirect to the same target with a `Set-Cookie` field, such as `seen=yes; Path=/`, unless the
+    /// request has the cookie, like consent walls and single sign-on.
     package static func cookieWall(_ cookie: String) -> Fault {
         Fault("cookieWall") { context in
             guard !has(context, cookie: String(cookie.prefix { $0 != ";" })) else { return context.correct }
@@ -134,8 +134,8 @@ extension Fault {
         return pairs.contains(Substring(pair))
     }
 
-    /// Row 59: 401 that offers Digest (RFC 7616), unless the request answers that nonce for its target as that user.
-    /// The hash is not checked. `besides` is another challenge of the same response.
+    /// Row 59: 401 with a Digest challenge (RFC 7616), unless the request answers the nonce for its target as the user.
+    /// The hash is not checked. `besides` is another challenge in the same response.
     package static func digestRequired(user: String, nonce: String = "n1", besides: String? = nil) -> Fault {
         Fault("digestRequired") { context in
             let answer = context.request.field("Authorization") ?? ""
@@ -149,10 +149,10 @@ extension Fault {
         }
     }
 
-    /// Row 59: sets that cookie with the correct reply.
+    /// Row 59: the correct reply with a `Set-Cookie` field.
     package static func setCookie(_ value: String) -> Fault { fields([("Set-Cookie", value)]).named("setCookie") }
 
-    /// Row 68: 407, as a proxy says it.
+    /// Row 68: 407, like a proxy.
     package static let proxyAuthenticationRequired = status(
         407, fields: [("Proxy-Authenticate", "Basic realm=\"proxy\"")]
     )

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A link whose target expires (rows 41, 49): one resource redirects to a signed target, the other serves targets
-/// whose signature is still good and answers 403 to the rest.
+/// A link whose target expires (rows 41, 49): one resource redirects to a signed target; the other serves targets
+/// with a valid signature and answers 403 to other targets.
 package final class SignedLink: Sendable {
     private struct State {
         var good = 0
@@ -12,22 +12,22 @@ package final class SignedLink: Sendable {
     private let uses: Int?
     private let target: String
 
-    /// A link to `target`. Each signature is good for that many requests, or until ``expire()``.
+    /// Creates a link to `target`. Each signature is valid for a number of requests, or until ``expire()``.
     package init(to target: String, uses: Int? = nil) {
         self.target = target
         self.uses = uses
         state.withLock { $0.usesLeft = uses }
     }
 
-    /// Makes the signature that is good now bad. The next redirect carries a new one.
+    /// Invalidates the current signature. The next redirect contains a new one.
     package func expire() { state.withLock { $0.good += 1 } }
 
-    /// For the first URL: a redirect to the signed target.
+    /// The behaviour of the first URL: a redirect to the signed target.
     package var entrance: Behaviour {
         Behaviour { _ in Reply(302, [("Location", "\(self.target)?signature=\(self.renewed())")], text: "moved\n") }
     }
 
-    /// For the target: the correct reply to a good signature, 403 to any other.
+    /// The behaviour of the target: the correct reply for a valid signature, otherwise 403.
     package var exit: Behaviour {
         Behaviour { context in
             self.admits(context.request.query) ? context.correct : Reply(403, text: "the link has expired\n")

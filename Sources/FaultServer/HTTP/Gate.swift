@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A door that a reply waits at until a test opens it.
+/// A gate at which a reply waits until a test opens it.
 package final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -10,13 +10,13 @@ package final class Gate: Sendable {
 
     private let state = Mutex(State())
 
-    /// A closed gate.
+    /// Creates a closed gate.
     package init() {}
 
-    /// Whether it is open.
+    /// `true` if the gate is open.
     package var isOpen: Bool { state.withLock { $0.isOpen } }
 
-    /// Opens it, for all who wait and all who come.
+    /// Opens the gate for current and later waiters.
     package func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
@@ -26,7 +26,7 @@ package final class Gate: Sendable {
         waiting.forEach { $0.resume() }
     }
 
-    /// Returns when the gate is open or the task is cancelled.
+    /// Waits until the gate is open or the task is cancelled.
     package func passed() async {
         let key = state.withLock { state in
             state.nextKey += 1

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The preferred date format of RFC 9110 §5.6.7.
+/// The preferred date format of RFC 9110 §5.6.7 (IMF-fixdate).
 enum HTTPDateText {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = [

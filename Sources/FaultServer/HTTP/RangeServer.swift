@@ -1,4 +1,4 @@
-/// The correct reply to a request for a range (RFC 9110 §13, §14, §15.3.7).
+/// A function that returns the correct reply to a request for a range (RFC 9110 §13, §14, §15.3.7).
 enum RangeServer {
     static func reply(to request: RequestInfo, version: Version, resource: Resource) -> Reply {
         guard request.method == "GET" || request.method == "HEAD" else {
@@ -31,7 +31,7 @@ enum RangeServer {
         Reply(416, [("Content-Range", "bytes */\(version.length)")])
     }
 
-    /// The fields that every response with this version carries.
+    /// Returns the fields of every response with this version.
     static func fields(_ version: Version, _ resource: Resource) -> [(String, String)] {
         var fields: [(String, String)] = []
         if let date = version.dateField(now: HTTPDateText.now) { fields.append(("Date", date)) }
@@ -42,8 +42,8 @@ enum RangeServer {
         return fields + resource.fields
     }
 
-    /// Whether a range is to be honoured under an If-Range: without one always; with a tag if it is strong and
-    /// equal; with a date if it is exactly ours (RFC 9110 §13.1.5).
+    /// Returns whether If-Range permits a range: without If-Range always; for a tag if it is strong and equal; for a
+    /// date if it is equal to the version's (RFC 9110 §13.1.5).
     private static func applies(ifRange: String?, to version: Version) -> Bool {
         guard let ifRange else { return true }
         if ifRange.hasPrefix("W/") { return false }
@@ -51,8 +51,8 @@ enum RangeServer {
         return version.lastModifiedField == ifRange
     }
 
-    /// Returns whether the client already has that version. If-Modified-Since does not count beside If-None-Match (RFC
-    /// 9110 §13.1.3). As with nginx, only an equal date means unchanged.
+    /// Returns whether the client already has this version. If-None-Match overrides If-Modified-Since (RFC 9110
+    /// §13.1.3). As with nginx, only an equal date means unchanged.
     private static func isUnchanged(_ version: Version, _ request: RequestInfo) -> Bool {
         if let tags = request.field("If-None-Match") { return matchesWeakly(tags, version) }
         guard let date = request.field("If-Modified-Since") else { return false }

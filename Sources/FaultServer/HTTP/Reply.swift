@@ -1,12 +1,12 @@
-/// What goes over the wire in answer to one request: a straight line of steps.
+/// The response to one request, as a sequence of steps.
 package struct Reply: Sendable {
-    /// The steps, carried out in order.
+    /// The steps, performed in order.
     package var steps: [Step]
 
-    /// A reply.
+    /// Creates a reply from steps.
     package init(_ steps: [Step]) { self.steps = steps }
 
-    /// A whole response with a small body.
+    /// Creates a whole response with a small body.
     package init(_ status: Int, _ fields: [(String, String)] = [], text: String = "") {
         let body = Array(text.utf8)
         var head = ReplyHead(status, fields)
@@ -14,47 +14,48 @@ package struct Reply: Sendable {
         steps = body.isEmpty ? [.head(head)] : [.head(head), .bytes(body)]
     }
 
-    /// One step. Steps that carry body bytes do nothing in the answer to a `HEAD` request.
+    /// One step. Steps with body bytes do nothing in the response to a `HEAD` request.
     package enum Step: Sendable {
         /// A status line and fields, or an HTTP/2 header block.
         case head(ReplyHead)
         /// Body bytes of a file.
         case content(FaultContent, Range<Int64>)
-        /// Body bytes as given.
+        /// The given body bytes.
         case bytes([UInt8])
-        /// Body bytes of a file in the chunked coding, in pieces of that size, without the last chunk.
+        /// Body bytes of a file in the chunked coding, in chunks of `size` bytes, without the last chunk.
         case chunks(FaultContent, Range<Int64>, size: Int)
         /// The last chunk.
         case lastChunk
-        /// Bytes that count neither as head nor as body, put on the connection as they are.
+        /// Bytes that count neither as head nor as body, sent unchanged on the connection.
         case raw([UInt8])
-        /// The bytes over and over, `count` times; `nil` until the client goes away.
+        /// The bytes repeated `count` times; `nil` to repeat them until the client closes the connection.
         case repeated([UInt8], count: Int?)
-        /// The head over and over, `count` times; `nil` until the client goes away.
+        /// The head repeated `count` times; `nil` to repeat it until the client closes the connection.
         case repeatedHead(ReplyHead, count: Int?)
-        /// From here on at most so many bytes per second; `nil` for no limit.
+        /// Limits the following steps to this number of bytes per second; `nil` for no limit.
         case rate(Int64?)
-        /// Waits.
+        /// Waits for the duration, or until the client closes the connection.
         case pause(Duration)
-        /// Waits until the gate is open.
+        /// Waits until the gate is open, or until the client closes the connection.
         case wait(Gate)
-        /// Says nothing more and keeps the connection until the client closes it.
+        /// Sends no more bytes and keeps the connection until the client closes it.
         case stall
-        /// Closes the connection in order: FIN, after TLS's close_notify.
+        /// Closes the connection normally: FIN, after TLS's close_notify.
         case close
         /// Closes a TLS connection without close_notify (RFC 9112 §9.8): only FIN.
         case closeWithoutNotify
-        /// Sends FIN and goes on reading.
+        /// Sends FIN and continues to read.
         case closeOutput
         /// Aborts the connection: RST.
         case reset
-        /// HTTP/2: RST_STREAM with that error code. HTTP/1.1: as ``reset``.
+        /// HTTP/2: RST_STREAM with the error code. HTTP/1.1: as ``reset``.
         case resetStream(code: UInt32)
-        /// HTTP/2: GOAWAY that names that stream as the last one, `nil` for this one. HTTP/1.1: nothing.
+        /// HTTP/2: GOAWAY that names `lastStream` as the last stream; `nil` for the stream of this reply. HTTP/1.1: no
+        /// effect.
         case goAway(lastStream: UInt32?, code: UInt32)
     }
 
-    /// The reply with its first head changed.
+    /// Returns the reply with its first head changed.
     package func head(_ change: (inout ReplyHead) -> Void) -> Reply {
         var reply = self
         guard let place = reply.firstHead, case .head(var head) = reply.steps[place] else { return self }
@@ -63,16 +64,16 @@ package struct Reply: Sendable {
         return reply
     }
 
-    /// The reply with its first head kept, and everything after it replaced.
+    /// Returns the reply with all steps after its first head replaced.
     package func body(_ steps: [Step]) -> Reply {
         guard let place = firstHead else { return self }
         return Reply(Array(self.steps[...place]) + steps)
     }
 
-    /// The reply followed by more steps.
+    /// Returns the reply followed by more steps.
     package func then(_ steps: Step...) -> Reply { Reply(self.steps + steps) }
 
-    /// The status of the first head; `nil` if there is none.
+    /// The status of the first head; `nil` without a head.
     package var status: Int? {
         guard let place = firstHead, case .head(let head) = steps[place] else { return nil }
         return head.status
@@ -85,41 +86,41 @@ package struct Reply: Sendable {
     }
 }
 
-/// A response's status line and fields. Nothing is checked: a fault may say what it likes.
+/// The status line and fields of a response. They are not validated, so that a fault can send invalid ones.
 package struct ReplyHead: Sendable {
     /// The status code.
     package var status: Int
     /// The fields in order.
     package var fields: [(String, String)]
-    /// The whole status line without its end; `nil` for `HTTP/1.1`, the status and its phrase.
+    /// The whole status line without its line end; `nil` for `HTTP/1.1`, the status and its phrase.
     package var line: String?
 
-    /// A head.
+    /// Creates a head.
     package init(_ status: Int, _ fields: [(String, String)] = [], line: String? = nil) {
         self.status = status
         self.fields = fields
         self.line = line
     }
 
-    /// Puts the field in the place of all of that name, or at the end.
+    /// Removes all fields with the given name and adds the field at the end.
     package mutating func set(_ name: String, _ value: String) {
         remove(name)
         fields.append((name, value))
     }
 
-    /// Takes all fields of that name out.
+    /// Removes all fields with the given name.
     package mutating func remove(_ name: String) {
         let lowercase = name.lowercased()
         fields.removeAll { $0.0.lowercased() == lowercase }
     }
 
-    /// The value of the first field with that name.
+    /// Returns the value of the first field with the given name, or `nil`.
     package func field(_ name: String) -> String? {
         let lowercase = name.lowercased()
         return fields.first { $0.0.lowercased() == lowercase }?.1
     }
 
-    /// The bytes of an HTTP/1.1 head, its empty line included.
+    /// The bytes of an HTTP/1.1 head, including its empty line.
     var bytes: [UInt8] {
         var text = line ?? "HTTP/1.1 \(status) \(ReplyHead.phrase(status))"
         text += "\r\n"

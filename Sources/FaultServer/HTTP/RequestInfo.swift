@@ -1,23 +1,23 @@
-/// One request as it came over the wire.
+/// One received request.
 package struct RequestInfo: Sendable {
-    /// The number of its connection; the server's first is 0.
+    /// The number of the connection; the server's first connection is 0.
     package var connection: Int
     /// The number of the request on its resource; the first is 0.
     package var index: Int
-    /// How many requests of the resource are being answered, this one included.
+    /// The number of requests of the resource that are being answered, including this one.
     package var concurrent: Int
     /// The method.
     package var method: String
-    /// The target as it came: origin form, or absolute form to a proxy.
+    /// The original target: origin form, or absolute form to a proxy.
     package var target: String
-    /// The fields in order, names as they came.
+    /// The fields in order, names with their original case.
     package var fields: [(String, String)]
-    /// Whether it came over TLS.
+    /// `true` for a request over TLS.
     package var isTLS: Bool
-    /// Whether it came over HTTP/2.
+    /// `true` for a request over HTTP/2.
     package var isHTTP2: Bool
 
-    /// A request.
+    /// Creates a request.
     package init(
         connection: Int, index: Int = 0, concurrent: Int = 1, method: String = "GET", target: String,
         fields: [(String, String)], isTLS: Bool = false, isHTTP2: Bool = false
@@ -32,7 +32,7 @@ package struct RequestInfo: Sendable {
         self.isHTTP2 = isHTTP2
     }
 
-    /// The target's path.
+    /// The path of the target.
     package var path: String {
         var rest = Substring(target)
         if !rest.hasPrefix("/"), let scheme = rest.firstRange(of: "://") {
@@ -42,29 +42,29 @@ package struct RequestInfo: Sendable {
         return String(rest.prefix { $0 != "?" })
     }
 
-    /// The target's query, without its question mark; `nil` if there is none.
+    /// The query of the target without its question mark; `nil` without a query.
     package var query: String? {
         target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
     }
 
-    /// The value of the first field with that name, compared without case.
+    /// Returns the value of the first field with the given name, ignoring case, or `nil`.
     package func field(_ name: String) -> String? {
         let lowercase = name.lowercased()
         return fields.first { $0.0.lowercased() == lowercase }?.1
     }
 
-    /// What a `Range` field asks for.
+    /// The meaning of a `Range` field.
     package enum RangeRequest: Sendable, Equatable {
-        /// There is none, it is not of the form `bytes=a-b`, `bytes=a-` or `bytes=-n`, or it asks for several
-        /// ranges: it is ignored (RFC 9110 §14.2).
+        /// The field is absent, is not of the form `bytes=a-b`, `bytes=a-` or `bytes=-n`, or requests several
+        /// ranges: the server ignores it (RFC 9110 §14.2).
         case none
         /// These bytes.
         case range(Range<Int64>)
-        /// None of the bytes asked for exist.
+        /// The representation contains none of the requested bytes.
         case unsatisfiable
     }
 
-    /// What is asked of a representation of that length (RFC 9110 §14.1.2).
+    /// Returns the requested range of a representation with the given length in bytes (RFC 9110 §14.1.2).
     package func range(ofLength length: Int64) -> RangeRequest {
         guard let field = field("Range"), field.hasPrefix("bytes=") else { return .none }
         let parts = field.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)

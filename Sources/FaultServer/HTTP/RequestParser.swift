@@ -1,4 +1,4 @@
-/// Cuts HTTP/1.1 requests out of a stream of bytes. Bodies are dropped by their `Content-Length`.
+/// A parser of HTTP/1.1 request heads in a stream of bytes. Skips bodies by their `Content-Length`.
 struct RequestParser {
     /// A request line and its fields.
     struct Head {
@@ -22,13 +22,13 @@ struct RequestParser {
         bodyLeft -= dropped
     }
 
-    /// Whether the bytes so far are those that HTTP/2 begins with, as far as they go.
+    /// `true` if the received bytes are a prefix of HTTP/2's preface, or begin with the preface.
     var mayBeHTTP2: Bool { RequestParser.http2Preface.starts(with: bytes.prefix(RequestParser.http2Preface.count)) }
 
-    /// Whether HTTP/2's whole preface has come.
+    /// `true` if HTTP/2's whole preface was received.
     var isHTTP2: Bool { bytes.starts(with: RequestParser.http2Preface) }
 
-    /// The next request head; `nil` if it has not come whole.
+    /// Takes the next request head; `nil` if it is incomplete.
     mutating func next() -> Head? {
         guard let end = endOfHead() else { return nil }
         let text = String(decoding: bytes[..<end], as: UTF8.self)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The windows of one HTTP/2 connection and its streams (RFC 9113 §5.2), as the client grants them.
+/// The windows that the client grants an HTTP/2 connection and its streams (RFC 9113 §5.2).
 final class FlowControl: Sendable {
     private struct State {
         var connection = 65_535
@@ -10,7 +10,7 @@ final class FlowControl: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// The stream was reset by the client, or the connection is gone.
+    /// An error: the client reset the stream, or the connection ended.
     struct StreamGone: Error {}
 
     private let state = Mutex(State())
@@ -25,14 +25,14 @@ final class FlowControl: Sendable {
         wake { $0.isClosed = true }
     }
 
-    /// WINDOW_UPDATE; stream 0 is the connection.
+    /// Applies a WINDOW_UPDATE; stream 0 is the connection.
     func grant(_ count: Int, stream: UInt32) {
         wake { state in
             if stream == 0 { state.connection += count } else { state.streams[stream]? += count }
         }
     }
 
-    /// SETTINGS_INITIAL_WINDOW_SIZE changes the windows of open streams by the difference (RFC 9113 §6.9.2).
+    /// Applies SETTINGS_INITIAL_WINDOW_SIZE: changes the windows of open streams by the difference (RFC 9113 §6.9.2).
     func setInitial(_ size: Int) {
         wake { state in
             let difference = size - state.initial
@@ -41,7 +41,7 @@ final class FlowControl: Sendable {
         }
     }
 
-    /// Takes up to `count` bytes of both windows, and waits while one of them is empty.
+    /// Takes up to `count` bytes from both windows. Waits while one of the windows is empty.
     func take(_ count: Int, stream: UInt32) async throws -> Int {
         while true {
             let taken: Int? = try state.withLock { state in

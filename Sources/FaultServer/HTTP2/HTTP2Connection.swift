@@ -1,9 +1,9 @@
 import NIOCore
 import NIOHPACK
 
-/// One HTTP/2 connection: reads its frames and answers each request in a task of its own.
+/// One HTTP/2 connection: it reads frames and answers each request in a separate task.
 struct HTTP2Connection {
-    /// The client broke a rule of RFC 9113 that this server depends on.
+    /// An error: the client broke a rule of RFC 9113 that this server depends on.
     struct ProtocolError: Error {}
 
     private let connection: Connection
@@ -13,7 +13,7 @@ struct HTTP2Connection {
     private var streams: [UInt32: HTTP2Stream] = [:]
     private var fieldBlock = ByteBuffer()
 
-    /// Takes over a connection after the client's preface.
+    /// Creates the HTTP/2 state of a connection after the client's preface.
     init(connection: Connection, received: [UInt8]) {
         self.connection = connection
         self.received = ByteBuffer(bytes: received)
@@ -35,7 +35,7 @@ struct HTTP2Connection {
                 while let frame = HTTP2Frame.read(from: &received) {
                     guard let (stream, info) = try await take(frame) else { continue }
                     let server = connection.server
-                    // A stream that is gone ends its own reply only; the log tells how far it came.
+                    // The end of a stream ends only its own reply; the log shows how many bytes were sent.
                     group.addTask { [windows] in
                         _ = try? await server.answer(info, on: stream)
                         windows.close(stream.number)
@@ -48,7 +48,7 @@ struct HTTP2Connection {
         }
     }
 
-    /// Acts on a frame; gives the request that it completes, if it does.
+    /// Processes a frame. Returns the request that the frame completes, or `nil`.
     private mutating func take(_ frame: HTTP2Frame) async throws -> (HTTP2Stream, RequestInfo)? {
         var payload = frame.payload
         switch frame.kind {
@@ -81,7 +81,7 @@ struct HTTP2Connection {
         return try open(frame.stream)
     }
 
-    /// A HEADERS payload without its padding and priority (RFC 9113 §6.2).
+    /// Returns a HEADERS payload without its padding and priority (RFC 9113 §6.2).
     private func unpadded(_ frame: HTTP2Frame) throws -> ByteBuffer {
         var payload = frame.payload
         var padding = 0

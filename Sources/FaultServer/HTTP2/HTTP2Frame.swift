@@ -1,6 +1,6 @@
 import NIOCore
 
-/// One frame of HTTP/2 (RFC 9113 §4.1), and how it is written and read.
+/// An HTTP/2 frame (RFC 9113 §4.1), with functions to read and write frames.
 struct HTTP2Frame {
     /// The types of RFC 9113 §6; others are ignored.
     enum Kind {
@@ -23,7 +23,7 @@ struct HTTP2Frame {
         static let priority: UInt8 = 0x20
     }
 
-    /// The longest payload that every peer takes (RFC 9113 §4.2).
+    /// The maximum payload in bytes that every peer accepts (RFC 9113 §4.2).
     static let maximumPayload = 16_384
 
     var kind: UInt8
@@ -31,7 +31,7 @@ struct HTTP2Frame {
     var stream: UInt32
     var payload: ByteBuffer
 
-    /// Takes the next frame off the buffer; `nil` if it has not come whole.
+    /// Takes the next frame from the buffer; `nil` if it is incomplete.
     static func read(from buffer: inout ByteBuffer) -> HTTP2Frame? {
         let start = buffer.readerIndex
         guard let top: UInt8 = buffer.getInteger(at: start), let low: UInt16 = buffer.getInteger(at: start + 1),
@@ -43,7 +43,7 @@ struct HTTP2Frame {
         return HTTP2Frame(kind: kind, flags: flags, stream: stream & 0x7FFF_FFFF, payload: payload)
     }
 
-    /// The nine bytes before a payload.
+    /// Returns the nine bytes before a payload.
     static func header(_ kind: UInt8, flags: UInt8 = 0, stream: UInt32, length: Int) -> ByteBuffer {
         var buffer = ByteBuffer()
         buffer.writeInteger(UInt8(truncatingIfNeeded: length >> 16))
@@ -54,7 +54,7 @@ struct HTTP2Frame {
         return buffer
     }
 
-    /// A whole frame of 32-bit numbers and then bytes.
+    /// Returns a whole frame of 32-bit numbers followed by bytes.
     static func bytes(
         _ kind: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, numbers: [UInt32] = [], rest: [UInt8] = []
     ) -> ByteBuffer {
@@ -64,7 +64,7 @@ struct HTTP2Frame {
         return buffer
     }
 
-    /// The frames of a field section: HEADERS, and CONTINUATION as needed.
+    /// Returns the frames of a field section: HEADERS, and CONTINUATION if needed.
     static func headers(_ fields: [(String, String)], stream: UInt32) -> [UInt8] {
         var block = HeaderBlock.bytes(fields)[...]
         var frames = ByteBuffer()
@@ -81,8 +81,8 @@ struct HTTP2Frame {
     }
 }
 
-/// Field sections without compression: each field is a literal that is not indexed (RFC 7541 §6.2.2). Nothing has
-/// to be remembered from one section to the next, and a fault may put any bytes into a field.
+/// An encoder of field sections without compression: each field is a literal without indexing (RFC 7541 §6.2.2). The
+/// encoder has no state between sections, and a fault may put any bytes into a field.
 enum HeaderBlock {
     static func bytes(_ fields: [(String, String)]) -> [UInt8] {
         fields.flatMap { name, value in [0] + string(name.lowercased()) + string(value) }
@@ -93,7 +93,7 @@ enum HeaderBlock {
         return length(bytes.count) + bytes
     }
 
-    /// An integer with a prefix of seven bits (RFC 7541 §5.1).
+    /// Returns an integer with a prefix of seven bits (RFC 7541 §5.1).
     private static func length(_ count: Int) -> [UInt8] {
         guard count >= 127 else { return [UInt8(count)] }
         var result: [UInt8] = [127]

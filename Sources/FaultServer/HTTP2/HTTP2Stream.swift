@@ -17,7 +17,7 @@ final class HTTP2Stream: ResponseStream {
         self.windows = windows
     }
 
-    /// Fields that belong to an HTTP/1.1 connection are left out (RFC 9113 §8.2.2).
+    /// Returns the frames of a head without the fields of an HTTP/1.1 connection (RFC 9113 §8.2.2).
     func headBytes(_ head: ReplyHead) -> [UInt8] {
         if head.status >= 200 { isStarted.store(true, ordering: .relaxed) }
         let fields = head.fields.filter { !["connection", "transfer-encoding"].contains($0.0.lowercased()) }
@@ -55,7 +55,7 @@ final class HTTP2Stream: ResponseStream {
         return last
     }
 
-    /// END_STREAM; a reply without a head ends with INTERNAL_ERROR instead.
+    /// Sends END_STREAM, or INTERNAL_ERROR for a reply without a head.
     func finish() async throws {
         guard isStarted.load(ordering: .relaxed) else { return try await reset(code: 2) }
         let frame = HTTP2Frame.bytes(HTTP2Frame.Kind.data, flags: HTTP2Frame.Flag.endStream, stream: number)
@@ -63,7 +63,7 @@ final class HTTP2Stream: ResponseStream {
     }
 
     func limitSendBuffer() async {
-        // The system may refuse; then more bytes are on their way than a client has read, and that is all.
+        // The call may fail. The only effect is that more bytes are in flight than the client has read.
         try? await channel.setOption(.socketOption(.so_sndbuf), value: 65_536).get()
     }
 

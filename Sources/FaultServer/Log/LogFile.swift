@@ -6,7 +6,7 @@ import Glibc
 package struct LogFile: Sendable {
     private let descriptor: CInt
 
-    /// Opens the file for appending, and makes it if it is not there; `nil` if that fails (see `errno`).
+    /// Opens the file for appending, and creates it if needed; `nil` if that fails (see `errno`).
     package init?(path: String) {
         descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { return nil }
@@ -39,7 +39,7 @@ package struct LogFile: Sendable {
 
     private func put(_ line: String) {
         let bytes = Array((line + "\n").utf8)
-        // The log is an aid to tests: a line that cannot be written is missed there, not here.
+        // The log is for tests: a test detects a missing line, so a failed write needs no handling here.
         _ = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
     }
 

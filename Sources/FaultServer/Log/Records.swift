@@ -1,52 +1,52 @@
-/// What came over the wire up to some moment.
+/// A snapshot of the connections and requests of a server.
 package struct Records: Sendable {
     /// One connection.
     package struct Connection: Sendable {
-        /// Its number; the server's first is 0.
+        /// The number of the connection; the server's first connection is 0.
         package let number: Int
-        /// When it was accepted, since the server's start.
+        /// The time of acceptance, since the server's start.
         package let accepted: Duration
-        /// When it was gone; `nil` while it is open.
+        /// The time of the end, since the server's start; `nil` while the connection is open.
         package internal(set) var closed: Duration?
     }
 
-    /// One request and what was answered.
+    /// One request and its response.
     package struct Request: Sendable {
-        /// Its place among all requests of the server; the first is 0.
+        /// The number of the request among all requests of the server; the first is 0.
         package let number: Int
         /// The request.
         package let info: RequestInfo
-        /// When its head had come, since the server's start.
+        /// The time at which the head was received, since the server's start.
         package let time: Duration
-        /// The status sent; `nil` if none was.
+        /// The status sent; `nil` before a status is sent.
         package internal(set) var status: Int?
-        /// The body bytes that the kernel accepted.
+        /// The number of body bytes that the kernel accepted.
         package internal(set) var bodyBytes: Int64 = 0
-        /// When the reply was over; `nil` while it is under way.
+        /// The time at which the reply ended, since the server's start; `nil` before the end.
         package internal(set) var ended: Duration?
 
         /// The target's path.
         package var path: String { info.path }
     }
 
-    /// All connections in the order they were accepted.
+    /// The connections in the order of acceptance.
     package internal(set) var connections: [Connection] = []
-    /// All requests in the order they came.
+    /// The requests in the order of arrival.
     package internal(set) var requests: [Request] = []
-    /// How many connections are open.
+    /// The number of open connections.
     package internal(set) var openConnections = 0
-    /// The most connections that were open at one time.
+    /// The maximum number of connections that were open at the same time.
     package internal(set) var mostOpenConnections = 0
 
     private var bodyBytes: [String: Int64] = [:]
 
-    /// The requests of one path, in order.
+    /// Returns the requests of one path, in order.
     package func requests(_ path: String) -> [Request] { requests.filter { $0.path == path } }
 
-    /// The body bytes that the kernel accepted in all answers to requests of one path.
+    /// Returns the number of body bytes that the kernel accepted in all responses to requests of one path.
     package func bodyBytesServed(_ path: String) -> Int64 { bodyBytes[path] ?? 0 }
 
-    /// The same over all paths.
+    /// The number of body bytes that the kernel accepted in all responses.
     package var bodyBytesServed: Int64 { bodyBytes.values.reduce(0, +) }
 
     mutating func addBodyBytes(_ count: Int64, request: Int) {

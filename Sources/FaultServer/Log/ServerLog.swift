@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The ordered record of what came over the wire. All methods may be called from anywhere.
+/// The ordered log of connections and requests. Its methods may be called from any thread.
 package final class ServerLog: Sendable {
     private struct Waiter {
         let key: Int
@@ -20,23 +20,23 @@ package final class ServerLog: Sendable {
 
     init(file: LogFile? = nil) { lines = file }
 
-    /// What came up to now.
+    /// A snapshot of the log.
     package var records: Records { state.withLock { $0.records } }
 
-    /// All connections in the order they were accepted.
+    /// The connections in the order of acceptance.
     package var connections: [Records.Connection] { records.connections }
 
-    /// All requests in the order they came.
+    /// The requests in the order of arrival.
     package var requests: [Records.Request] { records.requests }
 
-    /// The requests of one path, in order.
+    /// Returns the requests of one path, in order.
     package func requests(_ path: String) -> [Records.Request] { records.requests(path) }
 
-    /// The body bytes of one path that the kernel accepted.
+    /// Returns the number of body bytes of one path that the kernel accepted.
     package func bodyBytesServed(_ path: String) -> Int64 { state.withLock { $0.records.bodyBytesServed(path) } }
 
-    /// Returns as soon as the condition holds, or the task is cancelled. The condition is evaluated on each
-    /// change, under the log's lock: it must be quick and must not use the log.
+    /// Waits until the condition holds or the task is cancelled. The log evaluates the condition on each
+    /// change, under its lock: the condition must be quick and must not use the log.
     package func wait(until condition: @escaping @Sendable (Records) -> Bool) async {
         let key = state.withLock { state in
             state.nextKey += 1

@@ -36,7 +36,7 @@ final class ChaosConnection: Sendable {
             if state.withLock({ $0.isAbandoned }) { await watchAbandonedClient() }
             try await client.close()
         } catch {
-            // One side failed: so does the other, as when a network breaks.
+            // One side failed. The other side is closed too, like in a network failure.
             if state.withLock({ $0.isAbandoned }) {
                 await watchAbandonedClient()
             } else {
@@ -52,7 +52,7 @@ final class ChaosConnection: Sendable {
         if let server = state.withLock({ $0.server }) { await SocketEnd.close(server, reset: true) }
     }
 
-    /// Resets the server's side, and never says a word to the client again.
+    /// Resets the server's side, and sends no further byte to the client.
     func abandon() async {
         let server = state.withLock { state in
             state.isAbandoned = true
@@ -62,7 +62,7 @@ final class ChaosConnection: Sendable {
     }
 
     private func watchAbandonedClient() async {
-        // Reads on, so that the client's end is noticed. A channel that is closed already has noticed.
+        // Continues to read in order to detect the client's end. A closed channel has already reported it.
         try? await client.setOption(.autoRead, value: true).get()
         await fromClient.clientGone.passed()
         await SocketEnd.close(client, reset: true)
@@ -115,7 +115,7 @@ final class ChaosConnection: Sendable {
         var left = isDown ? resetAfter ?? .max : .max
         while let delivery = await line.next() {
             if delivery.due > .now { try await Task.sleep(until: delivery.due, clock: .continuous) }
-            // The client must not hear that the server's side has ended.
+            // The client must not receive the end of the server's side.
             if isDown, state.withLock({ $0.isAbandoned }) { return }
             guard var buffer = delivery.buffer else {
                 await proxy.passage()

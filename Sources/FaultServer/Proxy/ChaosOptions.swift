@@ -1,32 +1,32 @@
-/// What a ``ChaosProxy`` does to the connections that go through it.
+/// The faults that a ``ChaosProxy`` adds to its connections.
 package struct ChaosOptions: Sendable {
-    /// When a connection is reset.
+    /// The rule for resets of connections.
     package enum Reset: Sendable {
-        /// Never.
+        /// No resets.
         case never
-        /// After that many bytes towards the client, on each connection.
+        /// After this number of bytes towards the client, on each connection.
         case after(Int64)
-        /// After a number of bytes towards the client drawn anew for each connection, evenly from the range, by a
-        /// generator with that seed: the same seed gives the same numbers in the order of the connections.
+        /// After a random number of bytes towards the client, drawn from the range for each connection. The same seed
+        /// gives the same numbers in the order of the connections.
         case random(ClosedRange<Int64>, seed: UInt64)
     }
 
-    /// How long each byte is under way, in each direction.
+    /// The delay of each byte, in each direction.
     package var latency: Duration = .zero
-    /// Bytes per second towards the client, for each connection; `nil` for no limit.
+    /// The maximum bytes per second towards the client, for each connection; `nil` for no limit.
     package var rate: Int64?
-    /// The longest write towards the client; 1 gives segments of one byte.
+    /// The maximum bytes of a write towards the client; 1 gives TCP segments of one byte, `nil` means no limit.
     package var writeLength: Int?
-    /// When connections are reset.
+    /// The rule for resets of connections.
     package var reset = Reset.never
-    /// How many connections the reset is for; later ones are left alone.
+    /// The number of connections, counted from the first, that the rule applies to.
     package var resets = Int.max
 
-    /// A proxy that only forwards.
+    /// Creates options for a proxy that only forwards.
     package init() {}
 }
 
-/// Numbers that a seed determines.
+/// A generator of random numbers from a seed.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -2,12 +2,12 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A TCP proxy that makes a bad network of the loopback: latency, rates, silence, resets, refused connections. It
-/// lives until ``stop()``.
+/// A TCP proxy that simulates a bad network: latency, rates, silence, resets, refused connections. The proxy runs
+/// until ``stop()``.
 package final class ChaosProxy: Sendable {
     fileprivate struct State {
         var listener: (any Channel)?
-        /// Until the proxy stops.
+        /// The reservation of the port, until the proxy stops.
         var reservation: PortReservation?
         var connections: [Int: (connection: ChaosConnection, task: Task<Void, Never>)] = [:]
         var options: ChaosOptions
@@ -18,7 +18,7 @@ package final class ChaosProxy: Sendable {
         var silence: Gate?
     }
 
-    /// The port it listens at, on 127.0.0.1.
+    /// The port on 127.0.0.1 that the proxy listens on.
     package let port: Int
     private let target: Int
     private let state: Mutex<State>
@@ -44,19 +44,19 @@ package final class ChaosProxy: Sendable {
                 generator: SeededGenerator(seed: seed)))
     }
 
-    /// How many connections were accepted.
+    /// The number of accepted connections.
     package var accepted: Int { state.withLock { $0.accepted } }
 
-    /// How many connections the options' rule has reset.
+    /// The number of connections that were reset by the rule of the options.
     package var resets: Int { state.withLock { $0.resetsDone } }
 
-    /// How many connections are open.
+    /// The number of open connections.
     package var open: Int { state.withLock { $0.connections.count } }
 
-    /// The bytes forwarded towards clients, by the connection's number; the first is 0.
+    /// The number of bytes forwarded towards clients, by connection number; the first connection is 0.
     package var bytesForwarded: [Int: Int64] { state.withLock { $0.bytes } }
 
-    /// Changes what is done, to connections accepted from now on.
+    /// Replaces the options for future connections.
     package func set(_ options: ChaosOptions) {
         state.withLock { state in
             if case .random(_, let seed) = options.reset { state.generator = SeededGenerator(seed: seed) }
@@ -64,11 +64,11 @@ package final class ChaosProxy: Sendable {
         }
     }
 
-    /// Forwards nothing in either direction any more, and says so to nobody: packets vanish. New connections are
-    /// accepted and silent as well.
+    /// Stops forwarding in both directions without closing a connection, as if packets were lost. New connections are
+    /// accepted and are silent as well.
     package func swallow() { state.withLock { state in if state.silence == nil { state.silence = Gate() } } }
 
-    /// Ends ``swallow()``: what was held back is forwarded.
+    /// Ends ``swallow()`` and forwards the retained bytes.
     package func forward() {
         let silence = state.withLock { state in
             defer { state.silence = nil }
@@ -77,7 +77,7 @@ package final class ChaosProxy: Sendable {
         silence?.open()
     }
 
-    /// Makes the open connections half-open: the server's side is reset, the client hears nothing, ever. New
+    /// Makes the open connections half-open: resets the server's side, and sends no further byte to the client. New
     /// connections work.
     package func abandonConnections() async {
         for connection in connections { await connection.abandon() }
@@ -88,8 +88,8 @@ package final class ChaosProxy: Sendable {
         for connection in connections { await connection.reset() }
     }
 
-    /// Stops listening, so that the system refuses connections, and resets those that are open: the network is down.
-    /// The port stays taken.
+    /// Simulates a network failure: stops listening, so that the system refuses connections, and resets the open ones.
+    /// The port stays reserved.
     package func refuseConnections() async {
         let listener = state.withLock { state in
             defer { state.listener = nil }
@@ -99,7 +99,7 @@ package final class ChaosProxy: Sendable {
         await resetConnections()
     }
 
-    /// Listens again at the same port. Throws an `IOError` after ``stop()`` if another has the port by then.
+    /// Listens again on the same port. Throws an `IOError` after ``stop()`` if another process has taken the port.
     package func acceptConnections() async throws {
         let intake = ConnectionIntake()
         let listener = try await ChaosProxy.listen(port: port, intake)
@@ -107,7 +107,7 @@ package final class ChaosProxy: Sendable {
         intake.begin { self.serve($0, $1) }
     }
 
-    /// Closes everything. Returns when nothing runs any more.
+    /// Closes the listener and all connections. Returns after all tasks have ended.
     package func stop() async {
         await refuseConnections()
         forward()
@@ -138,7 +138,7 @@ package final class ChaosProxy: Sendable {
         }
     }
 
-    /// Returns when forwarding is allowed.
+    /// Waits until forwarding is allowed.
     func passage() async {
         while let silence = state.withLock({ $0.silence }) {
             await silence.passed()
@@ -170,7 +170,7 @@ package final class ChaosProxy: Sendable {
 }
 
 extension ChaosProxy.State {
-    /// The bytes after which the connection just accepted is reset; `nil` if it is not.
+    /// Returns the number of bytes after which the new connection is reset; `nil` for no reset.
     fileprivate mutating func nextReset() -> Int64? {
         guard accepted <= options.resets else { return nil }
         switch options.reset {

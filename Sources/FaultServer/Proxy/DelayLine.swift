@@ -1,10 +1,10 @@
 import NIOCore
 import Synchronization
 
-/// Bytes on their way in one direction, in order, each with the time it arrives at. It has one reader and one
-/// writer, and holds back the writer while it is full.
+/// A queue of bytes in one direction, each with its time of arrival. The queue has one reader and one writer, and
+/// blocks the writer while the queue is full.
 final class DelayLine: Sendable {
-    /// Bytes and when they arrive; no bytes stand for the end of the direction.
+    /// Bytes with their time of arrival; a `nil` buffer is the end of the direction.
     struct Delivery: Sendable {
         let due: ContinuousClock.Instant
         let buffer: ByteBuffer?
@@ -28,7 +28,7 @@ final class DelayLine: Sendable {
         (rooms, room) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Adds a delivery; returns when there is room for the next.
+    /// Adds a delivery, and waits until the queue has room for the next one.
     func put(_ delivery: Delivery) async {
         state.withLock { state in
             state.queue.append(delivery)
@@ -40,7 +40,8 @@ final class DelayLine: Sendable {
         }
     }
 
-    /// The next delivery; `nil` if the task is cancelled.
+    /// Takes the next delivery, which may not be due yet. Waits while the queue is empty; `nil` if the task is
+    /// cancelled.
     func next() async -> Delivery? {
         while !Task.isCancelled {
             let first = state.withLock { state -> Delivery? in

@@ -1,21 +1,21 @@
-/// What is served under one path.
+/// A resource that the server serves under one path.
 package struct Resource: Sendable {
-    /// The first version; ``switches`` and ``FaultServer/replace(_:with:)`` put others in its place.
+    /// The first version; ``switches`` and ``FaultServer/replace(_:with:)`` replace it.
     package var version: Version
-    /// The `Content-Type` field; `nil` leaves it out.
+    /// The `Content-Type` field; `nil` omits the field.
     package var contentType: String?
-    /// Fields added to each correct response.
+    /// The fields that are added to each correct response.
     package var fields: [(String, String)]
-    /// Bytes per second of each response; `nil` is as fast as the network takes them.
+    /// The bytes per second of each response; `nil` for no limit.
     package var rate: Int64?
-    /// What each request is answered with.
+    /// The rule that selects the reply to each request.
     package var behaviour: Behaviour
-    /// When the version changes by itself.
+    /// The automatic changes of the version.
     package var switches: [ContentSwitch]
-    /// For this time a request counts as running after its client closed the connection.
+    /// The time that a request still counts as running after its client closed the connection; `nil` for zero.
     package var lateEnd: Duration?
 
-    /// A resource; by default a correct range server.
+    /// Creates a resource; by default a correct range server.
     package init(
         _ version: Version, contentType: String? = "application/octet-stream", fields: [(String, String)] = [],
         rate: Int64? = nil, behaviour: Behaviour = .correct, switches: [ContentSwitch] = []
@@ -28,7 +28,7 @@ package struct Resource: Sendable {
         self.switches = switches
     }
 
-    /// A resource of that many bytes; by default a correct range server.
+    /// Creates a resource with a length in bytes; by default a correct range server.
     package init(
         length: Int64, seed: UInt64 = 1, rate: Int64? = nil, behaviour: Behaviour = .correct,
         switches: [ContentSwitch] = []
@@ -37,23 +37,23 @@ package struct Resource: Sendable {
     }
 }
 
-/// A change of a resource's version that happens by itself, once ("the file changes on the server").
-/// Responses that have begun go on with the bytes of the version they began with.
+/// A single automatic change of a resource's version ("the file changes on the server").
+/// Responses that have begun continue with the bytes of their version.
 package struct ContentSwitch: Sendable {
-    /// When it happens.
+    /// The event that causes the change.
     package enum Trigger: Sendable {
-        /// As soon as that many body bytes of the resource were served, over all responses.
+        /// The time at which all responses together have served this number of body bytes of the resource.
         case afterBodyBytes(Int64)
-        /// Just before the n-th request of the resource is answered; the first is 0.
+        /// The time just before the response to this request of the resource; the first request is 0.
         case atRequest(Int)
     }
 
-    /// When it happens.
+    /// The event that causes the change.
     package var trigger: Trigger
-    /// What is served from then on.
+    /// The version to serve from then on.
     package var version: Version
 
-    /// A change.
+    /// Creates a change.
     package init(_ trigger: Trigger, to version: Version) {
         self.trigger = trigger
         self.version = version

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// The resources of a server by path.
+/// A directory of the server's resources by path.
 package final class ResourceDirectory: Sendable {
     private let exact: [String: ResourceState]
     private let prefixes: [(String, ResourceState)]
 
-    /// Makes a directory. A path that ends in `*` stands for all that begin with what comes before it.
+    /// Creates a directory. A path that ends in `*` matches all paths with the text before the `*` as a prefix.
     package init(_ resources: [String: Resource]) {
         var exact: [String: ResourceState] = [:]
         var prefixes: [(String, ResourceState)] = []
@@ -20,13 +20,13 @@ package final class ResourceDirectory: Sendable {
         self.prefixes = prefixes.sorted { $0.0.utf8.count > $1.0.utf8.count }
     }
 
-    /// Returns the resource of a path.
+    /// Returns the resource of a path, or `nil`. The longest matching prefix wins.
     package func find(_ path: String) -> ResourceState? {
         exact[path] ?? prefixes.first { path.hasPrefix($0.0) }?.1
     }
 }
 
-/// What changes about one resource while it is served.
+/// The mutable state of one resource.
 package final class ResourceState: Sendable {
     fileprivate struct State {
         var resource: Resource
@@ -39,16 +39,16 @@ package final class ResourceState: Sendable {
 
     init(_ resource: Resource) { state = Mutex(State(resource: resource)) }
 
-    /// The version that is served now.
+    /// The current version.
     package var version: Version { state.withLock { $0.resource.version } }
 
-    /// Serves another version from now on.
+    /// Replaces the version for future requests.
     package func replace(with version: Version) { state.withLock { $0.resource.version = version } }
 
-    /// Changes what requests are answered with.
+    /// Replaces the behaviour for future requests.
     package func set(_ behaviour: Behaviour) { state.withLock { $0.resource.behaviour = behaviour } }
 
-    /// Numbers the request, makes the switches that are due, and gives what to answer it with.
+    /// Numbers a request, performs the switches that are due, and returns the context for the reply.
     package func begin(_ request: RequestInfo) -> RequestContext {
         state.withLock { state in
             var request = request
@@ -69,7 +69,8 @@ package final class ResourceState: Sendable {
         }
     }
 
-    /// A response is over, or was cut by its client. Called once for each request.
+    /// Records the end of a response. `isCut` is `true` if the client closed the connection early. Called once per
+    /// request.
     package func end(isCut: Bool) {
         guard isCut, let delay = state.withLock({ $0.resource.lateEnd }) else { return countDown() }
         Task {
@@ -82,7 +83,7 @@ package final class ResourceState: Sendable {
 }
 
 extension ResourceState.State {
-    /// Makes the switches that are due, in the order they were given.
+    /// Performs the switches that are due; the last of them decides the version.
     fileprivate mutating func makeSwitches() {
         guard let last = resource.switches.last(where: isDue) else { return }
         resource.version = last.version

@@ -1,6 +1,6 @@
-/// One representation of a resource: what its bytes are, and what its validators say of them.
+/// One representation of a resource: its bytes and its validators.
 package struct Version: Sendable, Hashable {
-    /// How the entity tag is given.
+    /// The form of the entity tag.
     package enum EntityTag: Sendable, Hashable {
         /// `"text"`.
         case strong(String)
@@ -19,7 +19,7 @@ package struct Version: Sendable, Hashable {
         }
     }
 
-    /// How the `Date` field of a response is given.
+    /// The source of the `Date` field of a response.
     package enum Date: Sendable, Hashable {
         /// The server's clock.
         case now
@@ -35,12 +35,12 @@ package struct Version: Sendable, Hashable {
     package var length: Int64
     /// The entity tag.
     package var etag: EntityTag
-    /// When it was last changed, in seconds since 1970; `nil` leaves the field out.
+    /// The time of the last modification in seconds since 1970; `nil` omits the field.
     package var lastModified: Int64?
     /// The `Date` field.
     package var date: Date
 
-    /// A version. Without an entity tag given it is strong and made of the seed and the length.
+    /// Creates a version. The default entity tag is strong and consists of the seed and the length.
     package init(
         seed: UInt64 = 1, length: Int64, etag: EntityTag? = nil, lastModified: Int64? = 1_700_000_000,
         date: Date = .now
@@ -55,14 +55,14 @@ package struct Version: Sendable, Hashable {
     /// The bytes.
     package var content: FaultContent { FaultContent(seed: seed) }
 
-    /// A copy with other bytes, and by default with the entity tag that goes with them.
+    /// Returns a copy with other bytes, by default with the entity tag of the new seed and length.
     package func replaced(seed: UInt64, length: Int64? = nil, etag: EntityTag? = nil) -> Version {
         Version(
             seed: seed, length: length ?? self.length, etag: etag, lastModified: lastModified.map { $0 + 3600 },
             date: date)
     }
 
-    /// The value of the `Date` field at `now`; `nil` leaves it out.
+    /// Returns the value of the `Date` field at `now`, in seconds since 1970; `nil` omits the field.
     package func dateField(now: Int64) -> String? {
         switch date {
         case .now: HTTPDateText.format(now)
@@ -71,6 +71,6 @@ package struct Version: Sendable, Hashable {
         }
     }
 
-    /// The value of the `Last-Modified` field; `nil` leaves it out.
+    /// The value of the `Last-Modified` field; `nil` omits the field.
     package var lastModifiedField: String? { lastModified.map(HTTPDateText.format) }
 }

@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// One accepted connection: reads its requests one after another and performs a reply to each.
+/// One accepted connection: it reads requests in order and performs a reply to each.
 struct Connection {
     let server: FaultServer
     let channel: any Channel
@@ -12,14 +12,14 @@ struct Connection {
         do {
             if try await !performArrival() { try await serveRequests() }
         } catch {
-            // The client went away or the server stops: the log tells how far the reply came.
+            // The client closed the connection or the server stops: the log shows how many bytes were sent.
         }
-        // Closed already if the reply said so.
+        // The reply may have closed the connection already.
         try? await channel.close()
         inbound.ended()
     }
 
-    /// Performs the steps for a new connection; `false` if there are none.
+    /// Performs the steps for a new connection. Returns whether they closed the connection; `false` without steps.
     private func performArrival() async throws -> Bool {
         let open = server.log.records.openConnections
         guard let steps = server.options.onAccept(ServerOptions.Arrival(number: number, open: open)) else {
@@ -72,8 +72,8 @@ extension FaultServer {
         let resource = directory.find(info.path)
         let context = resource?.begin(info)
         let number = log.came(context?.request ?? info)
-        // A client that has the whole response may send its next request before this one's last write returns here.
-        // It must not count as one request more.
+        // A client with the whole response may send its next request before the last write of this one returns. This
+        // request must then not count as running.
         let isRunning = Atomic(true)
         let end = { (isCut: Bool) in
             if isRunning.exchange(false, ordering: .relaxed) { resource?.end(isCut: isCut) }
@@ -100,7 +100,7 @@ extension FaultServer {
 }
 
 extension Reply {
-    /// Whether an HTTP/1.1 client can tell the end of the reply without the connection's end (RFC 9112 §6.3).
+    /// `true` if an HTTP/1.1 client detects the end of the reply without the end of the connection (RFC 9112 §6.3).
     fileprivate var delimitsItself: Bool {
         guard case .head(let head)? = steps.last(where: { if case .head = $0 { true } else { false } }) else {
             return false

@@ -3,22 +3,22 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A server of files whose bytes are a function of seed and offset, which answers correctly or with named faults,
-/// and keeps a log of what came over the wire. It lives until ``stop()``.
+/// A server of files whose bytes are a function of seed and offset. The server answers correctly or with named
+/// faults, logs the requests, and runs until ``stop()``.
 package final class FaultServer: Sendable {
     private struct State {
         var listener: (any Channel)?
-        /// Until the server stops.
+        /// The reservation of the port, until the server stops.
         var reservation: PortReservation?
         var connections: [Int: (channel: any Channel, task: Task<Void, Never>)] = [:]
         var isStopped = false
     }
 
-    /// The port it listens at.
+    /// The port that the server listens on.
     package let port: Int
-    /// What came over the wire.
+    /// The log of connections and requests.
     package let log: ServerLog
-    /// Where resources are found.
+    /// The resources by path.
     let directory: ResourceDirectory
     let options: ServerOptions
     let sharedPacer: SharedPacer?
@@ -26,7 +26,7 @@ package final class FaultServer: Sendable {
     private let tls: NIOSSLContext?
     private let state = Mutex(State())
 
-    /// Starts a server that serves these resources by path. A path that ends in `*` stands for all that begin so.
+    /// Starts a server for resources by path. A path that ends in `*` matches every path with this prefix.
     ///
     /// Throws an `IOError` if the address is taken, a `NIOSSLError` if the certificate cannot be used.
     package static func start(
@@ -57,26 +57,26 @@ package final class FaultServer: Sendable {
         }
     }
 
-    /// The URL of a target on this server.
+    /// Returns the URL of a target on this server.
     package func url(_ target: String) -> String {
         let host = options.host.contains(":") ? "[\(options.host)]" : options.host
         return "\(options.tls == nil ? "http" : "https")://\(host):\(port)\(target)"
     }
 
-    /// Serves the resource with another version from now on ("the file changes on the server"). Responses that
-    /// have begun go on with the bytes they began with.
+    /// Replaces the version of a resource for future requests ("the file changes on the server"). Responses that
+    /// have begun continue with the bytes of their version.
     package func replace(_ path: String, with version: Version) { directory.find(path)?.replace(with: version) }
 
-    /// Answers the path's requests in another way from now on.
+    /// Replaces the behaviour of a path for future requests.
     package func set(_ behaviour: Behaviour, for path: String) { directory.find(path)?.set(behaviour) }
 
-    /// The version that is served now; `nil` if there is no such resource.
+    /// Returns the current version of a resource; `nil` if the path has no resource.
     package func version(_ path: String) -> Version? { directory.find(path)?.version }
 
-    /// Serves as fast as it goes from now on, after a `sharedRate`: a test's kills need time, what comes after them does not.
+    /// Removes the limit `sharedRate`. A test needs the limit only until it has killed the downloading process.
     package func liftSharedRate() { sharedPacer?.lift() }
 
-    /// Stops listening, so that the system refuses connections; those that are open go on. The port stays taken.
+    /// Stops listening, so that the system refuses connections. Open connections continue. The port stays reserved.
     package func refuseConnections() async {
         let listener = state.withLock { state in
             defer { state.listener = nil }
@@ -85,8 +85,8 @@ package final class FaultServer: Sendable {
         if let listener { try? await PrivateSocket.stopListening(listener).get() }
     }
 
-    /// Listens again at the same port, after ``refuseConnections()``. Throws an `IOError` after ``stop()`` if another
-    /// has the port by then.
+    /// Listens again on the same port, after ``refuseConnections()``. Throws an `IOError` after ``stop()`` if another
+    /// process has taken the port.
     package func acceptConnections() async throws {
         let intake = ConnectionIntake()
         let listener = try await FaultServer.listen(options, port: port, tls: tls, intake: intake)
@@ -94,14 +94,14 @@ package final class FaultServer: Sendable {
         intake.begin { self.serve($0, $1) }
     }
 
-    /// Closes all open connections, with RST or in order.
+    /// Closes all open connections, with RST or normally.
     package func closeConnections(reset: Bool) async {
         for channel in state.withLock({ $0.connections.values.map(\.channel) }) {
             await SocketEnd.close(channel, reset: reset)
         }
     }
 
-    /// Closes everything. Returns when nothing runs any more; the log stays.
+    /// Closes the listener and all connections. Returns after all tasks have ended; the log stays readable.
     package func stop() async {
         await refuseConnections()
         let connections = state.withLock { state in

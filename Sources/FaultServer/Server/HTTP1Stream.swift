@@ -31,7 +31,7 @@ struct HTTP1Stream: ResponseStream {
     func finish() {}
 
     func limitSendBuffer() async {
-        // The system may refuse; then more bytes are on their way than a client has read, and that is all.
+        // The call may fail. The only effect is that more bytes are in flight than the client has read.
         try? await channel.setOption(.socketOption(.so_sndbuf), value: 65_536).get()
     }
 

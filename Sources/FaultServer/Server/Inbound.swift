@@ -1,11 +1,11 @@
 import NIOCore
 import Synchronization
 
-/// What a client sends on one connection, in order, and the news that it is gone.
+/// The bytes that a client sends on one connection, in order, and the event of its end.
 final class Inbound: Sendable {
-    /// The bytes as they come; it finishes when the client closes its side.
+    /// The received bytes. The stream finishes when the client closes its side.
     let buffers: AsyncStream<ByteBuffer>
-    /// Open as soon as the client has closed its side or the connection is gone.
+    /// A gate that opens when the client closes its side or the connection ends.
     let clientGone = Gate()
 
     private let continuation: AsyncStream<ByteBuffer>.Continuation
@@ -20,7 +20,7 @@ final class Inbound: Sendable {
     }
 }
 
-/// Where accepted connections wait until the server that serves them is made.
+/// A queue of accepted connections until the server that serves them exists.
 final class ConnectionIntake: Sendable {
     private struct State {
         var waiting: [(any Channel, Inbound)] = []
@@ -47,7 +47,7 @@ final class ConnectionIntake: Sendable {
     }
 }
 
-/// Hands a connection's bytes from its event loop to the task that serves it.
+/// A handler that passes the bytes of a connection from its event loop to the task that serves it.
 final class InboundHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -74,7 +74,7 @@ final class InboundHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A reset by the client or a failed handshake: there is nobody left to serve.
+        // A reset by the client or a failed handshake: the connection has no client any more.
         inbound.ended()
         context.close(promise: nil)
     }

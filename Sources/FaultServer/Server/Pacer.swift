@@ -1,16 +1,16 @@
 import Synchronization
 
-/// Spreads bytes evenly over time. Time lost because the client did not read is not made up for.
+/// A limiter that spreads bytes evenly over time, without catching up after the client stopped reading.
 struct Pacer {
     private let rate: Int64
     private var due = ContinuousClock.now
 
     init(rate: Int64) { self.rate = max(1, rate) }
 
-    /// The bytes to send at once: a hundredth of a second's worth, no more than 256 KiB.
+    /// The number of bytes to send at once: the bytes of 10 ms, at most 256 KiB.
     var pieceLength: Int { Int(min(max(rate / 100, 1), 262_144)) }
 
-    /// Waits until `count` more bytes are due, and counts them as sent.
+    /// Counts `count` more bytes as sent, and waits until they are due.
     mutating func wait(for count: Int) async throws {
         let now = ContinuousClock.now
         if due < now - .milliseconds(100) { due = now }
@@ -19,10 +19,10 @@ struct Pacer {
     }
 }
 
-/// One pace for all replies of a server together.
+/// A limiter for all replies of a server together.
 final class SharedPacer: Sendable {
     private struct State {
-        /// Bytes a second; `nil`: as fast as it goes.
+        /// The maximum bytes per second; `nil` for no limit.
         var rate: Int64?
         var due = ContinuousClock.now
     }
@@ -42,6 +42,6 @@ final class SharedPacer: Sendable {
         if let turn, turn > now { try await Task.sleep(until: turn, clock: .continuous) }
     }
 
-    /// From now on nobody waits.
+    /// Removes the limit.
     func lift() { state.withLock { $0.rate = nil } }
 }

@@ -1,19 +1,20 @@
 import Glibc
 import NIOCore
 
-/// Sockets that a child process does not inherit. SwiftNIO's own stay open in each process started meanwhile: a port
-/// that was closed here would go on to take connections there, and a connection closed here would not end.
+/// Functions for sockets that child processes do not inherit. Child processes inherit SwiftNIO's own sockets: a port
+/// closed here would still accept connections there, and a connection closed here would not end.
 enum PrivateSocket {
-    /// Keeps an accepted socket from the processes started from now on. SwiftNIO leaves no way to ask accept4(2) for
-    /// it, so one that starts between the two calls still inherits the socket. On the channel's event loop.
+    /// Prevents future child processes from inheriting an accepted socket. SwiftNIO cannot request this from
+    /// accept4(2), so a process that starts between the two calls still inherits it. Call this function on the
+    /// channel's event loop.
     static func keep(_ channel: any Channel) throws {
         try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { descriptor in
             guard fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 else { throw IOError(errnoCode: errno, reason: "fcntl") }
         }
     }
 
-    /// Closes a listening socket, with effect at once: a process that is just being started has it open until its
-    /// program begins, and would go on to take connections (shutdown(2) ends that for everybody).
+    /// Closes a listening socket with immediate effect. A process that is being started has the socket open until its
+    /// program begins, and would still accept connections; shutdown(2) stops this in all processes.
     static func stopListening(_ channel: any Channel) -> EventLoopFuture<Void> {
         channel.eventLoop.flatSubmit {
             try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
@@ -23,19 +24,19 @@ enum PrivateSocket {
         }
     }
 
-    /// A socket bound to the address. Throws an `IOError`.
+    /// Returns a socket bound to the address. Throws an `IOError`.
     static func bound(host: String, port: Int) throws -> CInt {
         let address = try SocketAddress(ipAddress: host, port: port)
         return try make(address) { descriptor, pointer, length in
             var yes: CInt = 1
-            // Without it the port may stay taken for a while after a restart; bind says so.
+            // Without SO_REUSEADDR, bind may fail for a while after a restart.
             setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<CInt>.size))
             return bind(descriptor, pointer, length)
         }
     }
 
-    /// A socket connected to the address. It blocks while connecting, which on the loopback is no time. Throws an
-    /// `IOError`.
+    /// Returns a socket connected to the address. Blocks while connecting, which is very short on the loopback. Throws
+    /// an `IOError`.
     static func connected(host: String, port: Int) throws -> CInt {
         try make(try SocketAddress(ipAddress: host, port: port)) { connect($0, $1, $2) }
     }
@@ -56,16 +57,16 @@ enum PrivateSocket {
     }
 }
 
-/// Keeps a port while nobody listens at it, so that the system refuses connections there: a bound socket that never
-/// listens.
+/// A reservation of a port while no socket listens on it, so that the system refuses connections: a bound socket that
+/// never listens.
 ///
-/// The system gives its port to nobody who asks for any, of this process or another, and to no connection that goes
-/// out. A socket that asks for just this port with SO_REUSEADDR shares it and may listen (socket(7)).
+/// The system does not assign a reserved port to a socket without a given port or to an outgoing connection, in any
+/// process. A socket that binds this port with SO_REUSEADDR shares it and may listen (socket(7)).
 final class PortReservation: Sendable {
     let port: Int
     private let descriptor: CInt
 
-    /// Takes a port, any free one for 0. Throws an `IOError` if it is taken.
+    /// Reserves a port; 0 means any free port. Throws an `IOError` if the port is taken.
     init(host: String, port: Int) throws {
         descriptor = try PrivateSocket.bound(host: host, port: port)
         self.port = port == 0 ? PortReservation.port(of: descriptor) : port
@@ -79,7 +80,7 @@ final class PortReservation: Sendable {
         return withUnsafeMutableBytes(of: &address) { bytes in
             guard let start = bytes.baseAddress else { return 0 }
             getsockname(descriptor, start.assumingMemoryBound(to: sockaddr.self), &length)
-            // The port is at the same place in an address of either family (ip(7), ipv6(7)).
+            // The port has the same offset in an address of either family (ip(7), ipv6(7)).
             return Int(UInt16(bigEndian: start.assumingMemoryBound(to: sockaddr_in.self).pointee.sin_port))
         }
     }

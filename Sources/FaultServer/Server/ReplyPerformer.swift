@@ -1,18 +1,18 @@
 import NIOCore
 
-/// Carries out the steps of one reply.
+/// The execution of the steps of one reply.
 struct ReplyPerformer {
-    /// What becomes of the connection after the reply.
+    /// The state of the connection after the reply.
     enum Ending {
-        /// It may be used again.
+        /// The connection can be used again.
         case open
-        /// It is closed.
+        /// The connection is closed.
         case closed
     }
 
-    /// The body bytes handed to the kernel at once when nothing limits them.
+    /// The number of body bytes of one write without a rate limit.
     static let windowLength = 524_288
-    /// The most body bytes of the last write of a reply.
+    /// The maximum number of body bytes of the last write of a reply.
     static let lastWriteLength = 16_384
 
     let stream: any ResponseStream
@@ -82,7 +82,7 @@ struct ReplyPerformer {
         return .open
     }
 
-    /// The step whose last write completes the response; `nil` if a wait or a flood does.
+    /// Returns the index of the step whose last write completes the response; `nil` if a wait or a flood completes it.
     private func lastWritingStep(of reply: Reply) -> Int? {
         guard let index = reply.steps.lastIndex(where: { !writesNothing($0) }) else { return nil }
         return switch reply.steps[index] {
@@ -113,7 +113,7 @@ struct ReplyPerformer {
         }
     }
 
-    /// Repeats short bytes in writes of at least 64 KiB, so that a flood is one.
+    /// Sends repeated bytes, joined to writes of about 64 KiB so that a flood is fast.
     private mutating func send(_ bytes: [UInt8], times: Int?) async throws {
         guard !bytes.isEmpty else { return }
         let batch = pacer == nil ? max(1, 65_536 / bytes.count) : 1
@@ -137,7 +137,7 @@ struct ReplyPerformer {
         }
     }
 
-    /// Fills one window while the kernel takes the one before.
+    /// Sends a range of a file. Generates one window while the kernel accepts the previous one.
     private mutating func sendBody(_ content: FaultContent, _ range: Range<Int64>) async throws {
         var offset = range.lowerBound
         var previous: EventLoopFuture<Void>?
@@ -146,7 +146,7 @@ struct ReplyPerformer {
             let limit = Int64(pacer?.pieceLength ?? (sharedPacer == nil ? ReplyPerformer.windowLength : 65_536))
             var count = Int(min(limit, range.upperBound - offset))
             if isLastWritingStep, offset + Int64(count) == range.upperBound, count > ReplyPerformer.lastWriteLength {
-                // A slow client takes long for a window; the last write is to be a short one.
+                // A slow client needs long to read a window, so the last write must be short.
                 count -= ReplyPerformer.lastWriteLength
             }
             let buffer = ReplyPerformer.buffer(content, at: offset, count: count)
@@ -178,7 +178,7 @@ struct ReplyPerformer {
 
     private func pause(_ duration: Duration) async {
         await withTaskGroup(of: Void.self) { [stream] group in
-            // A cancelled sleep throws; the check before the next step ends the reply then.
+            // A cancelled sleep throws; the check before the next step then ends the reply.
             group.addTask { try? await Task.sleep(for: duration) }
             group.addTask { await stream.clientGone.passed() }
             await group.next()

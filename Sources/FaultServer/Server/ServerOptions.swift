@@ -1,15 +1,15 @@
-/// How a ``FaultServer`` listens.
+/// The options of a ``FaultServer``.
 package struct ServerOptions: Sendable {
-    /// Certificate chain and key in PEM files; with them the server speaks TLS.
+    /// A certificate chain and a key in PEM files; with them the server uses TLS.
     package struct TLS: Sendable {
         /// The file of the chain, the server's own certificate first.
         package var certificateChain: String
         /// The file of the private key.
         package var privateKey: String
-        /// Serves no version later than TLS 1.1, which clients must refuse (RFC 8996).
+        /// `true` to offer no version later than TLS 1.1, which clients must refuse (RFC 8996).
         package var onlyOldVersions: Bool
 
-        /// TLS with that certificate.
+        /// Creates TLS options with a certificate.
         package init(certificateChain: String, privateKey: String, onlyOldVersions: Bool = false) {
             self.certificateChain = certificateChain
             self.privateKey = privateKey
@@ -19,30 +19,30 @@ package struct ServerOptions: Sendable {
 
     /// A connection that was just accepted.
     package struct Arrival: Sendable {
-        /// Its number; the server's first is 0.
+        /// The number of the connection; the server's first connection is 0.
         package let number: Int
-        /// How many connections are open, this one included.
+        /// The number of open connections, including this one.
         package let open: Int
     }
 
-    /// The address to listen at.
+    /// The address to listen on.
     package var host = "127.0.0.1"
     /// The port; 0 lets the system choose.
     package var port = 0
-    /// TLS; `nil` is cleartext.
+    /// The TLS options; `nil` for cleartext.
     package var tls: TLS?
-    /// Whether connections that begin with HTTP/2's preface are served as HTTP/2 (RFC 9113 §3.3, and by ALPN
-    /// over TLS). Others are served as HTTP/1.1.
+    /// `true` to use HTTP/2 on connections that begin with its preface (RFC 9113 §3.3, and by ALPN over TLS), and
+    /// HTTP/1.1 on others.
     package var http2 = false
-    /// SETTINGS_INITIAL_WINDOW_SIZE that HTTP/2 clients are told (RFC 9113 §6.5.2); `nil` leaves the usual 65,535.
+    /// The SETTINGS_INITIAL_WINDOW_SIZE sent to HTTP/2 clients (RFC 9113 §6.5.2); `nil` for the default of 65,535.
     package var http2InitialWindow: UInt32?
-    /// Steps for a connection before its first request is read; `nil` reads it.
+    /// A function that returns the steps for a new connection before its first request is read; `nil` for no steps.
     package var onAccept: @Sendable (Arrival) -> [Reply.Step]? = { _ in nil }
-    /// Where the log is also written, as it happens.
+    /// A file that receives a copy of the log, event by event; `nil` for no file.
     package var logFile: LogFile?
-    /// Bytes per second of all replies together; `nil` for no limit.
+    /// The maximum bytes per second of all replies together; `nil` for no limit.
     package var sharedRate: Int64?
 
-    /// The usual options.
+    /// Creates the default options.
     package init() {}
 }

@@ -1,8 +1,8 @@
 import Glibc
 import NIOCore
 
-/// The end of the pipeline next to the socket. What is closed or written from its context passes by TLS, so that
-/// no close_notify is sent.
+/// The handler at the end of the pipeline next to the socket. Operations from its context bypass TLS, so that no
+/// close_notify is sent.
 final class SocketEnd: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -19,7 +19,7 @@ final class SocketEnd: ChannelOutboundHandler {
                 return channel.close()
             }
         }
-        // An error here says that the connection is closed already, which is what is wanted.
+        // An error here means that the connection is already closed.
         try? await done.get()
     }
 }

@@ -2,21 +2,22 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// Where bytes of a download are read from.
+/// The place from where bytes of a download are read.
 enum ContentSource: Sendable {
-    /// A transfer is at it.
+    /// The running transfer of the download.
     case transfer(TransferRunner)
-    /// Nobody is at it, or it is finished.
+    /// The file on the disk, if the download has no transfer or is finished.
     case file(ContentFile)
 }
 
 extension DownloadCenter {
-    /// Where the bytes are; waits for a download that has not begun.
+    /// Returns the place of the bytes of a download. Waits until the download has started.
     ///
-    /// - Parameter offset: what is read first: of a download that waits, what is there is read without waiting.
+    /// - Parameter offset: the offset of the first byte to read. If a waiting download has this byte on the disk, the
+    ///   function returns without waiting.
     nonisolated func contentSource(_ id: DownloadID, at offset: Int64) async throws(TowlineError) -> ContentSource {
         while true {
-            // Before looking, so that nothing that happens in between is missed.
+            // Subscribes before the first look, so that no change in between is missed.
             let changes = hub.stream(id)
             if let source = try await presentSource(id, at: offset) { return source }
             for await _ in changes { break }
@@ -27,7 +28,7 @@ extension DownloadCenter {
         }
     }
 
-    /// Where the bytes are now; `nil`: it has not begun.
+    /// Returns the current place of the bytes; `nil` if the download has not started.
     private func presentSource(_ id: DownloadID, at offset: Int64) async throws(TowlineError) -> ContentSource? {
         try checkOpen()
         guard let record = try await registry.download(id) else {
@@ -38,7 +39,7 @@ extension DownloadCenter {
         case .finished: return .file(try await files.content(record))
         case .queued, .active, .waiting:
             let file = try? await files.content(record)
-            // It may have begun while the file was opened.
+            // The transfer may have started while the file was opened.
             if let runner = live[id]?.runner { return .transfer(runner) }
             guard let file, file.available.range(holding: offset) != nil else { return nil }
             return .file(file)

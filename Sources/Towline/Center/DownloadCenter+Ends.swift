@@ -2,7 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// What becomes of a download whose transfer ended.
+/// The handling of transfers that ended: finished, failed, waiting or ended by a command.
 extension DownloadCenter {
     func ended(_ download: LiveDownload, _ result: Result<CompletedTransfer, TowlineError>) async {
         let id = download.id
@@ -11,7 +11,7 @@ extension DownloadCenter {
         var end = DownloadEnd(
             download: download, intent: download.intent, change: download.takeChange(progress: true) ?? .init(id))
         switch result {
-        // Whatever the command was, the file is complete.
+        // The file is complete, even if a command tried to end the transfer.
         case .success(let completed): finish(&end.change, completed, download)
         case .failure(let error):
             if case .serverWait(let time, let reason) = end.intent, error.code == .cancelled {
@@ -33,7 +33,7 @@ extension DownloadCenter {
         await write(end)
     }
 
-    /// Ends a download as a command wants it.
+    /// Sets the end state that a command requests.
     private func obey(_ end: inout DownloadEnd) async {
         switch end.intent {
         case .none, .serverWait: break
@@ -46,14 +46,14 @@ extension DownloadCenter {
             end.change.state = .init(.cancelled, endedAt: WallClock.milliseconds)
             end.change.heldBytes = 0
             end.change.note("cancelled", "the download was cancelled")
-        // The command that removes it waits for this end.
+        // The remove command waits for this end.
         case .remove: end.change.state = .init(.paused)
-        // It stays active for the next launch.
+        // The state stays active, so that the next launch resumes the download.
         case .close: break
         }
     }
 
-    /// Lets go of a download whose end is in the list, and does what was asked while that was written down.
+    /// Releases a download whose end is in the list, and carries out a restart that was requested during the write.
     func settle(_ end: DownloadEnd) async {
         let id = end.download.id
         live[id] = nil
@@ -84,8 +84,8 @@ extension DownloadCenter {
     ) {
         let now = WallClock.milliseconds
         var next: FollowUpState = download.request.followUps.isEmpty ? .none : .running(0)
-        // Nobody verified a skipped file, so it is not unpacked, moved or run. For a file that is up to date, the
-        // actions ran when the file was downloaded.
+        // A skipped file was not verified, so no follow-up runs on it. For a file that is up to date, the follow-ups
+        // ran when the file was downloaded.
         switch completed.outcome {
         case .skipped, .upToDate: next = .none
         case .published, .alreadyThere, .streamed: break
@@ -105,7 +105,7 @@ extension DownloadCenter {
             change.note("upToDate", "the file is up to date: \(TerminalSafeText.make(file.path))")
         case .skipped(let path):
             change.setPlace(Place(path: path))
-            // Whatever the server said, it is not of this file.
+            // The length that the server sent does not describe the existing file.
             change.completeLength = .some(nil)
             let name = TerminalSafeText.make(path)
             change.note("skipped", "\(name) already exists and was not replaced; nothing was downloaded")
@@ -113,9 +113,9 @@ extension DownloadCenter {
         }
     }
 
-    /// A finished download needs no secrets any more, and its entry may stay in the list for years.
+    /// Removes the secrets of a finished download, because its entry may stay in the list for years.
     ///
-    /// Asked for again with secrets in its URL, it is another entry, whose file is there already.
+    /// Adding the same URL with its secrets again creates another entry, whose file already exists.
     private func forgetSecrets(of download: LiveDownload, _ change: inout RegistryChange) {
         let asked = download.request
         var request = asked
@@ -135,7 +135,7 @@ extension DownloadCenter {
             end.change.note("renewed", "the old link no longer works (\(error.message)); a new link replaced it")
             return
         }
-        // It came while a new link was asked for.
+        // The command arrived during the request for a new link.
         if download.intent.isCommand {
             end.intent = download.intent
             return
@@ -164,7 +164,7 @@ extension DownloadCenter {
             ? configuration.diskRetryInterval
             : min(300, configuration.networkRetryInterval * Double(1 << min(count, 20)))
         wait(&end, code, reason, seconds)
-        // Once for each time it begins to wait: a network that is gone for days does not fill the timeline.
+        // One note for consecutive waits: a network that is down for days does not fill the timeline.
         if count == 0 { end.change.note("waiting", reason) }
     }
 
@@ -175,7 +175,7 @@ extension DownloadCenter {
             waitUntil: WallClock.milliseconds + Int64(seconds * 1000))
     }
 
-    /// Wakes when the first wait is over.
+    /// Schedules the alarm for the end of the earliest wait.
     func setAlarm() {
         alarm?.cancel()
         guard let first = waits.values.map(\.until).min(), !isClosed else { return }
@@ -199,13 +199,13 @@ extension DownloadCenter {
             try await registry.apply(
                 ready.keys.map { id in
                     var change = RegistryChange(id, state: .init(.queued))
-                    // A pause that comes meanwhile stays one.
+                    // A download that was paused meanwhile stays paused.
                     change.onlyFrom = .waiting
                     return change
                 })
         } catch {
             registryFailed(error)
-            // It waits on, until the list can be written.
+            // The download continues to wait until the list can be written.
             for (id, wait) in ready where waits[id] == nil {
                 waits[id] = Wait(code: wait.code, until: .now + Self.listRetryInterval)
             }
@@ -222,7 +222,7 @@ extension DownloadCenter {
         return free < max(length - record.heldBytes, 1 << 20)
     }
 
-    /// A network came or went: whoever waits for one looks again.
+    /// Retries all downloads that wait for the network. Called when the network changes.
     func networkChanged() {
         guard !isClosed else { return }
         for download in live.values { download.runner?.nudge() }
@@ -231,7 +231,7 @@ extension DownloadCenter {
 }
 
 extension LiveDownload {
-    /// The list's entry, with the name that was learned meanwhile.
+    /// The list's entry, with the file name that the transfer learned.
     var recordWithName: RegisteredDownload {
         var record = record
         record.name = snapshot.name ?? record.name
@@ -240,10 +240,10 @@ extension LiveDownload {
 }
 
 extension RegistryChange {
-    /// Says where the file is.
+    /// Sets the directory and the name of the file.
     mutating func setPlace(_ place: Place) { (directory, name) = (place.directory, place.name) }
 
-    /// Adds a line to the timeline.
+    /// Adds a note to the timeline.
     mutating func note(_ kind: String, _ message: String) {
         entries.append(TimelineEntry(time: WallClock.milliseconds, kind: kind, message: message))
     }

@@ -2,15 +2,15 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// What follows a finished download. Where it stands is in the list's entry, so that a kill repeats one step at most.
+/// The follow-ups of finished downloads. The list stores the current step, so that a kill repeats at most one step.
 extension DownloadCenter {
-    /// Somebody who sees to the follow-ups of one download.
+    /// A task that performs the follow-ups of one download.
     struct Follower {
         var number: Int
         var task: Task<Void, Never>
     }
 
-    /// Goes on with the follow-ups of a download, if it is finished and has some left; after whoever is at them.
+    /// Continues the follow-ups of a download, if it is finished and follow-ups are left. Waits for an earlier task.
     func beginFollowUps(_ id: DownloadID) {
         guard !isClosed else { return }
         let before = followers[id]
@@ -29,15 +29,15 @@ extension DownloadCenter {
         followers[id] = Follower(number: number, task: task)
     }
 
-    /// Ends what follows a download soon, and waits for that: it is removed, or is to be fetched again. What was done
-    /// is noted before this returns, if the list can be written.
+    /// Cancels the follow-ups of a download that is removed or restarted, and waits for their end. A completed step is
+    /// in the list when this function returns, if the list can be written.
     func endFollowUps(_ id: DownloadID) async {
         guard let follower = followers[id] else { return }
         follower.task.cancel()
         await follower.task.value
     }
 
-    /// Goes on with all that an earlier process left.
+    /// Continues the follow-ups that an earlier process left incomplete. Called at launch.
     func resumeFollowUps() async throws(TowlineError) {
         for name in try await registry.values(prefix: "follow/").keys {
             if let id = DownloadID(name.dropFirst("follow/".count)) { beginFollowUps(id) }
@@ -70,7 +70,7 @@ extension DownloadCenter {
                 number += 1
                 state = number == request.followUps.count ? .done : .running(number)
             case .failure(let error):
-                // What was cut short begins again at the next launch.
+                // The next launch starts an interrupted follow-up again.
                 if isClosed || Task.isCancelled { return }
                 state = .failed(number, error.message)
                 change.note("follow-up-failed", error.message)
@@ -89,9 +89,9 @@ extension DownloadCenter {
         }
     }
 
-    /// Writes down how a step ended, with the place that the file has now, in one piece.
+    /// Writes the result of a step and the new place of the file to the list in one transaction.
     ///
-    /// - Returns: whether it is in the list. It is not where the download began again meanwhile, or is gone.
+    /// - Returns: whether the list contains the result. `false` if the download was restarted or removed meanwhile.
     private func settle(_ end: RegistryChange) async -> Bool {
         var change = end
         change.onlyFrom = .finished
@@ -104,7 +104,7 @@ extension DownloadCenter {
         return await untilItCan { () async throws(TowlineError) -> Bool in try await close(written) } ?? false
     }
 
-    /// Forgets that a download is to be looked after at the next launch, if its last step was written down.
+    /// Removes the mark that makes the next launch continue the follow-ups, if the list contains the last step.
     private func close(_ end: RegistryChange) async throws(TowlineError) -> Bool {
         guard let record = try await registry.download(end.id), record.state == .finished,
             record.reasonCode == end.state?.reasonCode, record.endedAt == end.state?.endedAt
@@ -117,11 +117,10 @@ extension DownloadCenter {
         return true
     }
 
-    /// Does something with the list, again and again while it cannot be done: a step that was done is not done once
-    /// more because the list's disk is full. When the center closes, or nobody wants it any more, once more and then
-    /// no more.
+    /// Accesses the list and retries until the access succeeds, so that a full disk of the list does not cause a
+    /// completed step to run again. After the center closes or the task is cancelled, a failed access is not retried.
     ///
-    /// - Returns: `nil` if it could not be done until then.
+    /// - Returns: the result of `body`, or `nil` if the last access failed.
     private func untilItCan<Value: Sendable>(_ body: () async throws(TowlineError) -> Value) async -> Value? {
         while true {
             do throws(TowlineError) {
@@ -143,7 +142,7 @@ extension DownloadCenter {
 }
 
 extension FollowUpState {
-    /// Why a step failed.
+    /// The reason why a step failed; `nil` if no step failed.
     fileprivate var failure: String? {
         guard case .failed(_, let reason) = self else { return nil }
         return reason
@@ -151,7 +150,7 @@ extension FollowUpState {
 }
 
 extension Place {
-    /// The place of an absolute path.
+    /// Creates a place from an absolute path.
     init(path: String) {
         let parts = path.split(separator: "/")
         self.init(directory: "/" + parts.dropLast().joined(separator: "/"), name: parts.last.map(String.init) ?? "")

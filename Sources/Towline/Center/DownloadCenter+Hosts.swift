@@ -2,24 +2,24 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// What is known of a host, as the registry keeps it.
+/// The knowledge about a host, as stored in the registry.
 struct HostKnowledge: Hashable, Codable {
-    /// The connections that it allows, where it showed a limit.
+    /// The maximum number of connections that the host allows; `nil` if no limit is known.
     var connections: Int?
-    /// The connections that paid off.
+    /// The number of connections that increased the rate; `nil` if unknown.
     var usual: Int?
-    /// When it showed that, in milliseconds since 1970.
+    /// The time when the numbers were learned, in milliseconds since 1970.
     var learnedAt: Int64
 
-    /// A clock that was set back makes it old as well.
+    /// Returns whether the knowledge is still valid. A time in the future, after a clock was set back, is not valid.
     func isFresh(now: Int64) -> Bool {
         (0...HostBoard.ceilingLife.components.seconds * 1000).contains(now - learnedAt)
     }
 }
 
-/// What hosts allow, from one launch to the next.
+/// The storage of host limits from one launch to the next.
 extension DownloadCenter {
-    /// Takes over what earlier processes found out.
+    /// Loads the host knowledge of earlier processes from the registry. Called at launch.
     func recallHosts() async throws(TowlineError) {
         let now = WallClock.milliseconds
         for (name, text) in try await registry.hostKnowledge() {
@@ -32,7 +32,7 @@ extension DownloadCenter {
         knownHosts = services.board.knowledge
     }
 
-    /// Writes down what transfers found out.
+    /// Writes the host knowledge that changed to the registry. Called after each transfer.
     func rememberHosts() async {
         let hosts = services.board.knowledge
         guard hosts != knownHosts else { return }

@@ -1,7 +1,7 @@
 import TowlineCore
 import TowlineEngine
 
-/// Limits that are changed while downloads run, and kept.
+/// Limits that callers change while downloads run, and that the registry stores.
 extension DownloadCenter {
     private enum Name {
         static let running = "limit/running"
@@ -10,7 +10,7 @@ extension DownloadCenter {
         static let group = "limit/group/"
     }
 
-    /// Takes over what an earlier run was told.
+    /// Loads the limits that the registry stores. Called at launch.
     func readLimits() async throws(TowlineError) {
         for (name, value) in try await registry.values(prefix: "limit/") {
             guard let number = Int64(value) else { continue }
@@ -46,7 +46,7 @@ extension DownloadCenter {
         services.limiter.setRate(rate)
     }
 
-    /// - Parameter count: `nil`: no limit; 0: none of the group runs.
+    /// - Parameter count: the maximum number; `nil` means no limit, and 0 lets no download of the group start.
     func setLimit(_ count: Int?, forGroup group: String) async throws(TowlineError) {
         if let count, count < 0 {
             throw TowlineError(.unusableOption, "invalid limit \(count) for a group of downloads: expected 0 or more")

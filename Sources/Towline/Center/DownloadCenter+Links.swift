@@ -2,22 +2,22 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Links that expire: a new one is asked for when the server refuses the old one, and ahead of a known end.
+/// The renewal of links: after the server refused a link, and before a known expiry time.
 extension DownloadCenter {
-    /// How long before its end a link is renewed.
+    /// The time before the expiry when a link is renewed, in seconds.
     private static let margin: TimeInterval = 30
-    /// Statuses with which a link that worked says that it works no more.
+    /// The status codes that mean that a link has expired, if the link worked before.
     private static let expired: Set<Int> = [401, 403, 404, 410]
-    /// A renewal that brought nothing is not asked for without end.
+    /// The maximum number of consecutive renewals without a received byte.
     private static let maximumInRow = 3
 
-    /// Asks for a new link after a failure. `true` if there is one and the download can go on with it.
+    /// Requests a new link after a failure. Returns `true` if the download can continue with the new link.
     func renew(_ download: LiveDownload, after error: TowlineError) async -> Bool {
         guard let status = error.status, Self.expired.contains(status), configuration.linkRenewal != nil else {
             return false
         }
         let progress = download.progress
-        // A link that never worked is not one that expired.
+        // A link that never worked has not expired.
         guard progress.held > 0 else { return false }
         if progress.received > 0 { renewalsInRow[download.id] = nil }
         let count = renewalsInRow[download.id, default: 0]
@@ -26,7 +26,7 @@ extension DownloadCenter {
         return await renew(download, .refused(status: status))
     }
 
-    /// Renews a link that ends before a request could be answered.
+    /// Renews a link that expires within `margin`.
     func renewIfExpiring(_ download: LiveDownload) async throws(TowlineError) {
         guard configuration.linkRenewal != nil, let end = LinkExpiry.secondsSince1970(try download.request.source)
         else { return }
@@ -35,18 +35,18 @@ extension DownloadCenter {
         _ = await renew(download, .expires(date))
     }
 
-    /// In how long the link of a download must be renewed, if it says so and somebody can.
+    /// Returns the time until the link must be renewed; `nil` without an expiry or a renewal, or if it is too late.
     func renewalTime(_ download: LiveDownload) throws(TowlineError) -> Duration? {
         guard configuration.linkRenewal != nil, let end = LinkExpiry.secondsSince1970(try download.request.source)
         else {
             return nil
         }
         let left = Date(timeIntervalSince1970: Double(end)).timeIntervalSinceNow - Self.margin
-        // One that is over already was not renewed: the server says whether it minds.
+        // The renewal of an expired link failed. The server decides whether the link still works.
         return left > 0 ? .milliseconds(Int64(min(left, 1e9) * 1000)) : nil
     }
 
-    /// Ends a transfer in time to renew its link and go on with what is there.
+    /// Restarts a transfer after `time`, so that its link is renewed. The transfer keeps its bytes.
     func endBefore(_ time: Duration, _ download: LiveDownload) -> Task<Void, Never> {
         let id = download.id
         return Task { [weak self, weak download] in
@@ -56,9 +56,9 @@ extension DownloadCenter {
         }
     }
 
-    /// Asks the app for a new link.
+    /// Requests a new link from the app.
     ///
-    /// - Returns: `nil` if the transfer is to end. The app may take long to answer, and may give that command itself.
+    /// - Returns: `nil` if a command ended the transfer first. The app may answer late, or give that command itself.
     private func answer(
         of renewal: any LinkRenewal, _ download: LiveDownload, _ reason: LinkRenewalReason
     ) async -> Result<RenewedLink?, any Error>? {
@@ -97,7 +97,7 @@ extension DownloadCenter {
         await beginChange(of: download.id)
         defer { endChange(of: download.id) }
         do throws(TowlineError) {
-            // As it is by now: it may have been changed while the link was asked for.
+            // Uses the current request, which may have changed while the app was asked for the link.
             var renewed = download.request
             renewed.follow(link)
             _ = try renewed.options(known: nil)

@@ -2,7 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// What callers ask of the list.
+/// Queries and changes of the list.
 extension DownloadCenter {
     func exists(_ id: DownloadID) async throws(TowlineError) -> Bool {
         try checkOpen()
@@ -19,7 +19,7 @@ extension DownloadCenter {
     func totals() async throws(TowlineError) -> DownloadTotals {
         try checkOpen()
         var totals = try await registry.totals()
-        // The list hears of bytes every few seconds; sums that lag behind their parts would look wrong.
+        // The list is updated every few seconds. Without the new bytes, the sums would be less than their parts.
         for download in live.values {
             let new = download.newBytes
             totals.heldBytes = Self.clippedSum(totals.heldBytes, new.held)
@@ -28,7 +28,7 @@ extension DownloadCenter {
         return DownloadTotals(totals)
     }
 
-    /// Lengths are what servers claim.
+    /// Adds and limits the result to 0 through `Int64.max`, because servers may claim any length.
     private static func clippedSum(_ sum: Int64, _ more: Int64) -> Int64 {
         let (result, overflow) = sum.addingReportingOverflow(more)
         return max(0, overflow ? (more > 0 ? .max : 0) : result)
@@ -53,7 +53,7 @@ extension DownloadCenter {
         await publish(id)
     }
 
-    /// Adds what a directory holds of unfinished downloads that the list does not know.
+    /// Adds the unfinished downloads in a directory that are not in the list.
     func adopt(_ directory: String) async throws(TowlineError) -> [DownloadID] {
         try checkOpen()
         var requests: [DownloadRequest] = []
@@ -80,7 +80,7 @@ extension DownloadCenter {
 }
 
 extension DownloadRequest {
-    /// A request that goes on with what was found.
+    /// Creates a request that resumes an unfinished file; `nil` if the journal contains no valid URL.
     init?(_ file: UnfinishedFile) {
         guard let url = URL(string: file.source) else { return nil }
         let directory = URL(fileURLWithPath: file.directory, isDirectory: true)

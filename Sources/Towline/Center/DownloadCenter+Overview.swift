@@ -2,7 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// What callers ask of all that runs together.
+/// Queries about all running downloads.
 extension DownloadCenter {
     func limits() throws(TowlineError) -> DownloadLimits {
         try checkOpen()
@@ -28,7 +28,8 @@ extension DownloadCenter {
         }
     }
 
-    /// Of what runs the transfer knows it, of what stands still the journal, and a finished file is whole.
+    /// Returns the segments of a download: from its transfer if it runs, otherwise from its journal.
+    /// For a finished download, the result is the complete file.
     func segments(_ id: DownloadID) async throws(TowlineError) -> DownloadSegments {
         try checkOpen()
         if let runner = live[id]?.runner { return DownloadSegments(await runner.segmentMap) }

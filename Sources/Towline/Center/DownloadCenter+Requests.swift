@@ -2,12 +2,12 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// What callers ask of a download that is there.
+/// Commands for a download in the list.
 extension DownloadCenter {
     static let notFound = TowlineError(
         .unknownDownload, "the download was removed from the list. Add the URL again to download the file")
 
-    /// The list's entry; throws if it is not there any more.
+    /// Returns the list's entry. Throws `unknownDownload` if the download is not in the list.
     func record(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload {
         try checkOpen()
         guard let record = try await registry.download(id) else {
@@ -23,15 +23,15 @@ extension DownloadCenter {
         try await carryOut(.pause, id) { $0.end(.pause) }
     }
 
-    /// Continues a paused or failed download, and ends the wait of one that waits.
+    /// Resumes a paused or failed download, and ends the wait of a waiting download.
     func resume(_ id: DownloadID) async throws(TowlineError) {
         try await carryOut(.resume, id) { resume($0) }
         pump()
     }
 
-    /// Continues a transfer that waits or is about to pause.
+    /// Resumes a transfer that waits or is about to pause.
     ///
-    /// - Returns: the intent with which it ends and begins again; `nil` if it continues as it is.
+    /// - Returns: the intent with which the transfer restarts; `nil` if the transfer continues unchanged.
     private func resume(_ download: LiveDownload) -> LiveDownload.Intent? {
         if download.isWaiting {
             overruleHost(of: download.record)
@@ -45,7 +45,7 @@ extension DownloadCenter {
         if let origin = try? HTTPURL(parsing: record.source).origin { services.board.overrule(origin) }
     }
 
-    /// Begins again what failed or was cancelled, or a follow-up that failed.
+    /// Restarts a failed or cancelled download, or a failed follow-up.
     func retry(_ id: DownloadID) async throws(TowlineError) {
         try await carryOut(.retry, id) { _ in nil }
         pump()
@@ -60,7 +60,7 @@ extension DownloadCenter {
     /// The table decides for the current state of a download without a transfer. If the state changes before the
     /// decision is written, the table decides again.
     ///
-    /// - Parameter tell: passes the command to a transfer, and returns what the transfer ends for, if it does.
+    /// - Parameter tell: passes the command to a transfer, and returns the intent if the transfer ends for it.
     private func carryOut(
         _ command: DownloadCommand, _ id: DownloadID, tell: (LiveDownload) -> LiveDownload.Intent?
     ) async throws(TowlineError) {
@@ -88,7 +88,8 @@ extension DownloadCenter {
         }
     }
 
-    /// The transfer of a download, once it has started or its end is in the registry.
+    /// Returns the transfer of a download; `nil` if the download has no transfer. Waits for a claim or an unwritten
+    /// end.
     private func transfer(of id: DownloadID) async throws(TowlineError) -> LiveDownload? {
         while true {
             if let claiming = starting[id] {
@@ -107,7 +108,7 @@ extension DownloadCenter {
 
     /// Waits until the end of a transfer is in the registry.
     ///
-    /// - Returns: whether it ended for the intent, or a later pause or resume replaced the intent.
+    /// - Returns: whether the transfer ended for the intent, or a later pause or resume replaced the intent.
     private func isOver(_ download: LiveDownload, for intent: LiveDownload.Intent) async throws(TowlineError) -> Bool {
         while live[download.id] === download, let run = runs[download.id] {
             await run.value
@@ -164,9 +165,9 @@ extension DownloadCenter {
         guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
             throw illegal("retried", record)
         }
-        // The one that failed may still be about to leave.
+        // The task of the failed follow-up may still be running.
         await endFollowUps(id)
-        // Before the row says so: what is under way when the process ends is found by it at launch.
+        // Written before the row: the next launch finds interrupted follow-ups by this mark.
         try await registry.setValue("", for: "follow/\(id)")
         var change = RegistryChange(
             id, state: .init(.finished, reasonCode: FollowUpState.running(number).code, endedAt: record.endedAt))
@@ -210,7 +211,7 @@ extension DownloadCenter {
         forgetJournal(of: record.id)
     }
 
-    /// Puts a download that ended in the queue again.
+    /// Puts a download whose transfer ended into the queue again.
     func requeue(_ id: DownloadID, onlyFrom state: RegisteredState) async throws(TowlineError) {
         var change = RegistryChange(id, state: .init(.queued))
         change.note("resumed", "the download was resumed")
@@ -224,7 +225,7 @@ extension DownloadCenter {
             "\(name) cannot be \(action) because the download is \(record.state); nothing was changed")
     }
 
-    // MARK: All of them
+    // MARK: All downloads
 
     func pauseAll(group: String?) async throws(TowlineError) {
         try checkOpen()
@@ -267,7 +268,7 @@ extension DownloadCenter {
         pump()
     }
 
-    /// Tells that many are different: of a long list in one event, and each to those who read it alone.
+    /// Publishes a change of many downloads: one event for the list, and a snapshot for each followed download.
     private func publishList() async {
         guard hub.hasReaders else { return }
         let records = (try? await registry.downloads(hub.followed)) ?? []
@@ -275,9 +276,9 @@ extension DownloadCenter {
         hub.publish(.listChanged)
     }
 
-    // MARK: Changing one
+    // MARK: Changes of a request
 
-    /// Changes what was asked for; a transfer that is at it begins again with it where it must.
+    /// Changes the request of a download. If `restarts` is `true`, a running transfer restarts with the new request.
     func change(
         _ id: DownloadID, restarts: Bool, _ body: @Sendable (inout DownloadRequest) -> Void
     ) async throws(TowlineError) {
@@ -320,13 +321,13 @@ extension DownloadCenter {
         pump()
     }
 
-    /// Waits for its turn: each change begins with what the one before made of the request.
+    /// Waits until no other change of the download is in progress, so that changes do not overwrite each other.
     func beginChange(of id: DownloadID) async {
         guard changing[id] != nil else { return changing[id] = [] }
         await withCheckedContinuation { changing[id]?.append($0) }
     }
 
-    /// Lets the next one change it.
+    /// Ends a change of the download and lets the next change start.
     func endChange(of id: DownloadID) {
         guard let next = changing[id]?.first else { return changing[id] = nil }
         changing[id]?.removeFirst()
@@ -335,7 +336,7 @@ extension DownloadCenter {
 }
 
 extension DownloadCommand {
-    /// The form in messages and in the timeline.
+    /// The participle of the command, for messages and the timeline.
     fileprivate var participle: String {
         switch self {
         case .pause: "paused"

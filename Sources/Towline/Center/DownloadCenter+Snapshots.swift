@@ -1,9 +1,9 @@
 import TowlineCore
 import TowlineEngine
 
-/// Snapshots of downloads: from their transfers, or from the list and the journals.
+/// Snapshots of downloads, from their transfers or from the list and the journals.
 extension DownloadCenter {
-    /// Returns the snapshot of a download, with what its journal tells if it has no transfer.
+    /// Returns the snapshot of a download. Without a transfer, the progress comes from the journal.
     func snapshot(_ id: DownloadID) async throws(TowlineError) -> DownloadSnapshot {
         if let end = unwritten[id] { return end.snapshot }
         if let download = live[id] { return download.snapshot }
@@ -39,8 +39,8 @@ extension DownloadCenter {
         return snapshot
     }
 
-    /// Reads the journals of downloads without a transfer. What was read stays for some seconds, or until a transfer
-    /// changes it.
+    /// Reads the journals of downloads without a transfer. A summary is cached for `journalLife`, or until a transfer
+    /// changes the journal.
     func held(_ records: [RegisteredDownload]) async -> [DownloadID: JournalSummary?] {
         var held: [DownloadID: JournalSummary?] = [:]
         var unread: [RegisteredDownload] = []
@@ -57,15 +57,15 @@ extension DownloadCenter {
         if journals.count + read.count > Self.mostJournals { journals = [:] }
         for (record, found) in zip(unread, read) {
             held[record.id] = found
-            // While it was read, a transfer may have changed it.
+            // A transfer may have changed the journal during the read.
             if changes == journalChanges, live[record.id] == nil { journals[record.id] = (found, .now) }
         }
         return held
     }
 
-    /// So many journals are remembered.
+    /// The maximum number of cached journal summaries.
     private static let mostJournals = 10_000
-    /// After this time a journal is read again: another program may have changed it.
+    /// The time after which a journal is read again, because another program may have changed the journal.
     private static let journalLife = Duration.seconds(10)
 
     /// Forgets the journal of a download that a transfer or a command changes.
@@ -78,7 +78,7 @@ extension DownloadCenter {
     func publish(_ id: DownloadID) async {
         guard hub.hasReaders, let record = try? await registry.download(id) else { return }
         let held = await held([record])
-        // Reading a journal takes time. What is published last is to be the newest.
+        // Reading a journal takes time. The last published snapshot must be the newest.
         guard let record = try? await registry.download(id) else { return }
         hub.publish(snapshot(of: record, held: held[id] ?? nil))
     }

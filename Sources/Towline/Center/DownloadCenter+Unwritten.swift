@@ -2,15 +2,15 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Ends that the list does not have yet, because it could not be written: its disk is full, or gone.
+/// Ends that are not in the list yet, because the list cannot be written: its disk is full or missing.
 ///
-/// Until it can be, such a download keeps its place among those that run. So nothing is begun a second time because
-/// the list still says that it is to run, and no more begin than there is room for.
+/// Until the write succeeds, the download counts as running. This prevents a second start of a download that the
+/// list still contains as running, and prevents more running downloads than the limit.
 extension DownloadCenter {
-    /// After which time writing is tried again.
+    /// The interval between two attempts to write the list.
     static let listRetryInterval = Duration.seconds(1)
 
-    /// Writes an end down, and lets go of the download; if the list cannot be written, later.
+    /// Writes an end to the list and releases the download. Retries later if the list cannot be written.
     func write(_ end: DownloadEnd) async {
         let id = end.download.id
         unwritten[id] = end
@@ -23,17 +23,17 @@ extension DownloadCenter {
         }
     }
 
-    /// Writes the end of a download down, if it has one that is not in the list.
+    /// Writes the end of a download to the list, if the download has an unwritten end.
     ///
-    /// - Throws: what the registry says; the end is kept, and tried again.
+    /// - Throws: the error of the registry. The end is kept and the write is retried.
     func writeEnd(of id: DownloadID) async throws(TowlineError) {
         guard let end = unwritten[id] else { return }
-        // Written twice, the second time could come after what was written since.
+        // One write for each end: a second one could overwrite later changes.
         let writing =
             endWrites[id]
             ?? Task {
                 let result = await put(end)
-                // What settling does may end, and be written, too.
+                // Settling may start the download again, whose next end needs its own write.
                 endWrites[id] = nil
                 guard case .success = result else { return result }
                 unwritten[id] = nil
@@ -46,11 +46,11 @@ extension DownloadCenter {
 
     private func put(_ end: DownloadEnd) async -> Result<Void, TowlineError> {
         do throws(TowlineError) {
-            // Before it is finished, so that a kill in between leaves a name too many and never a follow-up undone.
+            // Written before the state: a kill in between leaves a superfluous mark, but never loses a follow-up.
             if end.change.state?.reasonCode == FollowUpState.running(0).code {
                 try await registry.setValue("", for: "follow/\(end.download.id)")
             }
-            // The transfer has the download to itself, in whatever state the list has it.
+            // Without a check of the state in the list: the transfer owns the download.
             try await registry.apply([end.change])
             return .success(())
         } catch {
@@ -58,7 +58,7 @@ extension DownloadCenter {
         }
     }
 
-    /// Tries again until the list is as it should be.
+    /// Retries until all ends are written and the queue could be read.
     func keepWriting() {
         guard writing == nil, !isClosed else { return }
         writing = Task {
@@ -72,7 +72,7 @@ extension DownloadCenter {
         }
     }
 
-    /// The first that cannot be written ends it: the others could not be either.
+    /// Writes all unwritten ends. Stops after the first failure, because the other writes would fail too.
     func writeEnds() async {
         do throws(TowlineError) {
             for id in Array(unwritten.keys) { try await writeEnd(of: id) }
@@ -82,16 +82,16 @@ extension DownloadCenter {
     }
 }
 
-/// What became of a download, for the list.
+/// The end of a transfer, as written to the list.
 struct DownloadEnd {
     let download: LiveDownload
-    /// What the transfer ended for.
+    /// The intent that the transfer ended with.
     var intent: LiveDownload.Intent
     var change: RegistryChange
-    /// What it waits for from then on.
+    /// The wait that follows; `nil` if the download does not wait.
     var wait: DownloadCenter.Wait?
 
-    /// What it will be like when the list knows.
+    /// The snapshot of the download after the end is in the list.
     var snapshot: DownloadSnapshot {
         var record = download.recordWithName
         if let state = change.state {

@@ -2,8 +2,8 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The one place where downloads begin and end: takes them from the list as there is room, gives them to transfers,
-/// and writes down what became of them.
+/// The scheduler of all downloads: takes downloads from the list as the limits allow, runs their transfers, and
+/// writes the results to the list.
 actor DownloadCenter {
     let registry: any Registry
     let services: TransferServices
@@ -13,29 +13,29 @@ actor DownloadCenter {
     var configuration: Configuration
     var admission: Admission
     var live: [DownloadID: LiveDownload] = [:]
-    /// Downloads that wait, and how often they have in a row.
+    /// The downloads that wait, and the number of consecutive waits of each download.
     var waits: [DownloadID: Wait] = [:]
     var waitCounts: [DownloadID: Int] = [:]
     var renewalsInRow: [DownloadID: Int] = [:]
     var followers: [DownloadID: Follower] = [:]
     let followUpGate = FollowUpGate()
-    /// Ends that could not be written down yet; their downloads stay in `live`.
+    /// Ends that are not in the list yet. Their downloads stay in `live`.
     var unwritten: [DownloadID: DownloadEnd] = [:]
-    /// Of these ends the one that is being written.
+    /// The writes of these ends that are in progress.
     var endWrites: [DownloadID: Task<Result<Void, TowlineError>, Never>] = [:]
-    /// Tries again to write them.
+    /// The task that retries these writes; `nil` if no retry is needed.
     var writing: Task<Void, Never>?
-    /// Whose requests are being changed, and who waits to change them too.
+    /// The downloads whose requests are being changed, and the callers that wait to change the same request.
     var changing: [DownloadID: [CheckedContinuation<Void, Never>]] = [:]
-    /// What is next could not be read.
+    /// `true` if the queue could not be read and must be read again.
     var mustLookAgain = false
-    /// What the registry knows of the connections that hosts allow.
+    /// The host knowledge that the registry contains.
     var knownHosts: [HTTPURL.Origin: HostBoard.Knowledge] = [:]
-    /// Summaries of the journals that were read, of downloads without a transfer.
+    /// The cached journal summaries of downloads without a transfer.
     var journals: [DownloadID: (summary: JournalSummary?, readAt: ContinuousClock.Instant)] = [:]
-    /// How often a journal changed since the launch.
+    /// The number of journal changes since the launch.
     var journalChanges = 0
-    /// Downloads that are being claimed; commands wait until their transfers exist.
+    /// The downloads that are being claimed. Commands wait until the transfers of these downloads exist.
     var starting: [DownloadID: Task<Void, Never>] = [:]
     var isClosed = false
     private var isPumping = false
@@ -46,10 +46,10 @@ actor DownloadCenter {
     var runs: [DownloadID: Task<Void, Never>] = [:]
     private let entropy = IDSource()
 
-    /// Something that a download waits for.
+    /// The reason why a download waits, and the end of the wait.
     struct Wait {
         var code: WaitCode
-        /// On the monotonic clock.
+        /// The end of the wait, on the monotonic clock.
         var until: ContinuousClock.Instant
     }
 
@@ -77,7 +77,7 @@ actor DownloadCenter {
 
     // MARK: Adding
 
-    /// Adds downloads and starts what there is room for; the same URL to the same place is the same download.
+    /// Adds downloads and starts as many as the limits allow. The same URL and destination is the same download.
     func add(_ requests: [DownloadRequest]) async throws(TowlineError) -> [DownloadID] {
         try checkOpen()
         var records: [RegisteredDownload] = []
@@ -99,7 +99,7 @@ actor DownloadCenter {
     }
 
     private func record(_ request: DownloadRequest) throws(TowlineError) -> RegisteredDownload {
-        // What cannot run is not taken in.
+        // Rejects requests that cannot run.
         _ = try request.options(known: nil)
         for followUp in request.followUps { try followUp.check() }
         let source = try request.source
@@ -112,8 +112,9 @@ actor DownloadCenter {
             addedAt: WallClock.milliseconds)
     }
 
-    /// A download that is added again although it is finished is so no more if its file is gone; one that failed or was
-    /// cancelled begins again, as it is asked for now: what made it fail may be what is different.
+    /// Restarts a download that is added again, if it failed, was cancelled, waits with another request, or its
+    /// finished file is missing. The new request replaces the old request, because the difference may prevent the
+    /// failure.
     private func reviveIfLost(
         _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
     ) async throws(TowlineError) {
@@ -132,7 +133,7 @@ actor DownloadCenter {
             if await files.hasFinished(record), request.existing != .update { return true }
             await endFollowUps(id)
             guard let record = try await registry.download(id), record.state == .finished else { return true }
-            // It was being moved.
+            // A follow-up was moving the file.
             if await files.hasFinished(record), request.existing != .update {
                 beginFollowUps(id)
                 return true
@@ -143,7 +144,7 @@ actor DownloadCenter {
         default: return true
         }
         var request = request
-        // Neither asker gets by the other what may not be had by oneself.
+        // The restriction of the earlier request stays in effect, so that another caller cannot remove it.
         if let old = try? StoredRequest.decode(record.options), old.publicAddressesOnly {
             request.publicAddressesOnly = true
         }
@@ -151,7 +152,7 @@ actor DownloadCenter {
         change.options = try StoredRequest.encode(request)
         change.source = asked.source
         change.host = asked.host
-        // One that was moved is fetched to where it was to go, and moved again.
+        // A file that a follow-up moved is downloaded to its original destination and moved again.
         if record.state == .finished { (change.directory, change.name) = (asked.directory, asked.name) }
         change.metadata = asked.metadata
         change.group = .some(asked.group)
@@ -166,7 +167,7 @@ actor DownloadCenter {
 
     // MARK: Running
 
-    /// Starts what there is room for. Calls that come while it looks make it look again.
+    /// Starts as many queued downloads as the limits allow. A call during a run causes another run.
     func pump() {
         guard !isPumping else {
             mustPumpAgain = true
@@ -243,7 +244,7 @@ actor DownloadCenter {
         let result: Result<CompletedTransfer, TowlineError>
         do throws(TowlineError) {
             try await renewIfExpiring(download)
-            // A name that was learned counts while something is there: with nothing to go on with, another may have it.
+            // The learned name is kept while a part file exists. Without one, another download may use the name.
             let record = download.record
             let holds = await files.holds(record)
             var options = try download.request.options(known: holds ? record.name : nil)
@@ -262,28 +263,28 @@ actor DownloadCenter {
         pump()
     }
 
-    /// A change of the registry that could not be made while nobody asked for it.
+    /// Reports the failure of a registry change that no caller waits for.
     func registryFailed(_ error: TowlineError) {
         hub.publish(.troubled(error))
         configuration.onTrouble?(error)
     }
 
-    // MARK: While they run
+    // MARK: Progress
 
-    /// Progress told in a second, over all readers: each telling costs some microseconds.
+    /// The maximum number of snapshots per second for all readers together. Each delivery costs some microseconds.
     private static let tellingsPerSecond = 10_000.0
     private static let longestInterval = 5.0
-    /// How old the list's idea of what is held may get; the journals know it exactly.
+    /// The interval between two writes of the progress to the list. The journals contain the exact progress.
     private static let progressInterval = Duration.seconds(5)
 
-    /// Tells progress, and writes down what the list should know, for as long as anything runs.
+    /// Publishes progress and writes changes to the list while any download runs.
     private func keepPulse() {
         guard pulse == nil else { return }
         pulse = Task {
             var told = 0
             var written = ContinuousClock.now
             while !live.isEmpty, !isClosed {
-                // Many readers of many downloads hear less often: bytes come first.
+                // Many readers of many downloads get fewer snapshots, because receiving bytes has priority.
                 let interval = max(configuration.snapshotInterval, Double(told) / Self.tellingsPerSecond)
                 try? await Task.sleep(for: .seconds(min(interval, Self.longestInterval)))
                 let isTime = ContinuousClock.now - written >= Self.progressInterval
@@ -295,7 +296,7 @@ actor DownloadCenter {
         }
     }
 
-    /// - Returns: how many snapshots were told to readers.
+    /// - Returns: the number of snapshots that were delivered to readers.
     private func beat(withProgress: Bool) async -> Int {
         var changes: [RegistryChange] = []
         var told = 0
@@ -316,7 +317,7 @@ actor DownloadCenter {
 
     // MARK: Launch
 
-    /// Takes up what an earlier process left: nothing is asked of any server before `pump`.
+    /// Restores the state that an earlier process left. Sends no request before `pump`.
     func launch() async throws(TowlineError) {
         services.limiter.setRate(configuration.rateLimit)
         try await readLimits()
@@ -328,7 +329,7 @@ actor DownloadCenter {
         pump()
     }
 
-    /// What was under way when the process ended: the journals know more of it than the list.
+    /// Updates the list from the journals of interrupted downloads, because the journals are newer than the list.
     private func reconcile() async throws(TowlineError) {
         var query = RegistryQuery()
         query.states = [.active, .waiting]
@@ -348,14 +349,14 @@ actor DownloadCenter {
         } while query.cursor != nil
     }
 
-    // MARK: The end
+    // MARK: Closing
 
-    /// Watches the network, from the first download to the end.
+    /// Watches the network until the center closes.
     func watchNetwork(_ changes: AsyncStream<Void>) {
         watch = Task { for await _ in changes { networkChanged() } }
     }
 
-    /// Ends everything soon and waits for it. What was under way goes on at the next launch.
+    /// Stops all transfers and follow-ups and waits for their end. The next launch resumes them.
     func close() async {
         guard !isClosed else { return await awaitRuns() }
         isClosed = true

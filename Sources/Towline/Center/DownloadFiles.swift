@@ -2,32 +2,31 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// Disk operations of the center. All are asynchronous, because a disk may take long to answer and the center must not
-/// wait for it.
+/// The disk operations of the center. They are asynchronous, because a disk may be slow and must not block the center.
 protocol DownloadFiles: Sendable {
-    /// The bytes of unfinished downloads, by their journals; `nil` for a download without a journal.
+    /// Returns the journal summaries of unfinished downloads; `nil` for a download without a journal.
     func held(_ records: [RegisteredDownload]) async -> [JournalSummary?]
-    /// The finished file, or the bytes of a download without a transfer, to be read.
+    /// Opens the finished file, or the part file of a download without a transfer, for reading.
     func content(_ record: RegisteredDownload) async throws(TowlineError) -> ContentFile
-    /// Whether the finished file is still there, as it was published.
+    /// Returns whether the finished file still exists with its published length.
     func hasFinished(_ record: RegisteredDownload) async -> Bool
-    /// Whether an unfinished download is under its name that was begun from a URL of its.
+    /// Returns whether the download has a journal under its name with one of its URLs.
     func holds(_ record: RegisteredDownload) async -> Bool
-    /// Removes part file and journal, if they are this download's and no other process is at them.
+    /// Deletes the part file and the journal, if they belong to this download and no other process uses them.
     func discardUnfinished(_ record: RegisteredDownload) async
-    /// Removes the finished file, if it still is what this download published: what was there before it stays.
+    /// Deletes the finished file, if it still is the file that this download published. Keeps any other file.
     func removeFinished(_ record: RegisteredDownload) async throws(TowlineError)
-    /// Room for a download, in bytes, as far as known.
+    /// Returns the free space for a download in bytes; `nil` if unknown.
     func freeSpace(_ directory: String) async -> Int64?
-    /// Unfinished downloads in a directory, as far as their journals tell.
+    /// Returns the unfinished downloads in a directory that have a readable journal.
     func unfinished(in directory: String) async -> [UnfinishedFile]
 }
 
-/// What a journal tells.
+/// The name, the length and the byte ranges that a journal contains.
 struct JournalSummary: Hashable, Sendable {
     var name: String
     var completeLength: Int64?
-    /// What the next run may go on with.
+    /// The byte ranges that the next transfer keeps.
     var written: ByteRangeSet
     var heldBytes: Int64 { written.count }
 }

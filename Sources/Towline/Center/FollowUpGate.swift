@@ -1,28 +1,28 @@
 import Synchronization
 
-/// Lets so many follow-ups run at once, in the order in which they came.
+/// A limit on the number of follow-ups that run at the same time. Follow-ups start in the order of their arrival.
 ///
-/// Four: a program that takes an hour, or a webhook that nobody answers, does not hold up the others; and what unpacks or
-/// runs at the same time leaves processor, disk and memory to the downloads, also when a thousand finish at once.
+/// With a limit of four, a slow program or webhook does not block the other follow-ups, and downloads still get
+/// processor time, disk and memory when a thousand downloads finish at once.
 final class FollowUpGate: Sendable {
     static let room = 4
 
     private struct State {
         var running = 0
         var numbers = 0
-        /// Who waits.
+        /// The waiting tasks, by their numbers.
         var waiting: [Int: CheckedContinuation<Bool, Never>] = [:]
-        /// In the order of coming, with those who gave up; whoever is before `first` had his turn.
+        /// The numbers in the order of arrival, including cancelled tasks. Entries before `first` are handled.
         var order: [Int] = []
         var first = 0
     }
 
     private let state = Mutex(State())
 
-    /// How many wait.
+    /// The number of waiting tasks.
     var waiting: Int { state.withLock { $0.waiting.count } }
 
-    /// Waits for room. Whoever was let in leaves again.
+    /// Waits until a follow-up may start. After the result `true`, the caller must call `leave`.
     ///
     /// - Returns: `false` if the task was cancelled before there was room.
     func enter() async -> Bool {
@@ -42,7 +42,7 @@ final class FollowUpGate: Sendable {
                     return true
                 }
                 if isFree { return continuation.resume(returning: true) }
-                // A task that was cancelled before it waited.
+                // The task may have been cancelled before it waited.
                 if Task.isCancelled { giveUp(number) }
             }
         } onCancel: {
@@ -50,7 +50,7 @@ final class FollowUpGate: Sendable {
         }
     }
 
-    /// Makes room for the next one.
+    /// Ends a follow-up and lets the next one start.
     func leave() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             while state.first < state.order.count {

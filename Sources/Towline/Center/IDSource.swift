@@ -1,7 +1,7 @@
 import Synchronization
 import TowlineCore
 
-/// Makes names that sort in the order they were made, also those of one millisecond.
+/// A generator of identifiers that sort in the order of their creation, even within one millisecond.
 final class IDSource: Sendable {
     private struct Last {
         var milliseconds: UInt64 = 0
@@ -11,12 +11,12 @@ final class IDSource: Sendable {
 
     private let last = Mutex(Last())
 
-    /// The next name.
+    /// Returns the next identifier.
     func next() -> DownloadID {
         let now = UInt64(clamping: WallClock.milliseconds)
         return last.withLock { last in
             if now > last.milliseconds {
-                // The highest bit stays free, so that counting up within a millisecond does not overflow.
+                // The highest bit stays 0, so that increments within a millisecond do not overflow.
                 last = Last(milliseconds: now, high: .random(in: 0...0x7FFF), low: .random(in: 0...UInt64.max))
             } else {
                 let (sum, overflow) = last.low.addingReportingOverflow(.random(in: 1...0xFFFF_FFFF))

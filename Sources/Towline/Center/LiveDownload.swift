@@ -3,20 +3,20 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// A download that a transfer is at. The transfer tells it things from any thread; the center collects them.
+/// A download with a transfer. The transfer reports to it from any thread, and the center collects the reports.
 final class LiveDownload: TransferObserver {
-    /// What the transfer is to end for.
+    /// The reason why the transfer is to end.
     enum Intent: Equatable, Sendable {
-        /// By itself.
+        /// No reason: the transfer runs to its own end.
         case none
-        /// Make room for others while the server wants to be left alone, for so long and for that reason.
+        /// A long pause that the server requested: its duration and reason. The transfer leaves room for others.
         case serverWait(Duration, String)
         case pause
         case cancel
-        /// Begin again with what was changed.
+        /// A restart with the changed request.
         case restart
         case remove
-        /// The downloader closes: everything stays as it is.
+        /// The downloader closes. The state in the list does not change.
         case close
     }
 
@@ -26,18 +26,18 @@ final class LiveDownload: TransferObserver {
         var transfer = TransferSnapshot()
         var isDirty = false
         var entries: [TimelineEntry] = []
-        /// What the list should have got and could not be told.
+        /// A change that could not be written to the list and is merged into the next one.
         var untold: RegistryChange?
         var intent = Intent.none
         var runner: TransferRunner?
-        /// Called once, when a command ends the transfer.
+        /// A closure that is called once, when a command ends the transfer.
         var ending: (@Sendable () -> Void)?
         var isOver = false
         var endState: RegisteredState?
     }
 
     let id: DownloadID
-    /// What it counts against.
+    /// The host and the group whose limits apply to this download.
     var share: Admission.Share { fields.withLock { Admission.Share($0.record) } }
     private let hub: SnapshotHub
     private let logger: Logger?
@@ -54,7 +54,7 @@ final class LiveDownload: TransferObserver {
         fields = Mutex(Fields(record: record, request: request, transfer: transfer))
     }
 
-    // MARK: What the transfer tells
+    // MARK: Reports of the transfer
 
     func traced(_ line: String) { logger?.debug("\(line)", metadata: ["download": "\(id)"]) }
 
@@ -63,11 +63,11 @@ final class LiveDownload: TransferObserver {
         let changed = fields.withLock { fields -> DownloadSnapshot? in
             guard !fields.isOver else { return nil }
             var snapshot = snapshot
-            // A run that just began knows less than the list does; a bar must not jump back.
+            // A new transfer knows less than the list. Displayed progress must not jump back.
             if snapshot.completeLength == nil { snapshot.completeLength = fields.record.completeLength }
             if snapshot.state == .queued { snapshot.state = .connecting }
             if snapshot.state == .connecting, snapshot.heldBytes == 0 { snapshot.heldBytes = fields.record.heldBytes }
-            // An ending is told by the center, with its reason, once it is in the registry.
+            // The center publishes the end with its reason after the registry has stored the end.
             if Self.isEnd(snapshot.state) { snapshot.state = fields.transfer.state }
             let isNews = snapshot.state != fields.transfer.state || snapshot.name != fields.transfer.name
             fields.transfer = snapshot
@@ -81,7 +81,8 @@ final class LiveDownload: TransferObserver {
         if let changed { hub.publish(changed) }
     }
 
-    /// A transfer that waits for its server longer than this holds a place that others could use.
+    /// The maximum server wait of a running transfer. After a longer wait, the transfer ends and leaves room for
+    /// others.
     private static let longestServerWait = Duration.seconds(10)
 
     private static func longWait(_ snapshot: TransferSnapshot) -> LiveDownload.Intent? {
@@ -91,7 +92,7 @@ final class LiveDownload: TransferObserver {
         return .serverWait(wait.remaining, wait.reason)
     }
 
-    /// Ends the transfer for a wait, if nothing else was asked. Where tries are limited it goes on: it counts them.
+    /// Ends the transfer for a wait, unless a command ends it. With limited attempts it continues, to count attempts.
     private func makeRoom(_ wait: Intent) {
         let runner = fields.withLock { fields -> TransferRunner? in
             guard case .none = fields.intent, fields.request.maximumTries == nil, !fields.isOver else { return nil }
@@ -111,12 +112,12 @@ final class LiveDownload: TransferObserver {
         hub.publish(entry, of: id)
     }
 
-    // MARK: What the center asks
+    // MARK: Calls of the center
 
-    /// Where it stands now.
+    /// The current snapshot of the download.
     var snapshot: DownloadSnapshot { fields.withLock { Self.snapshot($0) } }
 
-    /// The same, if something changed since it was last told.
+    /// Returns the current snapshot if it changed since it was last published; `nil` otherwise.
     func takeDirtySnapshot() -> DownloadSnapshot? {
         fields.withLock { fields in
             guard fields.isDirty, !fields.isOver else { return nil }
@@ -125,7 +126,7 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// The bytes that are there, and those there are in all, less what the list knows of them.
+    /// The differences between the transfer and the list: downloaded bytes, and complete length in bytes.
     var newBytes: (held: Int64, complete: Int64) {
         fields.withLock { fields in
             guard !fields.isOver else { return (0, 0) }
@@ -134,8 +135,8 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// What the list should know and does not yet: the name and the length as soon as they are known, notes, and
-    /// with `progress` how much is there.
+    /// Returns the changes that are not in the list yet: name, length and notes, and if `progress` is `true` the
+    /// number of downloaded bytes; `nil` if nothing changed.
     func takeChange(progress: Bool) -> RegistryChange? {
         fields.withLock { fields in
             var change = fields.untold ?? RegistryChange(id)
@@ -159,7 +160,7 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// Takes a change back that could not be written down: it comes with the next one. Of the notes, the newest count.
+    /// Keeps a change that could not be written, and adds it to the next change. Only the newest notes are kept.
     func putBack(_ change: RegistryChange) {
         fields.withLock { fields in
             var change = change
@@ -170,7 +171,7 @@ final class LiveDownload: TransferObserver {
 
     private static let mostNotes = 100
 
-    /// Gives it a runner, unless it is to end before it began.
+    /// Sets the runner. Stops the runner at once if the transfer is to end before it began.
     func begin(_ runner: TransferRunner) {
         let isWanted = fields.withLock { fields -> Bool in
             fields.runner = runner
@@ -180,9 +181,9 @@ final class LiveDownload: TransferObserver {
         if !isWanted { runner.stop(intent.purpose) }
     }
 
-    /// Ends the transfer soon. What ends a download for good is not taken back by what does less.
+    /// Ends the transfer soon. An intent does not replace an intent with a higher rank.
     ///
-    /// - Returns: the intent given.
+    /// - Returns: the argument `intent`.
     @discardableResult
     func end(_ intent: Intent) -> Intent {
         let (runner, ending) = fields.withLock { fields in
@@ -194,7 +195,7 @@ final class LiveDownload: TransferObserver {
         return intent
     }
 
-    /// Calls `body` when a command ends the transfer, or now if one has; `nil`: no longer.
+    /// Calls `body` when a command ends the transfer, or now if one already has. `nil` removes an earlier `body`.
     func whenEnding(_ body: (@Sendable () -> Void)?) {
         let isEnding = fields.withLock { fields in
             fields.ending = fields.intent.isCommand ? nil : body
@@ -203,9 +204,9 @@ final class LiveDownload: TransferObserver {
         if isEnding { body?() }
     }
 
-    /// Takes a pause back that has not happened yet: the transfer ends and begins again.
+    /// Replaces a pause that is not complete yet with a restart.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether a pause was replaced.
     func resume() -> Bool {
         fields.withLock { fields in
             guard fields.intent == .pause else { return false }
@@ -214,10 +215,10 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// What it is to end for.
+    /// The reason why the transfer is to end.
     var intent: Intent { fields.withLock { $0.intent } }
 
-    /// Whether it waits for something, or is about to end in order to.
+    /// Returns whether the transfer waits, or is about to end for a wait.
     var isWaiting: Bool {
         fields.withLock { fields in
             if case .serverWait = fields.intent { return true }
@@ -226,21 +227,21 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// The request as it is now.
+    /// The current request.
     var request: DownloadRequest { fields.withLock { $0.request } }
 
-    /// The list's entry as it was last known.
+    /// The last known entry of the list.
     var record: RegisteredDownload { fields.withLock { $0.record } }
 
-    /// Bytes that are there, and those that came in this run.
+    /// The number of downloaded bytes, and the number of bytes received in this transfer.
     var progress: (held: Int64, received: Int64) {
         fields.withLock { ($0.transfer.heldBytes, $0.transfer.receivedBytes) }
     }
 
-    /// The runner, while there is one.
+    /// The runner of the transfer; `nil` before the transfer began.
     var runner: TransferRunner? { fields.withLock { $0.runner } }
 
-    /// Takes over what was changed while it runs.
+    /// Changes the entry and the request of the running download.
     func update(_ body: @Sendable (inout RegisteredDownload, inout DownloadRequest) -> Void) {
         fields.withLock { fields in
             body(&fields.record, &fields.request)
@@ -248,9 +249,9 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// Nothing that the transfer says from here on is told.
+    /// Ignores all further reports of the transfer.
     ///
-    /// - Parameter state: the state in which the download is left; `nil` leaves it as it is.
+    /// - Parameter state: the new state of the download; `nil` if the state in the list does not change.
     func close(_ state: RegisteredState?) {
         fields.withLock { fields in
             fields.isOver = true
@@ -267,7 +268,7 @@ final class LiveDownload: TransferObserver {
 }
 
 extension LiveDownload.Intent {
-    /// What a transfer that ends for it is told.
+    /// The purpose that the transfer is stopped with.
     var purpose: StopPurpose {
         switch self {
         case .close: .close
@@ -284,10 +285,10 @@ extension LiveDownload.Intent {
         }
     }
 
-    /// Returns whether a later command may replace it by its opposite.
+    /// Returns whether a later command may replace the intent with its opposite.
     var isReversible: Bool { self == .pause || self == .restart }
 
-    /// The state of a download whose transfer ends for it.
+    /// The state of a download after its transfer ended for this intent; `nil` if the intent does not set the state.
     var endState: RegisteredState? {
         switch self {
         case .none, .serverWait, .close: nil
@@ -297,13 +298,13 @@ extension LiveDownload.Intent {
         }
     }
 
-    /// How much is given up.
+    /// The precedence of the intent. An intent replaces only intents with an equal or lower rank.
     var rank: Int {
         switch self {
         case .none: 0
         case .serverWait: 1
         case .restart: 2
-        // A pause that was not answered yet is kept when the downloader closes.
+        // A pause that is in progress is kept when the downloader closes.
         case .close: 3
         case .pause: 4
         case .cancel: 5
@@ -313,6 +314,6 @@ extension LiveDownload.Intent {
 }
 
 extension Admission.Share {
-    /// What a download of the list counts against.
+    /// Creates the share of a download: its host and its group.
     init(_ record: RegisteredDownload) { self.init(host: record.host, group: record.group) }
 }

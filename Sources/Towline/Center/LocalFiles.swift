@@ -4,7 +4,7 @@ import TowlineDisk
 import TowlineEngine
 import TowlineThreads
 
-/// The disk of this machine, through `TowlineDisk`, asked on threads that may wait.
+/// The implementation of disk operations with `TowlineDisk`, on threads that may block.
 struct LocalFiles: DownloadFiles {
     let storage: FileStorage
 
@@ -77,8 +77,8 @@ struct LocalFiles: DownloadFiles {
         return sources(record).contains(report.record.source)
     }
 
-    /// What its journal, or its finished file, may say where it came from: the URL it has now, and the one that it was
-    /// asked for with.
+    /// Returns the URLs that the journal or the finished file may contain as their source, without secrets: the current
+    /// URL and the URL of the original request.
     private func sources(_ record: RegisteredDownload) -> [String] {
         let first = record.identity.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().first
         return [record.source, first.map { String($0) } ?? ""].compactMap { try? HTTPURL(parsing: $0).withoutSecrets }
@@ -86,11 +86,11 @@ struct LocalFiles: DownloadFiles {
 
     private func discard(_ record: RegisteredDownload) {
         guard let name = record.name else { return }
-        // Its lock keeps other processes' downloads out of this.
+        // The lock of the part file excludes downloads of other processes.
         guard case .unfinished(let part) = try? storage.survey(Place(directory: record.directory, name: name)) else {
             return
         }
-        // Another download of the same name may have begun there since this one left.
+        // Another download may have started under the same name since this download ended.
         if let journal = part.journal, !sources(record).contains(journal.record.source) { return part.sink.close() }
         part.sink.discard()
     }
@@ -121,7 +121,8 @@ struct LocalFiles: DownloadFiles {
         }
     }
 
-    /// The same as entries of a list that was lost. They are paused: whoever lost it decides what goes on.
+    /// Returns the unfinished downloads in a directory as entries for a lost list. The entries are paused: the user
+    /// decides which downloads resume.
     func orphans(in directory: String) -> [RegisteredDownload] {
         let names = IDSource()
         return find(in: directory).compactMap { file in
@@ -140,7 +141,7 @@ struct LocalFiles: DownloadFiles {
 }
 
 extension JournalSummary {
-    /// What the next run may go on with, as far as the part file goes.
+    /// Creates a summary of a journal, limited to the byte ranges that the part file contains.
     init(_ report: JournalReport, _ place: Place) {
         let part = ByteRange(0, max(0, report.partLength ?? 0))
         self.init(

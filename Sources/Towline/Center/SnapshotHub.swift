@@ -2,7 +2,7 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// Brings snapshots to those who want them. Never waits for a reader.
+/// The distributor of snapshots and events to their readers. Never waits for a reader.
 final class SnapshotHub: Sendable {
     private struct Readers {
         var streams: [DownloadID: [Int: Reader]] = [:]
@@ -23,17 +23,17 @@ final class SnapshotHub: Sendable {
     private let readers = Mutex(Readers())
     private let isRead = Atomic<Bool>(false)
 
-    /// Whether anybody reads anything.
+    /// Returns whether any snapshot stream or event mailbox exists.
     var hasReaders: Bool { isRead.load(ordering: .relaxed) }
 
-    /// Snapshots of one download from now on; only the newest is kept for a reader that is slow. Ends after one that is
-    /// over.
+    /// Returns the snapshots of one download from now on. A slow reader gets only the newest snapshot. The stream ends
+    /// after a snapshot whose `isOver` is `true`.
     func stream(_ id: DownloadID) -> AsyncStream<DownloadSnapshot> { register(id).stream }
 
-    /// The same, beginning with what it is like; ends at once if that is not known.
+    /// Returns the same stream, with the snapshot from `look` first. The stream is empty if `look` returns `nil`.
     ///
-    /// Asked for when the stream is there already: an end that comes while it is looked up would be told to nobody, and
-    /// whoever waits for it would wait for ever.
+    /// The stream is registered before `look` is called. Otherwise, an end during `look` would be lost, and a reader
+    /// would wait for it for ever.
     func stream(
         _ id: DownloadID, beginningWith look: () async -> DownloadSnapshot?
     ) async -> AsyncStream<DownloadSnapshot> {
@@ -43,8 +43,8 @@ final class SnapshotHub: Sendable {
             return stream
         }
         let isNews = readers.withLock { readers in
-            // What was told meanwhile is newer, or what was looked up will be told next: an end that was looked up is one
-            // that is about to be told.
+            // A snapshot that was published meanwhile is newer, or equal: if `look` returned an end, that end is about
+            // to be published.
             guard readers.streams[id]?[number]?.wasTold != true else { return false }
             continuation.yield(first)
             return true
@@ -72,7 +72,7 @@ final class SnapshotHub: Sendable {
         return (stream, continuation, number)
     }
 
-    /// The downloads of which somebody reads snapshots.
+    /// The downloads that have a snapshot stream.
     var followed: [DownloadID] { readers.withLock { Array($0.streams.keys) } }
 
     private func leave(_ id: DownloadID, _ number: Int) {
@@ -83,7 +83,7 @@ final class SnapshotHub: Sendable {
         }
     }
 
-    /// A mailbox that gets everything from now on, for as long as somebody holds it.
+    /// Returns a mailbox that receives all events from now on. The hub does not retain the mailbox.
     func mailbox() -> EventMailbox {
         let mailbox = EventMailbox()
         readers.withLock { readers in
@@ -96,9 +96,9 @@ final class SnapshotHub: Sendable {
         return mailbox
     }
 
-    /// Tells what a download is like now.
+    /// Publishes the current snapshot of a download.
     ///
-    /// - Returns: how many were told.
+    /// - Returns: the number of readers that received the snapshot.
     @discardableResult
     func publish(_ snapshot: DownloadSnapshot) -> Int {
         guard hasReaders else { return 0 }
@@ -117,22 +117,22 @@ final class SnapshotHub: Sendable {
         return streams.count + mailboxes.count
     }
 
-    /// Tells all readers of events.
+    /// Publishes an event to all mailboxes.
     func publish(_ event: DownloadEvent) {
         guard hasReaders else { return }
         for mailbox in readers.withLock({ $0.mailboxes.compactMap(\.value.mailbox) }) { mailbox.put(event) }
     }
 
-    /// Tells of a timeline's new entry.
+    /// Publishes a new entry of a timeline.
     func publish(_ entry: TimelineEntry, of id: DownloadID) { publish(.noted(id, TimelineNote(entry))) }
 
-    /// No more of this download: it is gone.
+    /// Ends the snapshot streams of a removed download.
     func end(_ id: DownloadID) {
         let streams = readers.withLock { $0.streams.removeValue(forKey: id) }
         for stream in streams?.values.map(\.continuation) ?? [] { stream.finish() }
     }
 
-    /// Ends everything.
+    /// Ends all streams and closes all mailboxes.
     func close() {
         let (streams, mailboxes) = readers.withLock { readers in
             readers.isClosed = true

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The time of day, for what people read. Nothing waits by it.
+/// The time of day, for display and for the list. Never used to wait.
 enum WallClock {
-    /// Milliseconds since 1970.
+    /// The current time in milliseconds since 1970.
     static var milliseconds: Int64 { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }
 }
 
 extension Date {
-    /// A date of milliseconds since 1970.
+    /// Creates a date from milliseconds since 1970.
     init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
 }

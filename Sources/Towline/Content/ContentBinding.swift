@@ -2,11 +2,11 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// Which bytes a reader began with: what comes later must be of the same.
+/// The version of the bytes that a reader started with. Later bytes must have the same version.
 struct ContentBinding: Sendable {
     let completeLength: Int64?
     let version: String?
-    /// The transfer, while it was one, and the generation of its bytes.
+    /// The transfer that delivered the bytes, and their generation; `nil` if they came from a file.
     private(set) var transfer: (runner: TransferRunner, generation: Int)?
 
     private init(_ content: TransferContent, of runner: TransferRunner) {
@@ -21,7 +21,7 @@ struct ContentBinding: Sendable {
         transfer = nil
     }
 
-    /// What is there now; waits for a download that has not begun.
+    /// Returns the binding to the current bytes of a download. Waits until the download has started.
     static func first(of id: DownloadID, _ center: DownloadCenter) async throws(TowlineError) -> ContentBinding {
         while true {
             switch try await center.contentSource(id, at: 0) {
@@ -34,22 +34,22 @@ struct ContentBinding: Sendable {
         }
     }
 
-    /// Whether a transfer's bytes are the same as those the reader began with.
+    /// Returns whether the bytes of a transfer have the version that the reader started with.
     func holds(_ content: TransferContent, of runner: TransferRunner) -> Bool {
         if let transfer, transfer.runner === runner { return transfer.generation == content.generation }
         guard content.generation == 0, let version else { return false }
         return version == content.strongValidator && completeLength == content.completeLength
     }
 
-    /// The transfer that goes on with what the reader began with is its own from here on, up to the file that it makes.
+    /// Binds the reader to the transfer that continues its bytes, and to the file that this transfer publishes.
     mutating func follow(_ content: TransferContent, of runner: TransferRunner) {
         transfer = (runner, content.generation)
     }
 
-    /// Whether a file's are.
+    /// Returns whether the bytes of a file have the version that the reader started with.
     func holds(_ file: ContentFile) async -> Bool {
         if let transfer, file.isWhole {
-            // The reader's transfer made it.
+            // The reader's transfer published this file.
             let content = await transfer.runner.content
             if content.generation == transfer.generation, content.completeLength == file.completeLength,
                 let length = content.completeLength, content.written.contains(ByteRange(0, length))

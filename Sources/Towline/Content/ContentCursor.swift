@@ -3,7 +3,7 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// Reads a part of a download in order, from wherever its bytes are.
+/// A reader of a byte range of a download, in order. Reads from the transfer or from the file on the disk.
 actor ContentCursor {
     private static let pieceSize = 256 << 10
 
@@ -23,7 +23,7 @@ actor ContentCursor {
         (self.id, self.center, self.binding, rest) = (id, center, binding, range)
     }
 
-    /// The next piece; `nil` at the end.
+    /// Returns the next piece, or `nil` at the end of the range.
     func next() async throws(TowlineError) -> Data? {
         while !rest.isEmpty {
             if Task.isCancelled { throw Self.cancelled }
@@ -64,7 +64,7 @@ actor ContentCursor {
         }
     }
 
-    /// - Returns: `nil` if there is nothing at this moment, or at this place.
+    /// - Returns: `nil` if the transfer has no byte at this offset yet, or has ended.
     private func read(_ reading: TransferReading, _ generation: Int) async throws(TowlineError) -> [UInt8]? {
         switch try await reading.read(rest, atMost: Self.pieceSize, generation: generation) {
         case .bytes(let bytes): return bytes
@@ -78,7 +78,7 @@ actor ContentCursor {
         return nil
     }
 
-    /// - Returns: `nil` at the end, and if the bytes may be somewhere else.
+    /// - Returns: `nil` at the end of the file, and if the bytes may be in another place.
     private func read(_ file: ContentFile) async throws(TowlineError) -> [UInt8]? {
         let (offset, count) = (rest.lowerBound, Int(min(rest.count, Int64(Self.pieceSize))))
         if let length = file.completeLength, offset >= length {

@@ -1,7 +1,7 @@
 import TowlineCore
 import TowlineEngine
 
-/// A reader at a transfer; lets go of it at the end.
+/// A reader of a running transfer. Releasing this object closes the reader.
 final class TransferReading: Sendable {
     let runner: TransferRunner
     private let number: Int
@@ -14,7 +14,7 @@ final class TransferReading: Sendable {
 
     deinit { Task { [runner, number] in await runner.closeReader(number) } }
 
-    /// What the transfer has, once its first answer came; `nil` if it ended before that.
+    /// The content of the transfer after its first response; `nil` if the transfer ended before a response.
     var begun: TransferContent? {
         get async {
             repeat {
@@ -25,7 +25,7 @@ final class TransferReading: Sendable {
         }
     }
 
-    /// Waits until more may be there.
+    /// Waits until the transfer may have more bytes.
     ///
     /// - Returns: `false` if the transfer is over.
     func more() async -> Bool {
@@ -33,13 +33,13 @@ final class TransferReading: Sendable {
         return await iterator.next() != nil
     }
 
-    /// What is at the beginning of a range.
+    /// Reads at most `count` bytes from the beginning of a range.
     func read(_ range: ByteRange, atMost count: Int, generation: Int) async throws(TowlineError) -> TransferRunner.Piece
     {
         try await runner.read(number, range, atMost: count, generation: generation)
     }
 
-    /// A transfer that is over is in the list as running for a moment more.
+    /// Waits 10 ms. After a transfer has ended, the list contains it as running for a moment.
     static func pause() async throws(TowlineError) {
         do { try await Task.sleep(for: .milliseconds(10)) } catch {
             throw ContentCursor.cancelled

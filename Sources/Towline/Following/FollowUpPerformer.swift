@@ -2,32 +2,32 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Does what follows a finished download. Each call ends well or throws; cancelling its task ends it soon.
+/// A type that performs follow-ups of a finished download. Cancelling the task of a call ends the call soon.
 protocol FollowUpPerformer: Sendable {
-    /// - Returns: where the file is afterwards, if it was moved.
+    /// - Returns: the new path of the file if the follow-up moved the file; `nil` otherwise.
     func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String?
 }
 
-/// A file that follow-ups are about.
+/// A finished file and the data that its follow-ups need.
 struct FinishedFile: Hashable, Sendable {
     var id: DownloadID
-    /// Where it is.
+    /// The absolute path of the file.
     var path: String
-    /// Where it came from, without secrets.
+    /// The URL of the download, without secrets.
     var source: String
-    /// How long it is.
+    /// The length of the file in bytes.
     var length: Int64
-    /// When it was finished, in milliseconds since 1970; the same however often its follow-ups begin again.
+    /// The time when the download finished, in milliseconds since 1970. Restarted follow-ups get the same time.
     var endedAt: Int64
-    /// What it hashes to, if that was asked for.
+    /// The checksum as `algorithm:hex`; `nil` if the request has no checksum.
     var checksum: String?
 
-    /// What the results of its follow-ups carry. The same download, fetched anew, has another.
+    /// The receipt that the results of the follow-ups carry. A repeated download has another receipt.
     var receipt: String { "\(id) \(endedAt)" }
 }
 
 extension FollowUp {
-    /// Whether it can be done at all.
+    /// Throws if the follow-up is invalid: its URL is not a file URL, or not an HTTP URL for `notify`.
     func check() throws(TowlineError) {
         switch self {
         case .unpack(let url), .move(let url), .run(let url, _, _):
@@ -42,7 +42,7 @@ extension FollowUp {
         }
     }
 
-    /// Describes the finished follow-up in words.
+    /// A description of the completed follow-up for the timeline.
     var title: String {
         switch self {
         case .unpack(let directory): "unpacked into \(TerminalSafeText.make(directory.path))"

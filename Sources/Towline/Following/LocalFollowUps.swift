@@ -5,7 +5,7 @@ import TowlineCurl
 import TowlineEngine
 import TowlineSystem
 
-/// Follow-ups on this machine.
+/// The implementation of follow-ups on this machine.
 struct LocalFollowUps: FollowUpPerformer {
     func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String? {
         switch followUp {
@@ -24,14 +24,14 @@ struct LocalFollowUps: FollowUpPerformer {
                 file.path, into: target.deletingLastPathComponent().path, as: target.lastPathComponent,
                 receipt: file.receipt)
         } catch {
-            // It appears whole or not at all. What a kill kept the list from hearing of carries the receipt of this
-            // step; anything else that has the name is somebody's own, and nothing was unpacked.
+            // The directory appears only when it is complete. A directory with the receipt of this step was unpacked
+            // before a kill prevented the entry in the list. Any other directory of this name is not ours: an error.
             if error.code == .destinationExists, UnpackReceipt.isOn(target.path, file.receipt) { return }
             throw error
         }
     }
 
-    /// One rename, never over something else.
+    /// Moves the file with one rename. Never replaces an existing file.
     private func move(_ file: FinishedFile, _ target: URL) throws(TowlineError) -> String {
         let path = target.standardizedFileURL.path
         let (source, name) = (TerminalSafeText.make(file.path), TerminalSafeText.make(path))
@@ -89,7 +89,7 @@ struct LocalFollowUps: FollowUpPerformer {
 }
 
 extension CommandRunner.End {
-    /// How the program ended, in words.
+    /// Returns a message that says how the program ended.
     fileprivate func sentence(about program: String) -> String {
         switch self {
         case .exited(let status):

@@ -35,7 +35,7 @@ public struct Configuration: Sendable {
     public var logger: Logger?
     /// The interval between two checks of the free disk space while a download waits for space, in seconds.
     public var diskRetryInterval: Double = 10
-    /// Hears of each change of the list that could not be made while nobody asked for it, as readers of events do.
+    /// A closure that is called if a background change of the list fails. Readers of events receive the same error.
     package var onTrouble: (@Sendable (TowlineError) -> Void)?
 
     /// Creates a configuration with the default values.

@@ -3,12 +3,12 @@ import TowlineCore
 import TowlineEngine
 
 extension DownloadRequest {
-    /// The URL, parsed the strict way.
+    /// The URL of the request, parsed strictly.
     var source: HTTPURL {
         get throws(TowlineError) { try HTTPURL(parsing: url.absoluteString) }
     }
 
-    /// Where to: an absolute directory, and the name if the caller chose one.
+    /// The destination: an absolute directory, and the file name if the caller chose one.
     var place: (directory: String, name: String?) {
         get throws(TowlineError) {
             switch destination {
@@ -31,8 +31,8 @@ extension DownloadRequest {
             "invalid destination with the URL scheme \(scheme): expected the path of a local file or directory")
     }
 
-    /// Asks for the same at another link. What was meant for one origin is not shown to another, as after a redirect
-    /// (RFC 9110 §15.4).
+    /// Replaces the URL with another link to the same file. If the link has another origin, credentials and header
+    /// fields are removed, as after a redirect (RFC 9110 §15.4).
     mutating func follow(_ link: RenewedLink) {
         let old = try? source.origin
         url = link.url
@@ -43,7 +43,7 @@ extension DownloadRequest {
         if let fields = link.headers { headers = fields }
     }
 
-    /// Forgets what only a transfer needs: credentials, header fields, the proxy and secret parts of URLs.
+    /// Removes the values that only a transfer needs: credentials, header fields, the proxy and secret parts of URLs.
     mutating func forgetSecrets() {
         (user, proxy, headers) = (nil, nil, [])
         url = Self.withoutSecrets(url)
@@ -57,7 +57,7 @@ extension DownloadRequest {
         return URL(string: known.withoutSecrets) ?? url
     }
 
-    /// What the engine is asked. `known` is the name that was learned in an earlier run.
+    /// Returns the options for the engine. `known` is the file name from an earlier run, if known.
     func options(known: String?) throws(TowlineError) -> DownloadOptions {
         let place = try place
         var options = DownloadOptions(
@@ -92,10 +92,11 @@ extension DownloadRequest {
         return options
     }
 
-    /// Attempts in a row that bring nothing before a download that never gives up makes room for others.
+    /// The number of consecutive attempts without a byte after which a download without a limit waits.
+    /// A waiting download leaves room for others.
     private static let triesBeforeWaiting = 4
 
-    /// What is the same for two requests of one URL to one place.
+    /// Returns a key that is equal for two requests with the same URL and the same destination.
     func identity() throws(TowlineError) -> String {
         let place = try place
         let source = try source

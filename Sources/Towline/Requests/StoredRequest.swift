@@ -2,7 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Requests as the registry keeps them: JSON.
+/// The JSON encoding of requests in the registry.
 enum StoredRequest {
     static func encode(_ request: DownloadRequest) throws(TowlineError) -> [UInt8] {
         do {
@@ -22,7 +22,7 @@ enum StoredRequest {
 }
 
 extension DownloadRequest {
-    /// A request of which only the list's entry is left.
+    /// Creates a request from an entry of the list whose stored request cannot be decoded.
     init(_ record: RegisteredDownload) {
         let directory = URL(fileURLWithPath: record.directory, isDirectory: true)
         let destination: Destination =

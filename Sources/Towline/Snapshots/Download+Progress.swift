@@ -21,9 +21,9 @@ extension Download {
     }
 }
 
-/// Brings snapshots into a `Progress`.
+/// An adapter that copies snapshots into a `Progress`.
 ///
-/// `@unchecked Sendable`: `Progress` may be used from any thread (its documentation), and says so nowhere in its type
+/// `@unchecked Sendable`: the documentation of `Progress` allows use from any thread, but the type is not `Sendable`
 /// on Linux.
 private final class ProgressFollower: @unchecked Sendable {
     private let progress: Progress

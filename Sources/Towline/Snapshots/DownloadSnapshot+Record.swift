@@ -3,7 +3,7 @@ import TowlineCore
 import TowlineEngine
 
 extension DownloadSnapshot {
-    /// What the list knows of a download that nobody is at.
+    /// Creates the snapshot of a download without a transfer from its entry in the list.
     init(_ record: RegisteredDownload) {
         id = record.id
         source = (try? HTTPURL(parsing: record.source).withoutSecrets) ?? record.host
@@ -25,7 +25,7 @@ extension DownloadSnapshot {
         state = .queued
         switch record.state {
         case .queued: break
-        // The process that was at it is gone; it goes on when its turn comes.
+        // The process that ran the download has ended. The download is queued and resumes later.
         case .active: reason = nil
         case .waiting:
             state = .waiting(WaitCode(rawValue: record.reasonCode ?? "")?.reason ?? .network)
@@ -43,7 +43,7 @@ extension DownloadSnapshot {
         }
     }
 
-    /// The same with what the transfer tells that is at it.
+    /// Creates the snapshot of a download from its entry and the snapshot of its transfer.
     init(_ record: RegisteredDownload, _ transfer: TransferSnapshot) {
         self.init(record)
         state = transfer.state
@@ -60,7 +60,7 @@ extension DownloadSnapshot {
     }
 }
 
-/// Why a download waits, as the list keeps it.
+/// The reason why a download waits, as stored in the list.
 enum WaitCode: String {
     case network, diskSpace, server, retry
 
@@ -75,7 +75,7 @@ enum WaitCode: String {
 }
 
 extension FollowUpState {
-    /// Reads what `code` writes.
+    /// Creates a state from the text that `code` returns and the stored reason.
     init(code: String?, reason: String?) {
         let words = code?.split(separator: " ") ?? []
         switch (words.first, words.last.flatMap { Int($0) }) {
@@ -90,7 +90,7 @@ extension FollowUpState {
         }
     }
 
-    /// For the list's reason code of a finished download.
+    /// The state as the reason code of a finished download in the list; `nil` if the download has no follow-ups.
     var code: String? {
         switch self {
         case .none: nil

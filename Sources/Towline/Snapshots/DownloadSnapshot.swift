@@ -68,7 +68,7 @@ public enum FollowUpState: Hashable, Sendable {
     case none
     /// The follow-up with this index, counted from 0, is running.
     case running(Int)
-    /// All follow-ups succeeded.
+    /// Every follow-up succeeded.
     case done
     /// The follow-up with this index, counted from 0, failed with this reason.
     case failed(Int, String)

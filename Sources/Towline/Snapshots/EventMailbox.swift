@@ -1,8 +1,8 @@
 import Synchronization
 import TowlineCore
 
-/// What one reader of events has not read yet. Never more than one change for each download and `maximumNotes` notes,
-/// however slow the reader is: the engine does not wait for it.
+/// A queue of the unread events of one reader, with at most one change for each download and `maximumNotes` notes. The
+/// size is limited because the engine does not wait for a slow reader.
 final class EventMailbox: Sendable {
     fileprivate struct Contents {
         var order: [DownloadID] = []
@@ -18,7 +18,7 @@ final class EventMailbox: Sendable {
     private static let maximumNotes = 1000
     private let contents: Mutex<Contents> = Mutex(Contents())
 
-    /// Puts an event in; a change takes the place of an unread one of the same download.
+    /// Adds an event. A change replaces an unread change of the same download.
     func put(_ event: DownloadEvent) {
         let reader = contents.withLock { contents -> CheckedContinuation<Void, Never>? in
             guard !contents.isClosed else { return nil }
@@ -26,7 +26,7 @@ final class EventMailbox: Sendable {
             case .added(let snapshot): contents.set(event, snapshot.id)
             case .removed(let id): contents.set(event, id)
             case .changed(let snapshot):
-                // An addition that was not read yet stays one, with what is new.
+                // An unread addition stays an addition, with the new snapshot.
                 if case .added = contents.latest[snapshot.id] {
                     contents.latest[snapshot.id] = .added(snapshot)
                 } else {
@@ -45,7 +45,7 @@ final class EventMailbox: Sendable {
         reader?.resume()
     }
 
-    /// The next event; `nil` once closed and empty, or when the task is cancelled.
+    /// Returns the next event, or `nil` if the mailbox is closed and empty or the task is cancelled.
     func next() async -> DownloadEvent? {
         while true {
             let (event, isClosed) = contents.withLock { ($0.take(), $0.isClosed) }
@@ -66,7 +66,7 @@ final class EventMailbox: Sendable {
         }
     }
 
-    /// No further events; what is there can still be read.
+    /// Stops accepting events. Unread events can still be read.
     func close() {
         contents.withLock { contents in
             contents.isClosed = true
@@ -86,7 +86,7 @@ extension EventMailbox.Contents {
         if first < order.count {
             let id = order[first]
             first += 1
-            // A reader that never quite catches up must not collect what it has read.
+            // Read entries are removed even if the reader never catches up.
             if first == order.count || first > 1024 && first > order.count / 2 {
                 order.removeFirst(first)
                 first = 0
@@ -123,7 +123,7 @@ public struct DownloadEvents: AsyncSequence, Sendable {
     }
 }
 
-/// Closes a mailbox that nobody reads any more.
+/// The owner of a reader's mailbox. Closes the mailbox when the last iterator is released.
 final class MailboxReader: Sendable {
     let mailbox: EventMailbox
 

@@ -66,7 +66,7 @@ extension BatchEntry.Line {
 }
 
 extension ListPlaces.Place {
-    /// An error of this line.
+    /// Returns an error whose message begins with this line.
     func problem(_ message: String, _ code: TowlineError.Code = .unusableOption) -> TowlineError {
         TowlineError(code, text + message)
     }

@@ -1,35 +1,35 @@
-/// A URL of a list, with what the list says of it.
+/// A URL of a list, with its options.
 struct BatchEntry: Hashable {
     /// An option below a URL.
     struct Line: Hashable {
-        /// As it stands there.
+        /// The name as written in the list.
         var name: String
-        /// Empty if there is none.
+        /// The value; empty if the line has no value.
         var value: String
-        /// The line's number, from 1.
+        /// The number of the line, from 1.
         var number: Int
     }
 
-    /// As it stands there.
+    /// The URL as written in the list.
     var url: String
-    /// The line's number, from 1.
+    /// The number of the line, from 1.
     var number: Int
-    /// Options, in order.
+    /// The options, in order.
     var options: [Line] = []
-    /// What is wrong with the entry as text: such an entry fails, the others go on.
+    /// The error in the text of the entry, or `nil`. An entry with an error fails; the others are not affected.
     var problem: Problem?
 
-    /// What can be wrong with it.
+    /// The errors in the text of an entry.
     enum Problem: Hashable {
         /// An option before any URL.
         case optionWithoutURL
-        /// An option that begins at the line's beginning.
+        /// An option in a line without indentation.
         case optionNotIndented(Line)
-        /// A URL where only options can be.
+        /// A URL in an indented line, which must contain an option.
         case indentedURL
         /// A line that is longer than `BatchLineSplitter.maximumLength`.
         case lineTooLong(number: Int)
-        /// The list cannot be read from here on: `errno`.
+        /// A failed read, after which the rest of the list is unknown. Contains `errno`.
         case unreadable(Int32)
     }
 }

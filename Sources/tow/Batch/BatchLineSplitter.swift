@@ -1,23 +1,23 @@
 import TowlineCore
 
-/// Cuts bytes as they come into lines, holding no more than one.
+/// A splitter of bytes into lines, as the bytes arrive. Holds at most one line.
 struct BatchLineSplitter {
-    /// A line without its end, or one that is no use.
+    /// A line without its end, or a line that is too long to be used.
     enum Line: Hashable {
         case text(String)
         case tooLong(isIndented: Bool)
     }
 
-    /// A line may have so many bytes: a URL of the greatest length and then some.
+    /// The maximum length of a line in bytes. This is more than the longest valid URL.
     static let maximumLength = 64 * 1024
 
     private var line: [UInt8] = []
     private var isTooLong = false
     private var isIndented = false
 
-    /// Takes bytes from the front of `bytes` up to the end of a line, which goes too.
+    /// Removes bytes from the front of `bytes`, up to and including the end of a line.
     ///
-    /// - Returns: `nil` if all bytes are taken and the line goes on.
+    /// - Returns: the line; `nil` if `bytes` is now empty and the line continues.
     mutating func take(from bytes: inout ArraySlice<UInt8>) -> Line? {
         let end = bytes.firstIndex(of: 0x0A)
         append(bytes[..<(end ?? bytes.endIndex)])
@@ -25,7 +25,7 @@ struct BatchLineSplitter {
         return end == nil ? nil : flush()
     }
 
-    /// What is left at the end of the list: a last line without an end.
+    /// Returns the last line of the list if it has no end; `nil` if no bytes are left.
     mutating func finish() -> Line? { line.isEmpty && !isTooLong ? nil : flush() }
 
     private mutating func append(_ piece: ArraySlice<UInt8>) {

@@ -2,14 +2,14 @@ import Glibc
 import Synchronization
 import TowlineCore
 
-/// Reads a list of URLs as fast as its entries are asked for, and not faster: a list of millions of lines, or a pipe
-/// that never ends, takes the memory of one entry.
+/// A reader of a list of URLs, only as fast as its entries are requested: a list of millions of lines, or a pipe that
+/// never ends, needs little memory.
 final class BatchListReader: Sendable {
     private typealias Waiter = CheckedContinuation<BatchEntry?, Never>
 
     private struct State {
         var waiter: Waiter?
-        /// Entries that came with one that was asked for, the next one last.
+        /// Entries that were read together with a requested one, the next one last.
         var ready: [BatchEntry] = []
         var isStopped = false
         var hasEnded = false
@@ -22,7 +22,7 @@ final class BatchListReader: Sendable {
 
     /// Opens the list; `-` is standard input.
     ///
-    /// - Throws: `unusableOption` if it cannot be opened.
+    /// - Throws: `unusableOption` if the list cannot be opened.
     init(path: String) throws(TowlineError) {
         descriptor = path == "-" ? 0 : ByteText.withCString(path) { open($0, O_RDONLY | O_CLOEXEC) }
         if path == "-", fcntl(0, F_GETFL) & O_ACCMODE == O_WRONLY {
@@ -40,7 +40,7 @@ final class BatchListReader: Sendable {
                     + " No download was started")
         }
         (requests, requestWriter) = (ends[0], ends[1])
-        // Reading blocks as long as the one who writes the list likes: not on a thread of the pool.
+        // A read blocks until the writer of the list continues, so it must not run on a thread of the pool.
         guard let thread = PlatformThread({ self.serve() }) else {
             throw TowlineError(
                 .unusableOption,
@@ -50,7 +50,8 @@ final class BatchListReader: Sendable {
         thread.detach()
     }
 
-    /// The next entry; `nil` at the end and once stopped. A read that fails is the last entry, with a problem. One call at a time.
+    /// Returns the next entry; `nil` at the end and after `stop`. A failed read is the last entry, with a problem.
+    /// Supports one call at a time.
     nonisolated(nonsending) func next() async -> BatchEntry? {
         await withCheckedContinuation { waiter in
             let known = state.withLock { state -> BatchEntry?? in
@@ -66,10 +67,10 @@ final class BatchListReader: Sendable {
         }
     }
 
-    /// Whether it was stopped before its end.
+    /// Returns whether `stop` was called.
     var isStopped: Bool { state.withLock { $0.isStopped } }
 
-    /// Makes the call that waits, and each later one, give `nil`.
+    /// Makes the pending call of `next`, and each later one, return `nil`.
     func stop() {
         let waiter = state.withLock { state in
             state.isStopped = true
@@ -87,7 +88,7 @@ final class BatchListReader: Sendable {
             while entry == nil, let line = lines.next() { entry = parser.take(line) }
             if entry == nil { entry = lines.failure.take().map { parser.fail($0) } ?? parser.finish() }
             let answer = entry
-            // What was read with it costs no second way here and back.
+            // Return entries from the same read together, to save switches between threads.
             var others: [BatchEntry] = []
             while answer != nil, let line = lines.nextRead() {
                 if let entry = parser.take(line) { others.append(entry) }
@@ -104,14 +105,14 @@ final class BatchListReader: Sendable {
     }
 }
 
-/// The lines of a descriptor, read when asked for.
+/// The lines of a descriptor, read on demand.
 private struct DescriptorLines {
     let descriptor: Int32
     private var splitter = BatchLineSplitter()
     private var decoder = UnicodeDecoder()
     private var bytes: ArraySlice<UInt8> = []
     private var hasEnded = false
-    /// Why nothing more can be read, if that is not the end.
+    /// The `errno` of a failed read; `nil` if no read failed.
     var failure: Int32?
 
     init(descriptor: Int32) { self.descriptor = descriptor }
@@ -121,12 +122,12 @@ private struct DescriptorLines {
             if let line = splitter.take(from: &bytes) { return line }
             guard !hasEnded else { return nil }
             fill()
-            // Half a line is none.
+            // Drop an incomplete line after a failed read.
             if hasEnded { return failure == nil ? splitter.finish() : nil }
         }
     }
 
-    /// The next line of what was read already.
+    /// Returns the next line from bytes that are already read; `nil` if they contain no complete line.
     mutating func nextRead() -> BatchLineSplitter.Line? { splitter.take(from: &bytes) }
 
     private mutating func fill() {
@@ -134,7 +135,7 @@ private struct DescriptorLines {
         while true {
             let count = read(descriptor, &buffer, buffer.count)
             if count < 0 && errno == EINTR { continue }
-            // The program that made the pipe may have set O_NONBLOCK for both ends.
+            // The program that created the pipe may have set O_NONBLOCK for both ends.
             if count < 0 && errno == EAGAIN {
                 var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                 poll(&ready, 1, -1)

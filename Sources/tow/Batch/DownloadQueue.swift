@@ -3,22 +3,22 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// What `tow get` was asked for, one download after the other: the URLs of the command line, then the lists.
+/// The downloads of a `tow get` command, in order: the URLs of the command line, then those of the lists.
 final class DownloadQueue: Sendable {
     private struct List: Sendable {
-        /// Fit for a terminal.
+        /// The name, safe to print.
         let name: String
         let reader: BatchListReader
     }
 
     private struct State {
         var urls: ArraySlice<HTTPURL>
-        /// So many downloads were given.
+        /// The number of the last download that was returned.
         var number = 0
-        /// The list that is read, and whether it has named anything.
+        /// The index of the current list, and whether it has had no entry so far.
         var list = 0
         var isEmpty = true
-        /// The last URL of a list: the next mostly has the same origin.
+        /// The last URL of a list: the next one usually has the same origin.
         var last: HTTPURL?
         var emptyLists: [String] = []
         var secrets: SecretScope
@@ -28,14 +28,15 @@ final class DownloadQueue: Sendable {
     private let settings: DownloadSettings
     /// The settings of downloads of a list whose servers must not see the secrets; `nil` if there are no secrets.
     private let settingsWithoutSecrets: DownloadSettings?
-    /// `--list-options all`: lists may set every option.
+    /// `true` if lists may set every option (`--list-options all`).
     private let trustsLists: Bool
     private let lists: [List]
-    /// Where those stand that run.
+    /// The lines of the lists that the running downloads come from.
     let places: ListPlaces
 
-    /// - Parameter listPaths: the lists of `-i`, `-` for standard input.
-    ///   - trustsLists: whether lists may set every option and every path (`--list-options all`).
+    /// - Parameters:
+    ///   - listPaths: the paths of the lists (`-i`); `-` is standard input.
+    ///   - trustsLists: `true` if lists may set every option and every path (`--list-options all`).
     ///   - secrets: the servers that receive the secrets of `settings`.
     init(
         urls: [HTTPURL], settings: DownloadSettings, listPaths: [String], trustsLists: Bool = false,
@@ -45,7 +46,7 @@ final class DownloadQueue: Sendable {
         self.settings = settings
         self.trustsLists = trustsLists
         settingsWithoutSecrets = settings.hasSecrets ? settings.withoutSecrets : nil
-        // All of them, before anything is fetched.
+        // Open all lists before the first download.
         let lists = try listPaths.map { path throws(TowlineError) in
             let name = path == "-" ? "standard input" : TerminalSafeText.make(path)
             return List(name: name, reader: try BatchListReader(path: path))
@@ -54,7 +55,8 @@ final class DownloadQueue: Sendable {
         places = ListPlaces(names: lists.map(\.name))
     }
 
-    /// The next download, or what is wrong with it; each has the next number in the batch. One call at a time.
+    /// Returns the next download, or the error in it. Each has the next number in the batch. Supports one call at a
+    /// time.
     nonisolated(nonsending) func next() async -> BatchRunner.NextDownload {
         let url = state.withLock { state in
             state.number += 1
@@ -80,16 +82,16 @@ final class DownloadQueue: Sendable {
         }
     }
 
-    /// Lists that were read to their ends and name nothing.
+    /// The names of the lists that were read to their end and contain no entry.
     var emptyLists: [String] { state.withLock { $0.emptyLists } }
 
-    /// No further download begins.
+    /// Stops reading the lists, so that they start no further download.
     func stop() { for list in lists { list.reader.stop() } }
 
     private func options(for entry: BatchEntry, of list: String) throws(TowlineError) -> DownloadOptions {
         let last = state.withLock { state in
             state.isEmpty = false
-            // One that cannot be read on stands nowhere.
+            // An entry for a failed read has no line.
             if case .unreadable = entry.problem { return state.last }
             places.note(state.number, list: state.list, line: entry.number)
             return state.last
@@ -107,7 +109,7 @@ final class DownloadQueue: Sendable {
                     "this URL is not downloaded because a list cannot download to standard output."
                         + " Replace output=- with output=NAME")
             }
-            // Without an option, the directory is the one of the command line.
+            // Without an option, the directory is that of the command line.
             if !trustsLists, !entry.options.isEmpty {
                 do throws(TowlineError) {
                     try ListPath.check(directory, isBelow: self.settings.directory)
@@ -117,13 +119,13 @@ final class DownloadQueue: Sendable {
             }
             return options
         } catch {
-            // A problem of an option has the number of its own line already.
+            // An error in an option already begins with the line of the option.
             throw error.message.hasPrefix("\(list), line ")
                 ? error : ListPlaces.Place(list: list, line: entry.number).problem(error.message, error.code)
         }
     }
 
-    /// The settings of the command line for a server that a list names.
+    /// Returns the settings of the command line for a server, without the secrets if the server must not receive them.
     private func baseSettings(for origin: HTTPURL.Origin) throws(TowlineError) -> DownloadSettings {
         guard let settingsWithoutSecrets else { return settings }
         let admitted = state.withLock { state in
@@ -146,7 +148,7 @@ final class DownloadQueue: Sendable {
 
     /// Returns the value of an option as it applies in a list.
     ///
-    /// - Throws: `unusableOption` if a list must not set the option, or not to that value.
+    /// - Throws: `unusableOption` if a list must not set the option, or not to this value.
     private func checked(_ setting: Setting, _ value: String) throws(TowlineError) -> String {
         guard !trustsLists else { return value }
         guard setting.isSafeInList else {

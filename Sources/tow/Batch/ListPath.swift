@@ -1,8 +1,8 @@
 import Glibc
 import TowlineCore
 
-/// Checks the paths that a list of URLs names. A list may come from somebody else, so its paths stay below the directory
-/// of `-d`, and its names are made as safe as names from a server.
+/// Checks the paths that a list of URLs contains. A list may come from somebody else, so its paths stay below the
+/// directory of `-d`, and its names are made as safe as names from a server.
 enum ListPath {
     /// Returns the path with a safe last component.
     ///
@@ -19,7 +19,7 @@ enum ListPath {
     ///
     /// - Throws: `unusableOption`, as `file`.
     static func directory(_ path: String) throws(TowlineError) -> String {
-        // Byte by byte: a combining character after the dot or the slash makes another Character.
+        // Check the bytes: a dot or a slash followed by a combining character is another `Character`.
         guard let first = path.utf8.first, first != 0x2F else { throw refused(path, "it is absolute") }
         for component in path.utf8.split(separator: 0x2F) where !component.elementsEqual(".".utf8) {
             if component.elementsEqual("..".utf8) { throw refused(path, "it contains '..'") }

@@ -1,36 +1,36 @@
 import Synchronization
 
-/// Where in which list the downloads stand that have begun and have not ended, by their numbers in the batch. As many as run
-/// at once, however long the list is.
+/// The lines of the lists that the running downloads come from, by the numbers of the downloads in the batch. Holds
+/// only running downloads, however long the list is.
 final class ListPlaces: Sendable {
     /// A line of a list.
     struct Place: Hashable {
-        /// The list's name, fit for a terminal.
+        /// The name of the list, safe to print.
         var list: String
-        /// From 1.
+        /// The number of the line, from 1.
         var line: Int
 
-        /// As messages begin.
+        /// The beginning of a message about the line.
         var text: String { "\(list), line \(line): " }
     }
 
-    /// In no order: few run at once, and most end without being looked for.
+    /// Unsorted: few downloads run at once, and most end without a lookup.
     private let places = Mutex<[(number: Int, list: Int, line: Int)]>([])
     private let names: [String]
 
-    /// - Parameter names: of the lists, fit for a terminal.
+    /// - Parameter names: the names of the lists, safe to print.
     init(names: [String] = []) { self.names = names }
 
-    /// One begins, of a list by its index.
+    /// Records the line of a download that starts. `list` is the index of the list.
     func note(_ number: Int, list: Int, line: Int) { places.withLock { $0.append((number, list, line)) } }
 
-    /// Where it stands; `nil`: in no list.
+    /// Returns the line of a running download; `nil` if it does not come from a list.
     func place(of number: Int) -> Place? {
         let found = places.withLock { places in places.first { $0.number == number } }
         return found.map { Place(list: names[$0.list], line: $0.line) }
     }
 
-    /// It has ended.
+    /// Removes a download that has ended.
     func forget(_ number: Int) {
         places.withLock { places in
             guard let index = places.firstIndex(where: { $0.number == number }) else { return }

@@ -3,8 +3,8 @@ import TowlineEngine
 
 /// The servers that receive the secrets of the command line when URLs come from a list.
 ///
-/// A list may come from somebody else and can name any server. The secrets go to the servers that the command line names;
-/// if the command line names no server, to the only server of the list.
+/// A list may come from somebody else and can name any server. The secrets are sent to the servers that the command
+/// line names; if the command line names no server, to the only server of the list.
 struct SecretScope: Sendable {
     /// The origins that the command line names, each once.
     let named: [HTTPURL.Origin]
@@ -41,8 +41,8 @@ struct SecretScope: Sendable {
     /// Checks every list that can be read twice, before the first request.
     ///
     /// - Parameter urls: the URLs of the command line.
-    /// - Throws: `unusableOption` if the lists name more than one server and the command line names none, or if the command
-    ///   line names a server that no URL has: a download without its password would fail or be another file.
+    /// - Throws: `unusableOption` if the lists name more than one server and the command line names none, or if the
+    ///   command line names a server that no URL has: a download without its password would fail or be another file.
     nonisolated(nonsending) func check(lists: [String], urls: [HTTPURL]) async throws(TowlineError) {
         var scope = self
         var isUsed = urls.contains { named.contains($0.origin) }
@@ -67,8 +67,8 @@ struct SecretScope: Sendable {
 }
 
 extension SecretScope {
-    /// Returns whether a header field of the user may contain a secret: all but those that describe the program and its user in
-    /// general.
+    /// Returns whether a header field of the user may contain a secret: all fields except those that only describe the
+    /// program and its user.
     static func isSecret(fieldNamed name: String) -> Bool {
         !["accept", "accept-language", "user-agent"].contains(name.lowercased())
     }
@@ -82,7 +82,7 @@ extension DownloadSettings {
             || userFields.lines.contains { SecretScope.isSecret(fieldNamed: $0.name) }
     }
 
-    /// The same settings without the secrets, for another server.
+    /// A copy of these settings without the secrets, for another server.
     var withoutSecrets: DownloadSettings {
         var settings = self
         settings.connection.user = nil

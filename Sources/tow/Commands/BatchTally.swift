@@ -2,18 +2,18 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// Counts how downloads ended, for the exit status.
+/// The results of the downloads, for the exit status.
 final class BatchTally: Sendable {
     private let statuses = Mutex<Set<ExitStatus>>([])
 
-    /// Takes an end into account.
+    /// Counts the result of a download.
     func count(_ result: Result<CompletedTransfer, TowlineError>) {
         guard case .failure(let error) = result else { return }
         statuses.withLock { _ = $0.insert(ExitStatus(error)) }
     }
 
-    /// 0 if all ended well; the status of what failed if all failures are of one kind; else 1. An interruption
-    /// outweighs everything: the batch is not through.
+    /// Returns 0 if all downloads succeeded; their common status if all failures have the same one; else 1. A signal
+    /// takes precedence, because the batch is not complete.
     func exitStatus(signal: Int32?) -> Int32 {
         if let signal { return SignalWatcher.exitStatus(for: signal) }
         let statuses = statuses.withLock { $0 }
@@ -22,7 +22,7 @@ final class BatchTally: Sendable {
     }
 }
 
-/// Hands everything on, counts the ends, and says of what fails where in a list it stands.
+/// An observer that passes all events on, counts the results, and adds the line of the list to failures.
 final class TallyingObserver: BatchObserver {
     let tally = BatchTally()
     private let next: any BatchObserver
@@ -45,7 +45,7 @@ final class TallyingObserver: BatchObserver {
         places.forget(number)
     }
 
-    /// A failure with its line's number before it; one of the list as text has that already.
+    /// Adds the line number to a failure of a list's entry, unless its message already begins with the line number.
     private func placed(
         _ result: Result<CompletedTransfer, TowlineError>, _ number: Int
     ) -> Result<CompletedTransfer, TowlineError> {

@@ -2,7 +2,7 @@ import ArgumentParser
 import TowlineCore
 import TowlineEngine
 
-/// `tow get`.
+/// The command `tow get`.
 struct GetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: GetShortcut.name,
@@ -68,19 +68,20 @@ struct GetCommand: AsyncParsableCommand {
     @OptionGroup(title: "Messages")
     var report: ReportOptions
 
-    /// What was asked for, once it is checked. Made once: a file with a password may be a pipe.
+    /// The checked arguments, or the error in them; `nil` before `validate`. Made once: a file with a password may be a
+    /// pipe.
     private var plan: Result<GetPlan, any Error>?
 
-    /// All but `plan`, which is no argument.
+    /// The keys of all properties except `plan`, which is not an argument.
     private enum CodingKeys: String, CodingKey {
         case urls, destination, list, speed, proof, request, connection, failures, report
     }
 
-    /// Everything that can be known to be wrong is said before anything is begun; but not here: what the parser still
-    /// has to say of options that it does not know explains more.
+    /// Checks the arguments before anything starts. Stores an error instead of throwing it: the parser's errors about
+    /// unknown options come after this call and explain more.
     mutating func validate() { plan = Result { try checkedPlan() } }
 
-    /// What was asked for. Throws what `validate` found wrong.
+    /// Returns the checked arguments, or throws the error that `validate` found. `nil` before `validate`.
     func checked() throws -> GetPlan? { try plan?.get() }
 
     func run() async throws {

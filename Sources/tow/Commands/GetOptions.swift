@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Where the bytes go.
+/// The options for the destination of the data.
 struct DestinationOptions: SettingOptions {
     @Option(
         name: .shortAndLong,
@@ -49,7 +49,7 @@ struct DestinationOptions: SettingOptions {
     }
 }
 
-/// How fast.
+/// The options for the speed.
 struct SpeedOptions: SettingOptions {
     @Option(
         name: [.customShort("x", allowingJoined: true), .long],
@@ -94,7 +94,7 @@ struct SpeedOptions: SettingOptions {
     }
 }
 
-/// Many downloads.
+/// The options for several downloads.
 struct ListOptions: ParsableArguments {
     @Option(
         name: [.customShort("i"), .customLong("input-file")],
@@ -125,7 +125,7 @@ struct ListOptions: ParsableArguments {
     var credentialsFor: String?
 }
 
-/// What proves that the bytes are right.
+/// The options for verification.
 struct ProofOptions: SettingOptions {
     @Option(
         name: .customLong("checksum"), parsing: .unconditionalSingleValue,
@@ -177,7 +177,7 @@ struct ProofOptions: SettingOptions {
     }
 }
 
-/// When things go wrong.
+/// The options for failures and retries.
 struct FailureOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
@@ -216,9 +216,9 @@ struct FailureOptions: SettingOptions {
     }
 }
 
-/// What is said meanwhile.
+/// The options for output during the run.
 struct ReportOptions: ParsableArguments {
-    /// `--progress`.
+    /// The values of `--progress`.
     enum Progress: String, CaseIterable, ExpressibleByArgument {
         case auto, bar, plain, none
     }

@@ -6,7 +6,7 @@ extension GetPlan {
     /// Limits this process to changing files in the directories of the downloads, and to starting no programs. Must be
     /// called while the process has one thread.
     ///
-    /// Lists that may set every option may name any directory: then there is no limit.
+    /// Lists that may set every option may name any directory. In this case, the process is not limited.
     func confine() {
         guard listPaths.isEmpty || !trustsLists else { return }
         var directories = listPaths.isEmpty ? [] : [settings.directory]

@@ -2,15 +2,15 @@ import ArgumentParser
 import TowlineCore
 import TowlineEngine
 
-/// What `tow get` was given, as text.
+/// The arguments of `tow get`, as text.
 struct GetArguments {
     var urls: [String] = []
     /// Settings in the order in which they apply.
     var given: [(Setting, String)] = []
-    /// The lists of `-i`.
+    /// The paths of the lists (`-i`).
     var inputFiles: [String] = []
     var concurrency: String?
-    /// `--list-options` and `--credentials-for`.
+    /// The values of `--list-options` and `--credentials-for`.
     var listOptions: String?
     var credentialsFor: String?
     var limitRateTotal: String?
@@ -18,7 +18,7 @@ struct GetArguments {
     var report = Reporting()
 }
 
-/// What is said meanwhile.
+/// The options for output during the run.
 struct Reporting: Equatable {
     var isQuiet = false
     var isVerbose = false
@@ -26,30 +26,30 @@ struct Reporting: Equatable {
     var progress = ReportOptions.Progress.auto
 }
 
-/// `--list-options`: the options that a list of URLs may set.
+/// The values of `--list-options`: the options that a list of URLs may set.
 enum ListOptionPolicy: String, CaseIterable {
-    /// `Setting.isSafeInList`.
+    /// Only the options of `Setting.isSafeInList`.
     case safe
     /// Every option, and every path.
     case all
 }
 
-/// What `tow get` was asked for, checked.
+/// The checked arguments of `tow get`.
 struct GetPlan {
     let urls: [HTTPURL]
     let settings: DownloadSettings
-    /// The lists of `-i`.
+    /// The paths of the lists (`-i`).
     let listPaths: [String]
-    /// `--list-options all`: lists may set every option.
+    /// `true` if lists may set every option (`--list-options all`).
     let trustsLists: Bool
     /// The servers that receive the secrets of `settings` when URLs come from a list.
     let secrets: SecretScope
     let batch: BatchOptions
-    /// `--save-cookies`.
+    /// The path of the file for cookies (`--save-cookies`), or `nil`.
     let cookieFile: String?
     let report: Reporting
 
-    /// Checks everything that can be known to be wrong.
+    /// Checks all that can be checked before a request is sent.
     ///
     /// - Throws: `ValidationError`.
     init(_ arguments: GetArguments) throws {

@@ -2,13 +2,13 @@ import Glibc
 import TowlineCore
 import TowlineEngine
 
-/// Runs what `tow get` was asked for.
+/// The run of a `tow get` command.
 struct GetRun {
     let plan: GetPlan
 
-    /// Returns the exit status when everything has ended, or soon after a signal.
+    /// Returns the exit status when all downloads have ended, or soon after a signal.
     func perform() async throws(TowlineError) -> Int32 {
-        // Each download of a long list would say it.
+        // Check once: otherwise, each download of a long list would report this problem.
         if !plan.listPaths.isEmpty, !DownloadSettings.isDirectory(plan.settings.directory) {
             throw TowlineError(
                 .unusableDestination,
@@ -48,7 +48,8 @@ struct GetRun {
         output.write("tow: \(text)\n")
     }
 
-    /// As many downloads at once as there are descriptors for: a part file, its journal and a connection each.
+    /// Returns the batch options, limited to the downloads that the descriptors allow: each needs a part file, a
+    /// journal and a connection.
     private func affordable(descriptors: Int) -> BatchOptions {
         var batch = plan.batch
         let most = BatchConcurrency.affordable(descriptors: descriptors)
@@ -83,9 +84,9 @@ struct GetRun {
     }
 }
 
-/// Variables of the environment.
+/// Access to environment variables.
 enum Environment {
-    /// Those of the names that are set.
+    /// Returns the values of the named variables that are set.
     static func variables(_ names: [String]) -> [String: String] {
         var variables: [String: String] = [:]
         for name in names {
@@ -94,6 +95,6 @@ enum Environment {
         return variables
     }
 
-    /// A terminal that cannot move its cursor, such as an editor's.
+    /// Returns whether the terminal cannot move its cursor, such as the terminal of an editor.
     static var isDumbTerminal: Bool { ["", "dumb"].contains(variables(["TERM"])["TERM", default: ""]) }
 }

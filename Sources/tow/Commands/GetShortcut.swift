@@ -1,12 +1,12 @@
-/// `tow get` with plain arguments, understood without the parser, which takes longer to learn all commands and their
-/// options (reflection, a third of the time that a small file takes from start to end) than to parse.
+/// A reader of plain arguments of `tow get`, used instead of the parser. The parser takes longer to learn all commands
+/// and options (by reflection, a third of the run time for a small file) than to parse.
 ///
-/// Only what both understand alike: whatever is unusual, wrong, or wants help is the parser's.
+/// Accepts only arguments that the parser reads in the same way. The parser handles unusual, wrong and help arguments.
 enum GetShortcut {
-    /// The command's name.
+    /// The name of the command.
     static let name = "get"
 
-    /// Settings that do not depend on the order in which they apply, each at most once.
+    /// Returns whether a setting may be given once at most and does not depend on the order of the settings.
     private static func isPlain(_ setting: Setting) -> Bool {
         switch setting {
         case .output, .directory, .ifExists, .ifChanged, .noSync, .noPreallocate, .unsafeResume, .checksum,
@@ -18,7 +18,7 @@ enum GetShortcut {
         }
     }
 
-    /// What the arguments of the process, its name left out, ask for; `nil` if the parser has to say.
+    /// Returns the plan for the arguments of the process without its name; `nil` if the parser must handle them.
     static func plan(_ words: ArraySlice<String>) -> GetPlan? {
         guard words.first == name, let arguments = arguments(words.dropFirst()) else { return nil }
         return try? GetPlan(arguments)
@@ -43,7 +43,7 @@ enum GetShortcut {
                 guard let value = rest.popFirst(), isPlain(value) else { return nil }
                 if name == "concurrency" { arguments.concurrency = value } else { arguments.inputFiles = [value] }
             default:
-                // Not `init(rawValue:)`, which makes a table of so many.
+                // Not `init(rawValue:)`, which builds a table of all cases.
                 guard let setting = Setting.allCases.first(where: { $0.rawValue == name }), isPlain(setting) else {
                     return nil
                 }
@@ -71,6 +71,6 @@ enum GetShortcut {
         }
     }
 
-    /// A value that cannot be taken for an option; `-` alone stands for a standard stream.
+    /// Returns whether a value cannot be taken for an option. `-` alone is a standard stream.
     private static func isPlain(_ value: String) -> Bool { value == "-" || !value.hasPrefix("-") && !value.isEmpty }
 }

@@ -1,20 +1,20 @@
 import TowlineCore
 import TowlineEngine
 
-/// What an unfinished download holds, to be shown.
+/// The state of an unfinished download, for display.
 struct PartStatus {
-    /// Its final path.
+    /// The final path of the download.
     var path: String
     var record: DownloadRecord
-    /// What the next run may go on with: after a reboot, what was durable.
+    /// The byte ranges that the next run can use. After a reboot, these are the durable ranges.
     var written: ByteRangeSet
     var durable: ByteRangeSet
-    /// The process that is at it.
+    /// The process ID of the process that is downloading the file, or `nil`.
     var lockedBy: Int32?
 
     // MARK: For people
 
-    /// A few lines, label and value.
+    /// Returns a few lines, each with a label and a value.
     func text(style: TerminalStyle) -> String {
         var lines = [style.paint(TerminalSafeText.make(path), .strong)]
         lines += FactSheet(facts).lines
@@ -39,7 +39,7 @@ struct PartStatus {
         ]
     }
 
-    /// What another run would do, as far as is known.
+    /// The expected effect of another run.
     private var prospect: String {
         if record.lacksRanges {
             return "The next run restarts from the beginning because the server does not support range requests"
@@ -56,7 +56,7 @@ struct PartStatus {
         !record.lacksRanges && (record.representation.validator != .none || !record.checksums.isEmpty)
     }
 
-    /// For people and for those who count.
+    /// Formats a length with a unit and in bytes.
     static func size(_ length: Int64) -> String { "\(ByteCountText.format(length)) (\(length) bytes)" }
 
     private func there(_ length: Int64?) -> String {
@@ -78,7 +78,7 @@ struct PartStatus {
             ?? "not recorded, because the server sends neither an ETag nor a Last-Modified date"
     }
 
-    /// The whole file as one line of cells: full, begun, empty.
+    /// Returns a map of the file as one line of `width` cells: full, partly held, or empty.
     func map(length: Int64, style: TerminalStyle, width: Int64 = 64) -> String {
         let (full, begun, empty) = style.unicode ? ("█", "▒", "·") : ("#", "+", ".")
         let cells = (0..<width).map { cell in
@@ -89,14 +89,14 @@ struct PartStatus {
         return cells.joined()
     }
 
-    /// Where a cell begins; without `length * cell`, which could overflow.
+    /// Returns the offset at which a cell begins. Avoids `length * cell`, which could overflow.
     private static func edge(_ cell: Int64, of length: Int64, _ width: Int64) -> Int64 {
         length / width * cell + length % width * cell / width
     }
 
     // MARK: For programs
 
-    /// The same as an object.
+    /// The state as a JSON object.
     var json: JSONObject {
         var object = JSONObject()
         object.add("path", path)
@@ -117,16 +117,16 @@ struct PartStatus {
     }
 }
 
-/// Labels and values, values below each other.
+/// Lines of labels and values, with the values aligned.
 struct FactSheet {
     private let facts: [(label: String, value: String)]
 
-    /// Facts without a value are left out.
+    /// Creates a sheet. Facts without a value are left out.
     init(_ facts: [(String, String?)]) {
         self.facts = facts.compactMap { label, value in value.map { (label, $0) } }
     }
 
-    /// A line each; values are made safe to print.
+    /// Returns one line per fact. Values are made safe to print.
     var lines: [String] {
         let width = facts.map(\.label.count).max() ?? 0
         return facts.map { label, value in
@@ -136,7 +136,7 @@ struct FactSheet {
 }
 
 extension TerminalStyle {
-    /// The style for text on a descriptor: colours only on a terminal.
+    /// Returns the style for text on a descriptor: colors only on a terminal.
     static func forOutput(_ descriptor: Int32) -> TerminalStyle {
         var style = TerminalStyle(
             environment: Environment.variables(["LC_ALL", "LC_CTYPE", "LANG", "TERM", "NO_COLOR"]))

@@ -1,23 +1,23 @@
 import TowlineCore
 
-/// What is at a path, to be shown.
+/// The state of a path, for display.
 enum PlaceStatus {
-    /// A download that goes on, or starts over, when it is run again.
+    /// An unfinished download, which resumes or restarts with the next run.
     case unfinished(PartStatus)
-    /// Bytes without a journal.
+    /// A part file without a journal.
     case unclaimed(path: String, partLength: Int64, lockedBy: Int32?)
-    /// A download that is whole.
+    /// A complete download.
     case finished(path: String, length: Int64)
-    /// A file that nothing is known of.
+    /// A file without a record of a download.
     case ordinary(path: String, length: Int64)
 
-    /// 1 if nothing is known of a download there.
+    /// 1 if there is no record of a download at the path, else 0.
     var exitStatus: ExitStatus {
         if case .ordinary = self { return .failed }
         return .success
     }
 
-    /// A few lines, label and value.
+    /// Returns a few lines, each with a label and a value.
     func text(style: TerminalStyle) -> String {
         switch self {
         case .unfinished(let status): status.text(style: style)
@@ -49,7 +49,7 @@ enum PlaceStatus {
         ([style.paint(TerminalSafeText.make(path), .strong)] + FactSheet(facts).lines).joined(separator: "\n") + "\n"
     }
 
-    /// The same as an object.
+    /// The state as a JSON object.
     var json: JSONObject {
         var object = JSONObject()
         switch self {

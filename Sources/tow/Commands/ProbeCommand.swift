@@ -3,7 +3,7 @@ import Glibc
 import TowlineCore
 import TowlineEngine
 
-/// `tow probe`.
+/// The command `tow probe`.
 struct ProbeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "probe",

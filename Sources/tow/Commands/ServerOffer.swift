@@ -1,27 +1,28 @@
 import TowlineCore
 import TowlineEngine
 
-/// What a server offers for a URL, to be shown.
+/// The properties of a server's response for a URL, for display.
 struct ServerOffer {
-    /// Without secrets.
+    /// The URL after all redirects, without secrets.
     var finalURL: String
-    /// The URLs on the way, without secrets.
+    /// The URLs of the redirects, without secrets.
     var redirects: [String]
     var status: Int
     var httpVersion: String
     var completeLength: Int64?
     var entityTag: String?
     var lastModified: String?
-    /// Whether it offers ranges. One that answers a range with the whole and does not speak of them does not.
+    /// `true` if the server supports range requests: it sent a 206 response or an `Accept-Ranges` field that says it
+    /// does.
     var ranges: Bool
-    /// What going on would rest on, in words.
+    /// Text that says whether a download can resume, and why.
     var resumable: String
     var contentType: String?
     /// The name that a download would get.
     var fileName: String?
     var digests: [Checksum]
 
-    /// A few lines, label and value.
+    /// Returns a few lines, each with a label and a value.
     func text(style: TerminalStyle) -> String {
         var lines = [style.paint(TerminalSafeText.make(finalURL), .strong)]
         lines +=
@@ -40,7 +41,7 @@ struct ServerOffer {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The same as an object.
+    /// The properties as a JSON object.
     var json: JSONObject {
         var object = JSONObject()
         object.add("url", finalURL)
@@ -60,7 +61,7 @@ struct ServerOffer {
 }
 
 extension ServerOffer {
-    /// From what the engine found.
+    /// Creates an offer from the report of the engine.
     init(_ report: ProbeReport) {
         let facts = report.facts
         self.init(

@@ -1,21 +1,21 @@
 import ArgumentParser
 import TowlineCore
 
-/// A group of options that say something of a download.
+/// A group of options that are settings of a download.
 protocol SettingOptions: ParsableArguments {
-    /// What was given: which setting, its value as text (empty for a flag), in order.
+    /// The given settings with their values as text (empty for a flag), in order.
     var given: [(Setting, String)] { get }
 }
 
 extension SettingOptions {
-    /// Sets what was given.
+    /// Applies the given settings.
     ///
     /// - Throws: `ValidationError` that names the option.
     func apply(to settings: inout DownloadSettings) throws { try settings.apply(given) }
 }
 
 extension DownloadSettings {
-    /// Sets what was given, in order.
+    /// Applies the given settings, in order.
     ///
     /// - Throws: `ValidationError` that names the option.
     mutating func apply(_ given: [(Setting, String)]) throws {
@@ -29,17 +29,17 @@ extension DownloadSettings {
     }
 }
 
-/// Pairs of a setting and a value that may not be there.
+/// Returns the pairs whose value is not `nil`.
 func givenValues(_ pairs: KeyValuePairs<Setting, String?>) -> [(Setting, String)] {
     pairs.compactMap { setting, value in value.map { (setting, $0) } }
 }
 
-/// The settings whose flag was given.
+/// Returns the settings whose flag was given, each with an empty value.
 func givenFlags(_ pairs: KeyValuePairs<Setting, Bool>) -> [(Setting, String)] {
     pairs.filter(\.value).map { ($0.key, "") }
 }
 
-/// What a request carries besides the URL.
+/// The options for the content of a request, besides the URL.
 struct RequestOptions: SettingOptions {
     @Option(
         name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
@@ -88,7 +88,7 @@ struct RequestOptions: SettingOptions {
     }
 }
 
-/// How to reach the server.
+/// The options for the connection to the server.
 struct ConnectionOptionGroup: SettingOptions {
     @Option(
         help: ArgumentHelp(

@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import TowlineCore
 
-/// `tow status`.
+/// The command `tow status`.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
@@ -30,9 +30,9 @@ struct StatusCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        // As `tow get -o LINK` does.
+        // Resolves links in the same way as `tow get -o LINK`.
         let file = (try? LinkTarget.resolve(file)) ?? file
-        // A finished file may have the name of a part file, too.
+        // The name of a finished file may also end in .tow.
         var status = try? Assembly.status(path: file)
         if case .finished? = status {} else { status = try Assembly.status(path: Self.finalPath(file)) }
         guard let status else { return }
@@ -42,7 +42,7 @@ struct StatusCommand: ParsableCommand {
         if status.exitStatus != .success { throw ExitCode(status.exitStatus.rawValue) }
     }
 
-    /// The final name, from it or from one of the two beside it.
+    /// Returns the final path from itself, or from the path of the part file or the journal.
     static func finalPath(_ path: String) -> String {
         for suffix in [".tow-journal", ".tow"] where path.hasSuffix(suffix) {
             return String(path.dropLast(suffix.count))

@@ -1,7 +1,7 @@
 import ArgumentParser
 import TowlineCore
 
-/// `tow`.
+/// The command `tow`.
 struct TowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tow",
@@ -32,6 +32,6 @@ struct TowCommand: AsyncParsableCommand {
         ]
     )
 
-    /// What its commands are called.
+    /// The names of the commands of `tow`.
     static var names: [String] { configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"] }
 }

@@ -1,8 +1,8 @@
 import ArgumentParser
 
-/// A command line that parses and makes no sense. Said as the parser says what it finds itself.
+/// A command line that parses but is not valid. Printed in the format of the parser's errors.
 struct UsageProblem: Error {
-    /// What is wrong, how the command is used, and where there is more.
+    /// The message, the usage of the command and a pointer to its help.
     let text: String
 
     init(_ message: String, in command: any ParsableCommand.Type) {

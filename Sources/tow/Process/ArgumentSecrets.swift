@@ -1,17 +1,17 @@
 import Glibc
 
-/// Takes passwords out of what other users see of this process with `ps`.
+/// The secrets in the arguments of this process, which other users can see with `ps`.
 enum ArgumentSecrets {
-    /// Options whose value is a secret, whole.
+    /// The options whose whole value is a secret.
     private static let secretOptions = ["--user", "--cookie", "--http-password", "--password", "--proxy-user"]
-    /// Options whose value is one if it names credentials.
+    /// The options whose value is a secret if it is a header field with credentials.
     private static let fieldOptions = ["-H", "--header"]
     /// The option whose value is a URL with or without a scheme.
     private static let proxyOption = "--proxy"
 
-    /// Blanks them in the memory that the kernel shows as `/proc/PID/cmdline`; proc(5) gives its bounds as fields 48
-    /// and 49 of `/proc/self/stat`. Call after the arguments are parsed. What `ps` saw before stays seen: a file
-    /// (`--user-file`) is the safe way.
+    /// Overwrites secrets with `*` in the memory that the kernel shows as `/proc/PID/cmdline`; proc(5) gives its bounds
+    /// as fields 48 and 49 of `/proc/self/stat`. Call after the arguments are parsed. `ps` may have read them earlier:
+    /// a file (`--user-file`) is the safe way.
     static func blank() {
         guard ProcessArguments.words.contains(where: mayBeOne) else { return }
         guard let (start, end) = argumentArea(), let base = UnsafeMutableRawPointer(bitPattern: start) else { return }
@@ -21,13 +21,13 @@ enum ArgumentSecrets {
         }
     }
 
-    /// Whether a word may hold a secret, or say that the next one does: nearly always none does.
+    /// Returns whether a word may contain a secret or announce one in the next word. Usually no word does.
     static func mayBeOne(_ word: String) -> Bool {
         (secretOptions + fieldOptions).contains(where: word.hasPrefix) || shortOption(word) != nil
             || word.utf8.contains { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?") }
     }
 
-    /// The ranges to blank, in the arguments laid end to end with a NUL after each.
+    /// Returns the ranges to overwrite, in the concatenation of the arguments with a NUL after each.
     static func secretRanges(in arguments: [[UInt8]]) -> [Range<Int>] {
         var ranges: [Range<Int>] = []
         var offset = 0
@@ -59,12 +59,12 @@ enum ArgumentSecrets {
         return userInfoRange(in: bytes, text: text)
     }
 
-    /// Short options whose value may be a secret, and in the same word before them the options without a value.
+    /// The short options whose value may be a secret, and the options without a value that may precede them in a word.
     private static let shortOptions = "HubU"
     private static let shortFlags = "qhLOJfSgcskn"
 
-    /// Returns the short option of a word whose value may be a secret, where that value begins, and whether the value
-    /// is the next word.
+    /// Returns the short option of a word if its value may be a secret. `end` is the offset at which the value begins;
+    /// `isLast` is `true` if the value is the next word.
     private static func shortOption(_ word: String) -> (letter: Character, end: Int, isLast: Bool)? {
         guard word.hasPrefix("-"), !word.hasPrefix("--") else { return nil }
         let flags = word.dropFirst().prefix { shortFlags.contains($0) }
@@ -77,14 +77,14 @@ enum ArgumentSecrets {
         letter == "H" ? fieldValueRange(in: bytes, from: start) : start..<bytes.count
     }
 
-    /// The value of a field that may be a secret.
+    /// Returns the range of a field's value if the field may be a secret.
     private static func fieldValueRange(in bytes: [UInt8], from start: Int) -> Range<Int>? {
         guard let colon = bytes[start...].firstIndex(of: UInt8(ascii: ":")) else { return nil }
         let name = String(decoding: bytes[start..<colon], as: UTF8.self)
         return SecretScope.isSecret(fieldNamed: name) ? colon + 1..<bytes.count : nil
     }
 
-    /// What stands between `://` and the last `@` before the path.
+    /// Returns the range between `://` and the last `@` before the path.
     private static func userInfoRange(in bytes: [UInt8], text: String) -> Range<Int>? {
         guard let colon = bytes.indices.dropLast(2).first(where: { bytes[$0...].starts(with: "://".utf8) }) else {
             return nil
@@ -103,11 +103,11 @@ enum ArgumentSecrets {
         return user < at ? user..<at : nil
     }
 
-    /// The query of a URL: signed links carry their signature there.
+    /// Returns the range of a URL's query: signed links contain their signature in the query.
     private static func queryRange(in bytes: [UInt8]) -> Range<Int>? {
-        // Also `--mirror=https://…`.
+        // The URL may follow an option name, as in `--mirror=https://…`.
         let colon = bytes.indices.dropLast(2).first { bytes[$0...].starts(with: "://".utf8) }
-        // A URL may lack its scheme, where a word is no option.
+        // In any word except an option, the URL may lack its scheme.
         guard colon != nil || bytes.first != UInt8(ascii: "-"),
             let mark = bytes[(colon ?? 0)...].firstIndex(of: UInt8(ascii: "?"))
         else { return nil }

@@ -1,14 +1,14 @@
 import Glibc
 
-/// A descriptor that text is written to. One that is closed, or whose reader is gone, swallows everything from then
-/// on: what nobody reads is no reason to stop a download.
+/// A descriptor for text output. After a failed write, for example because the reader has exited, it discards all text:
+/// output that is not read must not stop a download.
 struct OutputDescriptor {
     private let descriptor: Int32
     private(set) var isBroken = false
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Writes all of it, waiting for a slow reader.
+    /// Writes the whole text and waits for a slow reader.
     mutating func write(_ text: String) {
         guard !isBroken, !text.isEmpty else { return }
         var text = text
@@ -16,7 +16,7 @@ struct OutputDescriptor {
         if !succeeded { isBroken = true }
     }
 
-    /// - Returns: `false` with `errno` set if not all of the bytes were written.
+    /// Writes all bytes and waits for a slow reader. Returns `false` with `errno` set if some were not written.
     static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         bytes.withUnsafeBytes { writeAll($0, to: descriptor) }
     }
@@ -28,7 +28,7 @@ struct OutputDescriptor {
             if count > 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
-                // Somebody who shares the terminal made it non-blocking.
+                // Another program that shares the terminal made it non-blocking.
                 var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&entry, 1, 1000)
             } else if errno != EINTR {
@@ -39,27 +39,28 @@ struct OutputDescriptor {
     }
 }
 
-/// What the process was started with.
+/// The setup of descriptors, signals and limits of this process.
 enum ProcessSetup {
-    /// Opens what is closed of the descriptors 0, 1 and 2: the next file opened would get that number, and a message
-    /// would end up in somebody's download. Opened for reading only, so that writing fails as it did.
+    /// Opens each of the descriptors 0, 1 and 2 that is closed. Otherwise, the next opened file would get its number,
+    /// and a message would be written into a download. 1 and 2 are opened read-only, so that writing to them still
+    /// fails.
     static func occupyStandardDescriptors() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
-            // The lowest free number is the one just found closed.
-            // A read from a closed standard input fails then, and does not look like an empty list.
+            // `open` returns the lowest free number, which is this one. Standard input is write-only, so that a read
+            // fails as before and does not look like an empty list.
             _ = open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
         }
     }
 
-    /// A write to a pipe without reader, and one beyond the file size limit, fail instead of ending the process.
+    /// Makes a write to a pipe without a reader, or beyond the file size limit, fail instead of ending the process.
     static func ignoreWriteSignals() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
     }
 
-    /// As many descriptors as the hard limit allows: many connections need more than the customary 1024.
+    /// Raises the limit of descriptors to the hard limit: many connections need more than the usual 1024.
     ///
-    /// - Returns: how many there are.
+    /// - Returns: the maximum number of descriptors.
     static func raiseDescriptorLimit() -> Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
@@ -69,8 +70,8 @@ enum ProcessSetup {
         return Int(clamping: isRaised ? limit.rlim_max : before)
     }
 
-    /// Beyond the first three, nothing that this process was given is for programs that it starts: whoever waits for
-    /// the other end of a pipe or a socket would wait for as long as they run.
+    /// Closes all descriptors above 2 in programs that this process starts later. Otherwise, the reader at the other
+    /// end of an inherited pipe or socket would wait until those programs end.
     static func keepDescriptors() {
         guard let folder = opendir("/proc/self/fd") else { return }
         defer { closedir(folder) }

@@ -1,7 +1,7 @@
 import Synchronization
 import TowlineThreads
 
-/// Writes what a source has to say, from a thread of its own: those who tell of progress never wait for a terminal.
+/// A writer of text from a source on a separate thread, so that code that reports progress never waits for a terminal.
 final class OutputPump: Sendable {
     private struct State {
         var output: OutputDescriptor
@@ -10,18 +10,18 @@ final class OutputPump: Sendable {
         var isFinishing = false
     }
 
-    /// What comes within so many milliseconds of a write goes with the next one.
+    /// The time in milliseconds to wait after a write, so that the next write contains more text.
     private static let gatherTime = 5
 
     private let state: Mutex<State>
-    /// Milliseconds between two looks at the source, and at whether it is over; `nil`: only when woken.
+    /// The milliseconds between two reads of the source and of `isFinishing`; `nil` to read only after `wake`.
     private let interval: Int?
     private let wakeup = AutoResetEvent()
     private let take: @Sendable (_ isLast: Bool) -> String
 
     /// - Parameters:
-    ///   - interval: milliseconds between two looks at the source, `nil` to look only when woken.
-    ///   - take: gives what is to be written now, and does not give it again.
+    ///   - interval: the milliseconds between two reads of the source; `nil` to read only after `wake`.
+    ///   - take: returns the text to write now, each text once.
     init(descriptor: Int32, interval: Int?, take: @escaping @Sendable (_ isLast: Bool) -> String) {
         self.interval = interval
         self.take = take
@@ -29,13 +29,14 @@ final class OutputPump: Sendable {
         if interval != nil { state.withLock { start(&$0) } }
     }
 
-    /// The thread, if there is none yet: one that only writes when woken may never be wanted.
+    /// Starts the thread if it does not run yet. Without an interval, the first `wake` starts it: `wake` may never be
+    /// called.
     private func start(_ state: inout State) {
         guard state.thread == nil, !state.isFinishing else { return }
         state.thread = PlatformThread { [weak self] in self?.pump() }
     }
 
-    /// The source has something.
+    /// Notifies the thread that the source has text.
     func wake() {
         let sleeps = state.withLock { state in
             start(&state)
@@ -45,7 +46,7 @@ final class OutputPump: Sendable {
         if sleeps { wakeup.set() }
     }
 
-    /// Writes what is left and returns when it is written.
+    /// Writes the remaining text. Returns when it is written.
     func finish() {
         let thread = state.withLock { state in
             state.isFinishing = true
@@ -67,24 +68,24 @@ final class OutputPump: Sendable {
                 if isFinishing { return }
                 let text = take(false)
                 write(text)
-                // A source that is looked at gives everything at each look.
+                // With an interval, one call of `take` returns all text.
                 guard interval == nil, !text.isEmpty else { break }
                 gather()
             }
         }
     }
 
-    /// Leaves what follows at once the time to come: of ten thousand small files each line would take a wake-up and a write.
+    /// Waits for more text. Otherwise, each line of ten thousand small files would take a wake-up and a write.
     private func gather() {
         state.withLock { $0.isAwake = true }
-        // Of a call that came before nothing is to be heard here.
+        // Clear the event, which an earlier `wake` may have set.
         wakeup.wait(milliseconds: 0)
-        // From here on only who finishes calls.
+        // From here on, only `finish` sets the event.
         guard !state.withLock(\.isFinishing) else { return }
         wakeup.wait(milliseconds: Self.gatherTime)
     }
 
-    /// Only the thread of the pump writes, and after it ended the one that finishes.
+    /// Writes text. Only the thread of the pump calls this, and after its end the thread that calls `finish`.
     private func write(_ text: String) {
         guard !text.isEmpty else { return }
         var output = state.withLock { $0.output }

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A thread of its own for work that blocks: the cooperative pool has a thread per core, and a terminal that is
-/// stopped with Ctrl-S or a pipe that nobody fills must not take one of those.
+/// A thread for work that blocks. The cooperative pool has a thread per core, and a terminal that is stopped with
+/// Ctrl-S or a pipe without a writer must not block one of those.
 struct PlatformThread {
     private let handle: pthread_t
 
-    /// `nil` if the system gives no thread (`RLIMIT_NPROC`).
+    /// Starts a thread that runs `body`. The result is `nil` if the system allows no more threads (`RLIMIT_NPROC`).
     init?(_ body: @escaping @Sendable () -> Void) {
         let box = Unmanaged.passRetained(Box(body))
         var handle = pthread_t()
@@ -26,7 +26,7 @@ struct PlatformThread {
     /// Returns when the thread has ended.
     func join() { pthread_join(handle, nil) }
 
-    /// Never waits for it.
+    /// Frees the thread's resources when it ends. `join` must not be called.
     func detach() { pthread_detach(handle) }
 
     private final class Box: Sendable {

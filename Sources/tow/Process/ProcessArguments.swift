@@ -2,10 +2,10 @@ import CTowline
 import Glibc
 import TowlineCore
 
-/// The words that the process was started with.
+/// The arguments of the process.
 enum ProcessArguments {
-    /// All of them, the program's name first, with every byte (`ByteText`). `CommandLine.arguments` repairs words that
-    /// are not UTF-8, and costs a tenth of a millisecond when it is first used.
+    /// The arguments, the program's name first, with every byte (`ByteText`). `CommandLine.arguments` repairs arguments
+    /// that are not UTF-8, and its first use takes a tenth of a millisecond.
     static let words: [String] = {
         var count: Int32 = 0
         guard let start = towline_arguments(&count) else { return CommandLine.arguments }

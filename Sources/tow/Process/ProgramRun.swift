@@ -1,19 +1,19 @@
 import Glibc
 import TowlineCore
 
-/// Another program, run to its end.
+/// The result of running another program to its end.
 struct ProgramRun {
-    /// What it exited with; 127 if there is none of that name, 128 and the number of the signal that ended it.
+    /// The exit status; 127 if the program does not exist, 128 plus the number of the signal that ended it.
     let status: Int32
-    /// What it wrote, on standard output and standard error, without white space at its end.
+    /// The standard output and standard error together, without trailing white space.
     let text: String
 
-    /// There is no program of that name.
+    /// The status if the program does not exist.
     static let notFound: Int32 = 127
-    /// More than that of what it writes is dropped.
+    /// The maximum length of the output in bytes. Further output is dropped.
     private static let limit = 64 * 1024
 
-    /// Looks in `PATH`. Standard input is empty.
+    /// Runs a program from `PATH` and waits for its end. The first word is its name. Standard input is empty.
     static func run(_ words: [String]) -> ProgramRun {
         var ends: [Int32] = [-1, -1]
         guard let name = words.first, pipe(&ends) == 0 else { return ProgramRun(status: notFound, text: "") }

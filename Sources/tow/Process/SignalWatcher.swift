@@ -1,27 +1,27 @@
 import Glibc
 import Synchronization
 
-/// Turns the first SIGINT, SIGTERM or SIGHUP into a call, and the second, or `grace` without an end, into leaving at
-/// once. Leaving at once loses nothing that is written: that is what the journal is for.
+/// A watcher that turns the first SIGINT, SIGTERM or SIGHUP into a call. Ends the process at the second one, or if it
+/// still runs after `grace`. This loses no written data: the journal allows a resume.
 final class SignalWatcher: Sendable {
     private let first = Mutex<Int32?>(nil)
-    /// So many microseconds after the first one, signals belong to it.
+    /// The time in microseconds after the first signal in which further signals are ignored.
     private static let echo: UInt32 = 100_000
 
-    /// The signal that asked to stop, if one did.
+    /// The signal that requested the stop, or `nil`.
     var received: Int32? { first.withLock { $0 } }
 
-    /// Blocks the signals in this thread and those that it starts; call before there are any others.
+    /// Blocks the signals in this thread and in the threads that it starts. Must be called before other threads exist.
     ///
-    /// A signal that was ignored when the process began stays ignored: `nohup`, and `&` in a script, mean it.
+    /// A signal that was ignored when the process started stays ignored: `nohup`, and `&` in a script, rely on this.
     static func block() {
         var set = signals()
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
     /// - Parameters:
-    ///   - grace: seconds to wait for an orderly end.
-    ///   - onStop: called once, from a thread of its own.
+    ///   - grace: the maximum time in seconds for an orderly end.
+    ///   - onStop: called once, on a separate thread.
     func watch(grace: Int, onStop: @escaping @Sendable () -> Void) {
         PlatformThread { [self] in
             var set = Self.signals()
@@ -29,7 +29,8 @@ final class SignalWatcher: Sendable {
             guard sigwait(&set, &number) == 0 else { return }
             first.withLock { $0 = number }
             onStop()
-            // timeout(1) signals the process and then its group: the second signal of those is nobody's impatience.
+            // timeout(1) signals the process and then its group: the second of these signals is not a request to end at
+            // once.
             usleep(Self.echo)
             var echoes = timespec()
             while sigtimedwait(&set, nil, &echoes) > 0 || errno == EINTR {}
@@ -39,10 +40,10 @@ final class SignalWatcher: Sendable {
         }?.detach()
     }
 
-    /// What the exit status of an interrupted run is: SIGHUP counts as SIGTERM.
+    /// Returns the exit status of an interrupted run. SIGHUP counts as SIGTERM.
     static func exitStatus(for signal: Int32) -> Int32 { signal == SIGINT ? 130 : 143 }
 
-    /// Those that ask to stop and were not ignored when the process began.
+    /// Returns the signals that request a stop and were not ignored when the process started.
     static func signals() -> sigset_t {
         var set = sigset_t()
         sigemptyset(&set)

@@ -1,10 +1,10 @@
 import Glibc
 import TowlineCore
 
-/// A small file of text.
+/// Functions that read small files.
 enum TextFile {
-    /// Its text without a byte order mark; `nil` with `errno` set if it cannot be read, is longer than `limit` bytes,
-    /// or is neither UTF-8 nor UTF-16 with a mark.
+    /// Returns the text of a file without a byte order mark; `nil` with `errno` set if the file cannot be read, is
+    /// longer than `limit` bytes, or is neither UTF-8 nor UTF-16 with a mark.
     static func read(_ path: String, limit: Int) -> String? {
         guard let bytes = bytes(path, limit: limit) else { return nil }
         var decoder = UnicodeDecoder()
@@ -21,7 +21,7 @@ enum TextFile {
         return ByteText.withCString(path) { stat($0, &status) } == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// Its bytes; `nil` with `errno` set if it cannot be read or is longer than `limit` bytes.
+    /// Returns the bytes of a file; `nil` with `errno` set if the file cannot be read or is longer than `limit` bytes.
     static func bytes(_ path: String, limit: Int) -> [UInt8]? {
         let descriptor = ByteText.withCString(path) { open($0, O_RDONLY | O_CLOEXEC) }
         guard descriptor >= 0 else { return nil }

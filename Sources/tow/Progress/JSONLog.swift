@@ -1,7 +1,7 @@
 import TowlineCore
 import TowlineEngine
 
-/// Progress for programs: one JSON object a line. `docs/command-line.md` describes each.
+/// Progress for programs: one JSON object per line. `docs/command-line.md` describes the objects.
 struct JSONLog: Sendable {
     private struct Running {
         let began: Duration
@@ -15,7 +15,7 @@ struct JSONLog: Sendable {
     private var finished = 0
     private var failed = 0
 
-    /// - Parameter places: where those stand that come from a list.
+    /// - Parameter places: the lines of the lists that the downloads were read from.
     init(_ places: ListPlaces = ListPlaces()) { self.places = places }
 
     mutating func started(_ number: Int, _ options: DownloadOptions, now: Duration) {
@@ -30,14 +30,14 @@ struct JSONLog: Sendable {
         append(object)
     }
 
-    /// At most four times a second for a download, and at each change of state.
+    /// Adds a progress object: at most four per second and download, and one at each change of state.
     mutating func progressed(_ number: Int, _ snapshot: TransferSnapshot, now: Duration) {
         guard var entry = running[number] else { return }
         let isNews = entry.snapshot.state != snapshot.state
         entry.snapshot = snapshot
         defer { running[number] = entry }
         if let said = entry.said, !isNews, now - said < .milliseconds(250) { return }
-        // A reader that does not keep up misses progress, and nothing else.
+        // A reader that is too slow misses progress and nothing else.
         guard text.utf8.count < 1 << 20 else { return }
         entry.said = now
         var object = Self.event("progress", number)
@@ -105,7 +105,7 @@ struct JSONLog: Sendable {
         object.add("line", place.line)
     }
 
-    /// The last line of all.
+    /// Adds the last line of the output.
     mutating func closed(exitStatus: Int32) {
         var object = JSONObject()
         object.add("event", "ended")
@@ -115,7 +115,7 @@ struct JSONLog: Sendable {
         append(object)
     }
 
-    /// What was not taken yet.
+    /// Returns whether there is text that `take` has not returned yet.
     var hasNews: Bool { !text.isEmpty }
 
     mutating func take() -> String {

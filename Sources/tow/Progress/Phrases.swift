@@ -2,30 +2,31 @@ import TowlineCore
 import TowlineCurl
 import TowlineEngine
 
-/// Sentences and figures for people. What comes from a server is made safe here.
+/// Sentences and figures for people. Text from servers is made safe to print here.
 enum Phrases {
-    /// What to call a download whose name is not known: `-o`, else the URL's last part, else its host.
+    /// Returns a name for a download whose file name is unknown: `-o`, else the last component of the URL, else its
+    /// host.
     static func name(of options: DownloadOptions) -> String {
         if case .file(_, let name?) = options.target { return name }
         return options.url.lastPathComponent ?? options.url.host
     }
 
-    /// `42%`; 100 only when it is whole.
+    /// Formats a fraction from 0 to 1, such as `42%`. Rounds down: 100% means complete.
     static func percent(_ fraction: Double) -> String { "\(Int(min(1, max(0, fraction)) * 100))%" }
 
-    /// `11.2 MiB/s`.
+    /// Formats a rate in bytes per second, such as `11.2 MiB/s`.
     static func rate(_ rate: Double) -> String {
         let bounded = rate.isFinite ? min(max(0, rate), 9e18) : 0
         return ByteCountText.format(Int64(bounded)) + "/s"
     }
 
-    /// `263 MiB of 629 MiB`, or what is there alone.
+    /// Formats the held and the complete length, such as `263 MiB of 629 MiB`, or the held length alone.
     static func sizes(_ snapshot: TransferSnapshot) -> String {
         let held = ByteCountText.format(snapshot.heldBytes)
         return snapshot.completeLength.map { "\(held) of \(ByteCountText.format($0))" } ?? held
     }
 
-    /// What a download that is not receiving does; a wait counts down from `since` ago.
+    /// Describes a download that is not receiving data. The countdown of a wait began `since` ago.
     static func state(_ snapshot: TransferSnapshot, since: Duration) -> String {
         if let wait = snapshot.wait {
             let reason = TerminalSafeText.make(wait.reason)
@@ -47,7 +48,7 @@ enum Phrases {
         }
     }
 
-    /// The last line of a download that ended well, without its mark.
+    /// Returns the last line of a successful download, without its mark.
     static func summary(
         of completed: CompletedTransfer, name: String, resumed: Int64, elapsed: Duration
     ) -> String {
@@ -64,7 +65,7 @@ enum Phrases {
             let received = ByteCountText.format(completed.receivedBytes)
             let isStopped = completed.receivedBytes > 0
             let end = isStopped ? ", so this download stopped after \(received)" : "; not downloaded again"
-            // Without a date, this run downloaded the file or completed it after a crash.
+            // A file without a date was downloaded by this run, or completed by it after a crash.
             guard let modified = file.modified else { return "\(place)  already downloaded (\(size))\(end)" }
             return "\(place)  already downloaded (\(size), dated \(date(modified)))\(end)."
                 + " To download a newer version, use --if-exists update"
@@ -79,20 +80,21 @@ enum Phrases {
         }
     }
 
-    /// `2023-11-14 22:13 UTC`, for seconds since 1970.
+    /// Formats seconds since 1970, such as `2023-11-14 22:13 UTC`.
     static func date(_ seconds: Int64) -> String {
         let timestamp = HTTPDate(secondsSince1970: seconds).timestamp
         return "\(timestamp.prefix(10)) \(timestamp.dropFirst(11).prefix(5)) UTC"
     }
 
-    /// `629 MiB in 56 s, 11.2 MiB/s`. The rate is of what came over the wire.
+    /// Formats a length and the elapsed time, such as `629 MiB in 56 s, 11.2 MiB/s`. The rate counts received bytes.
     static func fetched(_ length: Int64, received: Int64, elapsed: Duration) -> String {
         let seconds = elapsed / .seconds(1)
         let figures = "\(ByteCountText.format(length)) in \(time(elapsed))"
         return seconds > 0 && received > 0 ? "\(figures), \(rate(Double(received) / seconds))" : figures
     }
 
-    /// `0.4 s`, `12 s`, `2 min 05 s`, then as everywhere: a span of time in a sentence, where `0:12` could be a clock.
+    /// Formats a duration for a sentence: `0.4 s`, `12 s`, `2 min 05 s`, then as `DurationText`. `0:12` could be a
+    /// clock time.
     static func time(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         if seconds < 10, attoseconds > 0 {
@@ -105,7 +107,7 @@ enum Phrases {
             ? "\(seconds / 60) min \(rest < 10 ? "0" : "")\(rest) s" : DurationText.format(.seconds(seconds))
     }
 
-    /// What an interrupted download keeps, without its mark.
+    /// Describes the data that an interrupted download keeps, without its mark.
     static func kept(_ row: ProgressRow) -> String {
         let name = TerminalSafeText.make(row.name)
         guard row.snapshot.heldBytes > 0 else {
@@ -120,7 +122,7 @@ enum Phrases {
         return "\(name)  interrupted at \(sizes). The next run restarts from the beginning because \(reason)"
     }
 
-    /// Why a download failed, and, where running again may help, what it would go on with; without its mark.
+    /// Returns why a download failed and, after a transient error, whether another run resumes it. Without its mark.
     static func failure(_ error: TowlineError, _ row: ProgressRow?) -> String {
         let message = path(error.message) + remedy(for: error, row)
         guard ExitStatus(error) == .transient, let snapshot = row?.snapshot else { return message }
@@ -133,13 +135,13 @@ enum Phrases {
         return "\(message). Run the same command again. The download restarts from the beginning because \(reason)."
     }
 
-    /// The option that would help.
+    /// Returns a sentence about the option that can solve the problem, or an empty string.
     private static func remedy(for error: TowlineError, _ row: ProgressRow?) -> String {
         switch error.code {
         case .destinationExists where !error.message.contains("--if-exists"):
             return ". To choose what happens to an existing file, use --if-exists skip, overwrite or rename"
         // The signing authority is unknown here. Another authority would not help against an expired certificate or one
-        // for another host. Both spellings are OpenSSL's.
+        // for another host. OpenSSL uses both spellings.
         case .untrustedServer
         where ["issuer certificate", "self-signed", "self signed"].contains(where: error.message.contains):
             if let file = row?.authorityFile {
@@ -155,19 +157,19 @@ enum Phrases {
         }
     }
 
-    /// The last words after an interruption.
+    /// Returns the last line after an interruption. `goesOn` is `true` if data was kept and no download must restart.
     static func resumeHint(goesOn: Bool) -> String {
         goesOn
             ? "Interrupted. Run the same command again to resume."
             : "Interrupted. Run the same command again. Downloads that cannot resume restart from the beginning."
     }
 
-    /// Safe to print, and without the `./` that says nothing.
+    /// Makes a path safe to print and removes a redundant `./` prefix.
     private static func path(_ path: String) -> String {
         TerminalSafeText.make(path.hasPrefix("./") ? String(path.dropFirst(2)) : path)
     }
 
-    /// Rounded up, so that a wait of half a second does not show as none.
+    /// Rounds up to whole seconds, so that a wait of half a second is not shown as 0 s.
     private static func wholeSeconds(_ duration: Duration) -> Duration {
         let (seconds, rest) = duration.components
         return .seconds(rest > 0 ? seconds + 1 : seconds)

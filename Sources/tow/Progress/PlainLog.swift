@@ -1,16 +1,16 @@
 import TowlineCore
 import TowlineEngine
 
-/// Progress as plain lines, for logs and pipes: a line each tenth of the way, at most one a second, and at least one
-/// in ten seconds; notices; how it ended.
+/// Progress as plain lines, for logs and pipes: a line per tenth of a download, at most one a second and at least one
+/// in ten seconds; notices; and the results.
 struct PlainLog: Sendable {
-    /// How much is said.
+    /// The amount of output.
     enum Detail {
-        /// Progress, notices, ends.
+        /// Progress, notices and results.
         case everything
-        /// Notices and ends.
+        /// Notices and results.
         case withoutProgress
-        /// Failures alone.
+        /// Failures only.
         case failures
     }
 
@@ -37,7 +37,7 @@ struct PlainLog: Sendable {
         let isFirst = running.values[index].row.snapshot.heldBytes == 0
         running.values[index].row.snapshot = snapshot
         running.values[index].row.updated = now
-        // What was there at the start is no progress.
+        // Bytes from an earlier run are not progress of this one.
         if isFirst { running.values[index].saidTenth = Self.tenth(snapshot) }
         guard detail == .everything, let text = Self.line(snapshot, running.values[index], now: now) else { return }
         running.values[index].said = now
@@ -48,7 +48,7 @@ struct PlainLog: Sendable {
 
     mutating func noticed(_ number: Int, _ notice: TransferNotice) {
         guard detail != .failures else { return }
-        // A wait that follows has been said by this.
+        // The notice already describes the wait that follows it.
         if notice.kind == .retrying { running[number]?.saidWait = notice.message }
         let name = running[number].map { TerminalSafeText.make($0.row.name) + ": " } ?? ""
         append(name + (notice.level == .warning ? "warning: " : "") + TerminalSafeText.make(notice.message))
@@ -83,7 +83,7 @@ struct PlainLog: Sendable {
         for line in summary.lines(wasInterrupted: interrupted, elapsed: now) { append(line) }
     }
 
-    /// What was not taken yet.
+    /// Returns whether there are lines that `take` has not returned yet.
     var hasNews: Bool { !lines.isEmpty }
 
     mutating func take() -> String {
@@ -114,7 +114,7 @@ struct PlainLog: Sendable {
 }
 
 extension [String] {
-    /// Appends a line that nobody may ever take: of very many the oldest go, and that is said.
+    /// Appends a line. If nothing reads the lines and 10,000 have accumulated, drops the oldest half and adds a note.
     mutating func appendKeepingMost(_ line: String) {
         if count >= 10_000 {
             removeFirst(5_000)

@@ -1,10 +1,10 @@
-/// A bar of exactly `width` cells, to an eighth of a cell where the terminal has the blocks for it. What was there
-/// when the transfer began is in another shade.
+/// A bar of exactly `width` cells, with eighths of a cell if the terminal can show them. Bytes from earlier runs have
+/// another shade.
 enum ProgressBar {
     /// - Parameters:
-    ///   - fraction: 0 … 1 of the whole that is there.
-    ///   - resumed: 0 … 1 of the whole that was there at the start.
-    ///   - width: cells, at least 3.
+    ///   - fraction: the held part of the whole, 0 to 1.
+    ///   - resumed: the part of the whole that was held at the start, 0 to 1.
+    ///   - width: the width in cells, at least 3.
     static func make(fraction: Double, resumed: Double, width: Int, style: TerminalStyle) -> String {
         let fraction = clamped(fraction)
         let resumed = min(clamped(resumed), fraction)
@@ -12,7 +12,7 @@ enum ProgressBar {
         return style.color ? colored(fraction, resumed, width: width) : plain(fraction, resumed, width: width - 2)
     }
 
-    /// A bar of unknown length: a piece that wanders from one end to the other and back.
+    /// Returns a bar for an unknown length: a block that moves from one end to the other and back.
     static func wandering(step: Int, width: Int, style: TerminalStyle) -> String {
         let inner = style.unicode && style.color ? width : width - 2
         let piece = max(1, min(4, inner / 3))
@@ -49,7 +49,7 @@ enum ProgressBar {
         return "[" + repeated("=", old) + repeated("#", full - old) + dots(width - full) + "]"
     }
 
-    /// How many cells of each kind. Rounded down: a bar is full when everything is there, not before.
+    /// The number of cells of each kind. Rounded down: the bar is full only when all bytes are held.
     private struct Parts {
         let old: Int
         let fresh: Int

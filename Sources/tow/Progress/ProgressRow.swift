@@ -1,17 +1,17 @@
 import TowlineCore
 import TowlineEngine
 
-/// What is known of one running download, and since when.
+/// The state of one running download, and the time of its last change.
 struct ProgressRow {
-    /// Its number in the order of reading.
+    /// The number of the download, in the order in which the batch was read.
     let number: Int
-    /// What was asked for; what to call it until its name is known.
+    /// The options of the download. They give its name until the file name is known.
     private let options: DownloadOptions?
-    /// When its turn came.
+    /// The time at which the download started.
     let began: Duration
-    /// Where it stands.
+    /// The most recent snapshot of the transfer.
     var snapshot = TransferSnapshot()
-    /// When it stood there.
+    /// The time of the most recent snapshot.
     var updated: Duration
 
     init(number: Int, options: DownloadOptions, now: Duration) {
@@ -21,7 +21,7 @@ struct ProgressRow {
         updated = now
     }
 
-    /// A row of which only the figures are wanted.
+    /// Creates a row for a line that shows only figures.
     init(snapshot: TransferSnapshot) {
         number = 0
         options = nil
@@ -30,18 +30,18 @@ struct ProgressRow {
         self.snapshot = snapshot
     }
 
-    /// Whether nothing of it is on its way.
+    /// Returns whether the download is waiting or queued, so that it receives no data.
     var isIdle: Bool { snapshot.wait != nil || snapshot.state == .queued }
 
-    /// Whose certificates are trusted instead of the system's.
+    /// The file of certificates that are trusted instead of the system's (`--cacert`), or `nil`.
     var authorityFile: String? { options?.connection.certificateAuthorityFile }
 
-    /// The final name, or what comes nearest; not yet safe to print.
+    /// The final name, or the best guess until it is known. Not safe to print.
     var name: String { snapshot.name ?? options.map(Phrases.name) ?? "" }
 }
 
 extension [ProgressRow] {
-    /// Where a row with that number is or belongs; rows are in order of their numbers.
+    /// Returns the index of the row with this number, or the index at which to insert it. Rows are sorted by number.
     func position(of number: Int) -> Int {
         var (low, high) = (0, count)
         while low < high {
@@ -51,25 +51,25 @@ extension [ProgressRow] {
         return low
     }
 
-    /// Where the row with that number is.
+    /// Returns the index of the row with this number, or `nil` if there is no such row.
     func index(of number: Int) -> Int? {
         let position = position(of: number)
         return position < count && self[position].number == number ? position : nil
     }
 }
 
-/// One line for one running download, as wide as there is room.
+/// One line for one running download, adapted to the available width.
 struct ProgressLine {
     let row: ProgressRow
     let now: Duration
     let style: TerminalStyle
-    /// Cells for the name; a shorter one is padded, so that bars stand below each other.
+    /// The width of the name column in cells. Shorter names are padded, so that the bars are aligned.
     let nameWidth: Int
 
     private static let gap = "  "
     private static let leastBar = 10
 
-    /// The line, at most `width` cells.
+    /// Returns the line, at most `width` cells wide.
     func make(width: Int) -> String {
         let name = TerminalSafeText.make(row.name, width: nameWidth)
         let label = Self.padded(name, nameWidth)
@@ -88,7 +88,7 @@ struct ProgressLine {
 
     // MARK: Running
 
-    /// Bar and columns. Columns are given up from the least telling one on until the bar has room.
+    /// Returns the bar and the columns. Drops columns by rank, least important first, until the bar fits.
     func running(_ width: Int) -> String {
         var columns = Self.columns(of: row.snapshot, style: style)
         while columns.count > 1, Self.leastBar + Self.cost(columns) > width {
@@ -104,7 +104,7 @@ struct ProgressLine {
     private struct Column {
         let text: String
         let width: Int
-        /// 0 is given up last.
+        /// The importance: the column with rank 0 is dropped last.
         let rank: Int
     }
 
@@ -143,7 +143,7 @@ struct ProgressLine {
             ink: row.snapshot.wait == nil ? .quiet : .attention)
     }
 
-    /// A short bar, and in words what goes on.
+    /// Returns a short bar and `text`, which describes the state.
     func standing(_ width: Int, text: String, ink: TerminalStyle.Ink) -> String {
         let barWidth = 16
         guard row.snapshot.heldBytes > 0, let fraction = row.snapshot.fractionCompleted, width >= barWidth + 30 else {
@@ -155,7 +155,7 @@ struct ProgressLine {
         return [bar(barWidth), percent, shown].joined(separator: Self.gap)
     }
 
-    /// The text with spaces to `width` cells; longer text stays as it is.
+    /// Pads the text with spaces to `width` cells. Longer text is returned unchanged.
     static func padded(_ text: String, _ width: Int, right: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - TerminalSafeText.displayWidth(text)))
         return right ? spaces + text : text + spaces

@@ -3,31 +3,31 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// What has happened, as text that is taken from time to time.
+/// A log that turns events of a batch into text. The text is taken from time to time.
 protocol ProgressLog: Sendable {
-    /// A download's turn has come.
+    /// Records that a download has started.
     mutating func started(_ number: Int, _ options: DownloadOptions, now: Duration)
-    /// Where it stands.
+    /// Records the state of a download.
     mutating func progressed(_ number: Int, _ snapshot: TransferSnapshot, now: Duration)
-    /// Something worth a sentence.
+    /// Records a notice about a download.
     mutating func noticed(_ number: Int, _ notice: TransferNotice)
-    /// One line about a step of a download (`-v`).
+    /// Records one line about a step of a download (`-v`).
     mutating func traced(_ number: Int, _ line: String, now: Duration)
-    /// It is over.
+    /// Records the result of a download.
     mutating func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>, now: Duration)
-    /// Everything is over.
+    /// Records the end of the batch.
     mutating func closed(exitStatus: Int32, interrupted: Bool, now: Duration)
-    /// Whether there is something to write.
+    /// Returns whether there is text to write.
     var hasNews: Bool { get }
-    /// What is to be written now; not given again.
+    /// Returns the text to write now and removes it from the log.
     mutating func take(now: Duration, isLast: Bool) -> String
 }
 
-/// Hears of a batch and writes what a log makes of it, from a thread of its own.
+/// An observer of a batch that writes the text of a log on a separate thread.
 ///
-/// Not generic: such a class is put together when it is first used, which takes longer than all calls for one small file.
+/// Not generic: the runtime builds such a class at its first use, which takes longer than all calls for one small file.
 final class Reporter: ClosableObserver {
-    /// Behind a class, because a closure can hold no `Mutex`.
+    /// A class that holds the log, because a closure cannot hold a `Mutex`.
     private final class Guarded: Sendable {
         let log: Mutex<any ProgressLog>
         init(_ log: any ProgressLog) { self.log = Mutex(log) }
@@ -38,7 +38,7 @@ final class Reporter: ClosableObserver {
     private let began: ContinuousClock.Instant
     private let isTimed: Bool
 
-    /// - Parameter interval: milliseconds between two looks at the log; `nil` to look whenever something happened.
+    /// - Parameter interval: the milliseconds between two reads of the log; `nil` to read it after each event.
     init(_ log: any ProgressLog, descriptor: Int32, interval: Int?) {
         let guarded = Guarded(log)
         let began = ContinuousClock.now
@@ -78,9 +78,9 @@ final class Reporter: ClosableObserver {
     }
 }
 
-/// An observer that is told when everything is over.
+/// An observer that is notified of the end of the batch.
 protocol ClosableObserver: BatchObserver {
-    /// Nothing follows; returns when everything is written.
+    /// Ends the output. Returns when all text is written; no event may follow.
     func close(exitStatus: Int32, interrupted: Bool)
 }
 
@@ -95,10 +95,10 @@ extension JSONLog: ProgressLog {
 }
 
 extension TerminalBoard: ProgressLog {
-    /// Not used: with `-v`, lines are printed instead.
+    /// Does nothing: with `-v`, tow prints lines instead of a board.
     mutating func traced(_ number: Int, _ line: String, now: Duration) {}
 
-    /// It moves on by itself.
+    /// Always `true`: the board changes over time, even without an event.
     var hasNews: Bool { true }
 
     mutating func take(now: Duration, isLast: Bool) -> String {
@@ -109,8 +109,8 @@ extension TerminalBoard: ProgressLog {
 
 /// The window of a terminal.
 enum TerminalWindow {
-    /// Its columns and rows; 80 × 24 where it does not say. Asked for each frame: that costs a microsecond, and no
-    /// signal is needed to notice a change.
+    /// Returns the columns and rows of the window, or 80 × 24 if the terminal does not report them. Called for each
+    /// frame: this takes a microsecond, and no signal is needed to notice a change.
     static func size(of descriptor: Int32) -> (width: Int, height: Int) {
         var window = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &window) == 0, window.ws_col > 0, window.ws_row > 0 else {
@@ -119,6 +119,6 @@ enum TerminalWindow {
         return (Int(window.ws_col), Int(window.ws_row))
     }
 
-    /// Whether it is one.
+    /// Returns whether the descriptor is a terminal.
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 }

@@ -1,10 +1,10 @@
 import TowlineCore
 import TowlineEngine
 
-/// How the downloads of one run ended, for its last words.
+/// The results of the downloads of one run, for its last lines.
 struct RunSummary {
     private(set) var finished = 0
-    /// Of those, what was there.
+    /// The number of finished downloads whose file already existed.
     private var found = 0
     private var upToDate = 0
     private var skipped = 0
@@ -13,15 +13,15 @@ struct RunSummary {
     private var received: Int64 = 0
     private var startsOver = false
     private var keepsBytes = false
-    /// The first ones' messages.
+    /// The messages of the first failures.
     private var failures: [String] = []
 
-    /// Of so many downloads, what was said of a failed one is no longer to be seen at the end.
+    /// With more downloads than this, a failure message may have scrolled out of sight by the end, so it is repeated.
     private static let longList = 20
-    /// So many failures are told once more.
+    /// The maximum number of failure messages that are repeated.
     private static let mostFailures = 100
 
-    /// Takes an end into account.
+    /// Counts the result of a download. `row` is its last state, or `nil` if it did not start.
     mutating func count(_ result: Result<CompletedTransfer, TowlineError>, _ row: ProgressRow?) {
         switch result {
         case .success(let completed):
@@ -47,8 +47,8 @@ struct RunSummary {
         }
     }
 
-    /// The last lines of a run. They list failures again if there were many downloads, count results if there were
-    /// several, and say what to do after an interruption.
+    /// Returns the last lines of a run. They list failures again if there were many downloads, count results if there
+    /// were several, and say what to do after an interruption.
     func lines(wasInterrupted: Bool, elapsed: Duration) -> [String] {
         var lines: [String] = []
         let count = finished + failed + interrupted

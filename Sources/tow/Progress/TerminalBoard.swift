@@ -1,20 +1,20 @@
 import TowlineCore
 import TowlineEngine
 
-/// What a terminal shows: finished lines that scroll away above, and below them the running downloads, redrawn in
-/// place. A frame is one string for one `write`, so that nothing flickers.
+/// The output on a terminal: finished lines, which scroll away, and below them the running downloads, which are redrawn
+/// in place. A frame is one string for one `write`, which avoids flicker.
 struct TerminalBoard: Sendable {
     private let style: TerminalStyle
     private var rows: [ProgressRow] = []
     private var lines: [String] = []
     private var summary = RunSummary()
-    /// Cells of each line that stands below, from top to bottom.
+    /// The width in cells of each line of the redrawn part, from top to bottom.
     private var drawn: [Int] = []
     private var lastFrame: Duration?
 
     init(style: TerminalStyle) { self.style = style }
 
-    // MARK: What happens
+    // MARK: Events
 
     mutating func started(_ number: Int, _ options: DownloadOptions, now: Duration) {
         rows.insert(ProgressRow(number: number, options: options, now: now), at: rows.position(of: number))
@@ -56,9 +56,9 @@ struct TerminalBoard: Sendable {
 
     // MARK: Drawing
 
-    /// The bytes that bring the terminal up to date.
+    /// Returns the bytes that update the terminal.
     ///
-    /// - Parameter isLast: nothing stays below, and nothing follows.
+    /// - Parameter isLast: `true` for the last frame, which removes the running downloads.
     mutating func frame(width: Int, height: Int, now: Duration, isLast: Bool) -> String {
         let below = isLast ? [] : visibleLines(width: max(1, width - 1), height: height, now: now)
         if lines.isEmpty && below.isEmpty && drawn.isEmpty { return "" }
@@ -72,8 +72,9 @@ struct TerminalBoard: Sendable {
         return text
     }
 
-    /// To the first line drawn. Lines that a narrower window has wrapped take more than one row. After a pause of the
-    /// whole process others may have written here: then it begins anew below.
+    /// Returns the sequence that moves to the first drawn line. Lines that a narrower window has wrapped take more than
+    /// one row. After a pause of the whole process, other programs may have written here: then the board is drawn again
+    /// below.
     private func backToTop(width: Int, now: Duration) -> String {
         guard let lastFrame, now - lastFrame < .seconds(2) else { return "" }
         let height = drawn.reduce(0) { $0 + max(1, ($1 + width - 1) / max(1, width)) }
@@ -82,7 +83,7 @@ struct TerminalBoard: Sendable {
 
     private func visibleLines(width: Int, height: Int, now: Duration) -> [String] {
         guard !rows.isEmpty else { return [] }
-        // One row for the cursor, one for what is above to be seen.
+        // Leave one row for the cursor and one for the line above.
         let room = max(1, height - 2)
         let needsTotal = rows.count > 1 || summary.finished + summary.failed > 0
         let shown = visibleRows(max(1, needsTotal ? room - 1 : room))
@@ -95,7 +96,7 @@ struct TerminalBoard: Sendable {
         return result
     }
 
-    /// Where there is no room for all, those that wait are left out first.
+    /// Returns the rows to show. If there is no room for all of them, idle downloads are left out first.
     private func visibleRows(_ room: Int) -> [ProgressRow] {
         guard rows.count > room else { return rows }
         let idle = rows.filter(\.isIdle)
@@ -114,7 +115,7 @@ struct TerminalBoard: Sendable {
         return style.paint(TerminalSafeText.make(facts.joined(separator: style.separator), width: width), .quiet)
     }
 
-    /// The text without colour sequences, to count its cells.
+    /// Returns the text without color sequences, to count its cells.
     static func withoutEscapes(_ text: String) -> String {
         var result = ""
         var isEscape = false

@@ -1,11 +1,12 @@
-/// What a terminal can show.
+/// The capabilities of a terminal.
 struct TerminalStyle: Hashable {
-    /// Letters and blocks beyond ASCII.
+    /// `true` if the terminal shows letters and blocks beyond ASCII.
     var unicode: Bool
-    /// Colours, 256 of them.
+    /// `true` if the terminal shows 256 colors.
     var color: Bool
 
-    /// What the environment says: the locale's character set, `TERM`, and `NO_COLOR` (no-color.org: set and not empty).
+    /// Reads the capabilities from the locale's character set, `TERM`, and `NO_COLOR` (no-color.org: set and not
+    /// empty).
     init(environment: [String: String]) {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
         let name = locale.lowercased()
@@ -20,7 +21,7 @@ struct TerminalStyle: Hashable {
         self.color = color
     }
 
-    /// Foreground colours with a meaning.
+    /// Foreground colors with a meaning.
     enum Ink: String {
         case good = "32"
         case bad = "31"
@@ -29,19 +30,19 @@ struct TerminalStyle: Hashable {
         case strong = "1"
     }
 
-    /// The text in a colour, or as it is.
+    /// Returns the text in a color, or unchanged if the terminal shows no colors.
     func paint(_ text: String, _ ink: Ink) -> String {
         color && !text.isEmpty ? "\u{1B}[\(ink.rawValue)m\(text)\u{1B}[0m" : text
     }
 
-    /// The sign before the line of a download that ended well.
+    /// The mark of a successful download.
     var doneMark: String { paint(unicode ? "✓" : "+", .good) }
-    /// The sign before the line of one that failed.
+    /// The mark of a failed download.
     var failedMark: String { paint(unicode ? "✗" : "x", .bad) }
-    /// The sign before a warning.
+    /// The mark of a warning.
     var warningMark: String { paint("!", .attention) }
-    /// The sign before something good to know.
+    /// The mark of a notice that is not a warning.
     var noteMark: String { paint(unicode ? "·" : "-", .quiet) }
-    /// Between two facts.
+    /// The separator between two facts.
     var separator: String { unicode ? " · " : " - " }
 }

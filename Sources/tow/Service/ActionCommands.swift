@@ -3,7 +3,7 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// The downloads that a command is about.
+/// The downloads that a command changes.
 struct NamedDownloads: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
@@ -17,7 +17,8 @@ struct NamedDownloads: ParsableArguments {
     @OptionGroup(title: "Service")
     var service: ServiceOptions
 
-    /// Does it to each, and goes on after one that it cannot be done to.
+    /// Calls `body` for each ID and prints the returned download. Continues after an error; throws the last one at the
+    /// end.
     func each(_ body: (ServiceClient, String) async throws -> Wire.Download?) async throws {
         var failure: TowlineError?
         for id in ids {
@@ -35,7 +36,7 @@ struct NamedDownloads: ParsableArguments {
     }
 }
 
-/// `tow pause`.
+/// The command `tow pause`.
 struct PauseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause",
@@ -46,7 +47,7 @@ struct PauseCommand: AsyncParsableCommand {
     func run() async throws {
         try await downloads.each { client, id in
             var download = try await client.act("pause", on: id)
-            // What is under way comes to rest within moments; then it is told as it is.
+            // A running download stops within moments. Wait up to 2 s, to print its final state.
             for _ in 0..<40 where !download.state.isOver && download.state != Wire.State.paused {
                 try await Task.sleep(for: .milliseconds(50))
                 download = try await client.download(id)
@@ -56,7 +57,7 @@ struct PauseCommand: AsyncParsableCommand {
     }
 }
 
-/// `tow resume`.
+/// The command `tow resume`.
 struct ResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
@@ -71,7 +72,7 @@ struct ResumeCommand: AsyncParsableCommand {
     func run() async throws { try await downloads.each { try await $0.act("resume", on: $1) } }
 }
 
-/// `tow cancel`.
+/// The command `tow cancel`.
 struct CancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
@@ -82,7 +83,7 @@ struct CancelCommand: AsyncParsableCommand {
     func run() async throws { try await downloads.each { try await $0.act("cancel", on: $1) } }
 }
 
-/// `tow retry`.
+/// The command `tow retry`.
 struct RetryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retry",
@@ -98,7 +99,7 @@ struct RetryCommand: AsyncParsableCommand {
     func run() async throws { try await downloads.each { try await $0.act("retry", on: $1) } }
 }
 
-/// `tow remove`.
+/// The command `tow remove`.
 struct RemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
@@ -117,7 +118,7 @@ struct RemoveCommand: AsyncParsableCommand {
     }
 }
 
-/// `tow limit`.
+/// The command `tow limit`.
 struct LimitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limit",
@@ -164,7 +165,7 @@ struct LimitCommand: AsyncParsableCommand {
         }
         if let limit, !ids.isEmpty {
             try await set(limit)
-            // Of all together nothing was asked.
+            // No limits of all downloads together were given.
             if running == nil, perHost == nil { return }
         }
         var change = Wire.SettingsChange()

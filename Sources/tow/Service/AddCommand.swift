@@ -3,7 +3,7 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// `tow add`.
+/// The command `tow add`.
 struct AddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
@@ -161,12 +161,12 @@ struct AddCommand: AsyncParsableCommand {
         try ServiceReport(json: json).write(added)
     }
 
-    /// As many of the first as go into one request, by their number and their size.
+    /// Returns the first downloads that fit in one request, by their number and size.
     private static func batch(_ requests: ArraySlice<Wire.NewDownload>) throws -> ArraySlice<Wire.NewDownload> {
         var (count, size) = (0, 0)
         for request in requests.prefix(Wire.NewDownloads.maximum) {
             size += try ServiceClient.encode(request).count + 1
-            // One that is too long by itself is for the service to refuse.
+            // A single download that is too long is sent anyway: the service refuses it.
             if count > 0, size > Wire.NewDownloads.maximumSize { break }
             count += 1
         }
@@ -198,7 +198,7 @@ struct AddCommand: AsyncParsableCommand {
         return listed.isEmpty && credentialsFor == nil ? requests : try withoutForeignSecrets(requests)
     }
 
-    /// The options of the command line, without a URL.
+    /// Returns the options of the command line as a download without a URL.
     private func model() throws -> Wire.NewDownload {
         var model = Wire.NewDownload(url: "")
         model.directory = directory
@@ -259,11 +259,11 @@ struct AddCommand: AsyncParsableCommand {
     }
 }
 
-/// Downloads of the service on standard output.
+/// The report of downloads on standard output, as text or JSON.
 struct ServiceReport {
     let json: Bool
 
-    /// A line each.
+    /// Writes one line per download.
     func write(_ downloads: [Wire.Download]) throws {
         var output = OutputDescriptor(STDOUT_FILENO)
         guard json else {

@@ -1,12 +1,12 @@
 import TowlineCore
 import TowlineWire
 
-/// Reads lists of URLs for the service, with the options that `tow get` accepts in every list.
+/// A reader of lists of URLs for the service, with the options that `tow get` accepts in every list.
 struct AddList {
     /// The options of the command line.
     let model: Wire.NewDownload
 
-    /// Reads a list to its end; `-` is standard input. One error refuses the list.
+    /// Reads a list to its end; `-` is standard input. Refuses the whole list after one error.
     ///
     /// - Throws: `unusableOption` or `unusableURL` with the list and the line.
     nonisolated(nonsending) func requests(in path: String) async throws(TowlineError) -> [Wire.NewDownload] {

@@ -3,16 +3,16 @@ import Glibc
 import Synchronization
 import TowlineWire
 
-/// What a shell completes of the names of downloads: it asks the service, and offers nothing if that takes time.
+/// Shell completion of download IDs. Queries the service, and offers nothing if the response takes too long.
 enum DownloadCompletion {
-    /// Completes names of downloads.
+    /// The completion of download IDs.
     static let kind = CompletionKind.custom { words, _, beginning in names(words: words, beginning: beginning) }
 
     private static let timeout = Duration.seconds(1)
 
-    /// The short names, as `tow list` shows them; once more than that is typed, the whole ones.
+    /// Returns the matching short IDs, as `tow list` shows them, or the matching full IDs if no short ID matches.
     ///
-    /// - Parameter words: the command line, which may say which service is meant.
+    /// - Parameter words: the command line, whose options may select a service.
     private static func names(words: [String], beginning: String) -> [String] {
         var options = ServiceOptions()
         options.state = value(of: "--state", in: words)
@@ -22,7 +22,8 @@ enum DownloadCompletion {
         return candidates((answer?.downloads ?? []).map(\.id), beginning: beginning)
     }
 
-    /// Those of the names that may be meant, in capitals or not as typed: the shell keeps what begins so.
+    /// Returns the matching IDs, in lower case if the text was typed so: the shell keeps only IDs that begin with the
+    /// text.
     static func candidates(_ ids: [String], beginning: String) -> [String] {
         let capitals = beginning.uppercased()
         let short = ids.map { DownloadLines.short($0) }.filter { $0.hasPrefix(capitals) }
@@ -30,7 +31,7 @@ enum DownloadCompletion {
         return beginning == capitals ? names : names.map { $0.lowercased() }
     }
 
-    /// What an option is given, as `--name value` or `--name=value`.
+    /// Returns the value of an option, given as `--name value` or `--name=value`; `nil` if there is no such option.
     static func value(of option: String, in words: [String]) -> String? {
         for (word, following) in zip(words, words.dropFirst() + [""]) {
             if word == option, !following.isEmpty { return following }
@@ -39,7 +40,8 @@ enum DownloadCompletion {
         return nil
     }
 
-    /// The parser wants the names at once, on the thread that has nothing else to do.
+    /// Runs `body` and blocks this thread until it ends: the parser needs the IDs at once, and the thread has no other
+    /// work.
     private static func wait<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) -> Value? {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }

@@ -2,14 +2,14 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// Downloads of the service as text for people.
+/// Text about downloads of the service.
 struct DownloadLines {
     let style: TerminalStyle
 
-    /// The end of a name, which tells downloads apart.
+    /// Returns the end of an ID, which distinguishes downloads.
     static func short(_ id: String) -> String { String(id.suffix(ShortDownloadID.shownLength)) }
 
-    /// A table, a line each.
+    /// Returns a table, one line per download.
     func table(_ downloads: [Wire.Download]) -> String {
         downloads.map { row($0) + "\n" }.joined()
     }
@@ -20,7 +20,7 @@ struct DownloadLines {
             Self.short(download.id), Self.padded(download.state.rawValue, 11), Self.right(percent, 4),
             Self.right(Self.sizes(download), 20), Self.right(download.rate.map { Phrases.rate(Double($0)) } ?? "", 11),
         ]
-        // What failed says why; in what waits `tow show` and `tow watch` say more.
+        // A failed download shows the reason. `tow show` and `tow watch` show the reason why a download waits.
         let why = download.error.map { "  (" + TerminalSafeText.make($0.message) + ")" } ?? ""
         return paint(cells.joined(separator: "  "), download) + "  " + Self.name(download) + why
     }
@@ -34,7 +34,7 @@ struct DownloadLines {
         }
     }
 
-    /// Everything that is known of one.
+    /// Returns all details of a download.
     func details(_ download: Wire.Download) -> String {
         var lines = [("id", download.id), ("url", download.url)]
         lines += (download.mirrors ?? []).map { ("mirror", $0) }
@@ -62,7 +62,7 @@ struct DownloadLines {
         }.joined()
     }
 
-    /// What happened, a line each.
+    /// Returns the history of a download, one line per event.
     func timeline(_ notes: [Wire.Note]) -> String {
         notes.map { note in
             let time = style.paint(Self.localTime(note.time / 1000), .quiet)
@@ -94,7 +94,7 @@ struct DownloadLines {
         return "\(held) of \(ByteCountText.format(length))"
     }
 
-    /// What to call it.
+    /// Returns the name of a download, or its URL until the name is known. Safe to print.
     static func name(_ download: Wire.Download) -> String {
         TerminalSafeText.make(download.name ?? download.url)
     }

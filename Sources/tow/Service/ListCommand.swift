@@ -3,7 +3,7 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// Which downloads of the list, and in which order.
+/// The selection and the order of downloads from the list.
 struct ListSelection: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -28,11 +28,11 @@ struct ListSelection: ParsableArguments {
     @Flag(help: "Reverse the sort order.")
     var descending = false
 
-    /// What asks for a page of them.
+    /// Returns the query parameters for a page of the selected downloads.
     ///
     /// - Parameters:
-    ///   - cursor: where the page before ended, in the same direction.
-    ///   - isReversed: from the end of the list to its beginning.
+    ///   - cursor: the end of the previous page in the same direction; `nil` for the first page.
+    ///   - isReversed: `true` to read from the end of the list to its beginning.
     func query(limit: Int, cursor: String?, isReversed: Bool = false) -> [(String, String)] {
         var query = [("descending", "\(descending != isReversed)"), ("limit", "\(limit)")]
         let given = [("state", only), ("group", group), ("text", text), ("order", order), ("cursor", cursor)]
@@ -42,11 +42,11 @@ struct ListSelection: ParsableArguments {
         return query
     }
 
-    /// Whether some of the list may be left out.
+    /// Returns whether a filter applies.
     var isFilter: Bool { only != nil || group != nil || text != nil }
 }
 
-/// `tow list`.
+/// The command `tow list`.
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
@@ -92,7 +92,7 @@ struct ListCommand: AsyncParsableCommand {
     }
 }
 
-/// `tow show`.
+/// The command `tow show`.
 struct ShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show details and history of a download, and why it waits.")

@@ -3,22 +3,22 @@ import TowlineCore
 import TowlineCurl
 import TowlineWire
 
-/// What `tow` asks of `towd`.
+/// A client that sends requests to `towd`.
 struct ServiceClient: Sendable {
-    /// The socket it is asked at.
+    /// The path of the socket of `towd`.
     let socket: String
     private let exchange: SocketExchange
 
-    /// - Parameter timeout: for a whole question and its answer.
+    /// - Parameter timeout: the limit for a whole request and its response.
     init(socket: String, timeout: Duration = .seconds(60)) {
         self.socket = socket
         exchange = SocketExchange(socket: socket, timeout: timeout)
     }
 
-    /// Nobody is there to ask.
+    /// An error: no process listens on the socket.
     struct NotRunning: Error {}
 
-    /// Whether the service answers.
+    /// Returns whether the service responds.
     var isRunning: Bool {
         get async { (try? await send("GET", "/health")) != nil }
     }
@@ -115,7 +115,7 @@ struct ServiceClient: Sendable {
         return Array(try encoder.encode(value))
     }
 
-    /// RFC 3986 §2.1: all but unreserved characters.
+    /// Percent-encodes all characters except the unreserved ones (RFC 3986 §2.1).
     static func escaped(_ text: String) -> String {
         var result = ""
         for byte in text.utf8 {

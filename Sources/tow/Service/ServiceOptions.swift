@@ -3,7 +3,7 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// Which service is meant.
+/// The options that select a service.
 struct ServiceOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -21,7 +21,7 @@ struct ServiceOptions: ParsableArguments {
         completion: .file())
     var socket: String?
 
-    /// Where it is.
+    /// The paths of the service.
     var places: ServicePlaces {
         var places = ServicePlaces(
             environment: Self.environment(), home: Self.home, state: state.map { Self.absolute($0) },
@@ -30,10 +30,10 @@ struct ServiceOptions: ParsableArguments {
         return places
     }
 
-    /// What asks it.
+    /// A client for the service.
     var client: ServiceClient { ServiceClient(socket: places.socket) }
 
-    /// What starts it where it does not run.
+    /// A starter for the service, used if the service is not running.
     var starter: ServiceStarter {
         var arguments: [String] = []
         if state != nil { arguments += ["--state", places.stateDirectory] }
@@ -41,7 +41,7 @@ struct ServiceOptions: ParsableArguments {
         return ServiceStarter(places: places, arguments: arguments)
     }
 
-    /// Asks; where nobody is there to ask, says what to do.
+    /// Calls `body` with a client. If no process listens on the socket, throws an error with the next step.
     func ask<Value>(_ body: (ServiceClient) async throws -> Value) async throws -> Value {
         do {
             return try await body(client)
@@ -55,7 +55,7 @@ struct ServiceOptions: ParsableArguments {
         }
     }
 
-    /// Asks; where nobody is there to ask, starts it first.
+    /// Calls `body` with a client. If no process listens on the socket, starts the service and calls `body` again.
     func askStarting<Value>(_ body: (ServiceClient) async throws -> Value) async throws -> Value {
         do {
             return try await body(client)
@@ -65,7 +65,7 @@ struct ServiceOptions: ParsableArguments {
         }
     }
 
-    /// An absolute path of what was given relative to here.
+    /// Returns the absolute path for a path that is relative to the working directory.
     static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/") else { return path }
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))

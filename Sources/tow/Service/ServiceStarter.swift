@@ -2,18 +2,19 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// Starts `towd`, detached from this terminal, and waits until it listens.
+/// A starter of `towd`, detached from this terminal.
 struct ServiceStarter {
     let places: ServicePlaces
-    /// What it is told: where its state is, where it listens.
+    /// The arguments for `towd`: the state directory and the socket, if they were given.
     let arguments: [String]
 
-    /// `POSIX_SPAWN_SETSID` of `<spawn.h>`, which is there for `_GNU_SOURCE` alone.
+    /// `POSIX_SPAWN_SETSID` of `<spawn.h>`, which is defined only with `_GNU_SOURCE`.
     private static let newSession: Int16 = 0x80
     private static let interval = Duration.milliseconds(20)
     private static let patience = Duration.seconds(15)
 
-    /// - Throws: `commandFailed` with what to do if it cannot be found, or with its last words if it ended.
+    /// Starts `towd` and waits until it responds. Throws `commandFailed` if `towd` is not found or does not start; the
+    /// message says what to do or contains the last line of its log.
     func start(_ client: ServiceClient) async throws {
         if try await startByManager(client) { return }
         guard let program = Self.program() else { throw Self.noProgram }
@@ -24,11 +25,11 @@ struct ServiceStarter {
             if await client.isRunning { return }
             var status: Int32 = 0
             if waitpid(process, &status, WNOHANG) == process {
-                // Of two that start at once, one has the state directory, and that one is as good.
+                // If two start at once, one of them locks the state directory, and either one will do.
                 guard Self.exitStatus(status) == ExitStatus.destinationBusy.rawValue else { throw failure() }
                 waitsSince = .now
             }
-            // Unless it was one that is just ending.
+            // If no towd responds after that, the other one was just ending.
             if let since = waitsSince, .now - since > .milliseconds(500) {
                 process = try spawn(program)
                 waitsSince = nil
@@ -38,11 +39,11 @@ struct ServiceStarter {
         throw failure()
     }
 
-    /// Where it is systemd's to start, it is not started beside it.
+    /// Has systemd start `towd` if the unit is enabled, so that no second `towd` runs besides that of systemd.
     ///
-    /// - Returns: whether it listens now.
+    /// - Returns: `true` if `towd` responds now.
     private func startByManager(_ client: ServiceClient) async throws -> Bool {
-        // Another service than the one that the unit is of.
+        // With arguments, another service than that of the unit is meant.
         guard arguments.isEmpty, Installation.file.isEnabled, (try? UserManager().start()) != nil else { return false }
         let end = ContinuousClock.now + Self.patience
         while ContinuousClock.now < end {
@@ -52,7 +53,7 @@ struct ServiceStarter {
         return false
     }
 
-    /// What to say where there is no program to start.
+    /// The error for a missing `towd` program.
     static let noProgram = TowlineError(
         .commandFailed,
         "towd was not found, neither in the directory of tow nor in PATH. Install both with 'make install-service'")
@@ -69,7 +70,7 @@ struct ServiceStarter {
         return TowlineError(.commandFailed, "towd did not start. The last line of its log file \(log) is: \(line)")
     }
 
-    /// Beside this program, else in `PATH`.
+    /// Returns the path of `towd` in the directory of this program, else in `PATH`. `nil` if it is not found.
     static func program() -> String? {
         var candidates: [String] = []
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
@@ -100,7 +101,7 @@ struct ServiceStarter {
         posix_spawn_file_actions_addopen(
             &actions, STDOUT_FILENO, places.log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
-        // It is to outlive this terminal.
+        // towd must outlive this terminal.
         posix_spawnattr_setflags(&attributes, Self.newSession)
         var process: pid_t = 0
         let words = ([program] + arguments).map { strdup($0) } + [nil]
@@ -114,7 +115,7 @@ struct ServiceStarter {
         return process
     }
 
-    /// For the log, which is there before `towd` is.
+    /// Creates the directory for the log, which is opened before `towd` starts.
     private func makeStateDirectory() throws {
         var path = ""
         for component in places.stateDirectory.split(separator: "/") {

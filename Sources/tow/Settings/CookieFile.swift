@@ -50,13 +50,13 @@ enum CookieFile {
     private static func isCookie(_ line: String) -> Bool {
         if line.lowercased().hasPrefix("set-cookie:") { return true }
         guard !line.hasPrefix("#") || line.hasPrefix(httpOnly) else { return false }
-        // The value, the seventh, may be empty.
+        // The seventh field, the value, may be empty.
         return line.split(separator: "\t").count >= 6
     }
 
     // MARK: --save-cookies
 
-    /// Throws if no file can be saved under a path. The check comes before the first download.
+    /// Throws if no file can be saved under a path. Called before the first download.
     static func checkDestination(_ path: String) throws(TowlineError) {
         var status = stat()
         let isThere = ByteText.withCString(try OptionValue.text(path), { stat($0, &status) }) == 0
@@ -77,7 +77,7 @@ enum CookieFile {
 
     /// Writes the cookies of a jar to a new file of mode 0600, which replaces the old file.
     ///
-    /// - Returns: a message if that failed.
+    /// - Returns: a message after a failure; `nil` after success.
     static func save(_ jar: CookieJar, to path: String) -> String? {
         var text = "# Netscape HTTP Cookie File\n# Written by tow. These cookies are secrets.\n\n"
         for line in jar.lines { text += line + "\n" }

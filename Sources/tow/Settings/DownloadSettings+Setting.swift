@@ -29,7 +29,7 @@ extension DownloadSettings {
         }
     }
 
-    /// One that was given and is not looked at would be a proof that nobody has.
+    /// Sets the checksum. Throws if a different one is set: a user would expect both to be verified.
     private mutating func add(checksum other: Checksum) throws(TowlineError) {
         guard checksum == nil || checksum == other else {
             throw TowlineError(.unusableOption, "two different checksums were given for one file. Give only one")
@@ -65,7 +65,7 @@ extension DownloadSettings {
         }
     }
 
-    /// Whether it was one of these.
+    /// Applies a setting of the request or the connection. Returns `false` if the setting is of another kind.
     private mutating func applyConnection(_ setting: Setting, _ value: String) throws(TowlineError) -> Bool {
         switch setting {
         case .header: userFields.append(try OptionValue.field(value))
@@ -89,8 +89,8 @@ extension DownloadSettings {
 }
 
 extension DownloadSettings {
-    /// Returns whether the setting belongs to a client certificate. `--cert` may follow the others, so
-    /// `checkCombinations` checks them together.
+    /// Applies a setting of the client certificate. Returns `false` if the setting is of another kind. `--cert` may
+    /// follow the others, so `options(for:)` checks them together.
     fileprivate mutating func applyCertificate(_ setting: Setting, _ value: String) throws(TowlineError) -> Bool {
         var certificate = connection.clientCertificate ?? ConnectionOptions.ClientCertificate(file: "")
         switch setting {
@@ -104,7 +104,7 @@ extension DownloadSettings {
     }
 }
 
-/// `--if-changed`.
+/// The values of `--if-changed`.
 enum ChangePolicy: String, CaseIterable {
     case restart
     case fail

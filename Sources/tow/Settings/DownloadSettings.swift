@@ -2,10 +2,10 @@ import Glibc
 import TowlineCore
 import TowlineEngine
 
-/// What a user asks of downloads, before there is a URL: defaults, then the command line, then what a list of URLs
-/// says of one of them.
+/// The user's settings of downloads, before there is a URL: the defaults, then the command line, then the options of an
+/// entry in a list of URLs.
 struct DownloadSettings {
-    /// `-o`: a path, or `-`.
+    /// The value of `-o`: a path, or `-` for standard output.
     var output: String?
     var directory = "."
     var connections: Int?
@@ -23,7 +23,8 @@ struct DownloadSettings {
     var maxRedirects = 20
     var allowsDowngrade = false
     var existing = ExistingPolicy.fail
-    /// The user typed the name (`-o`): with `overwrite`, a symbolic link under it leads to the file that is replaced.
+    /// `true` if the user typed the name (`-o`): a symbolic link with this name is followed, and `overwrite` replaces
+    /// its target.
     var followsLink = false
     var durable = true
     var unsafeResume = false
@@ -33,7 +34,7 @@ struct DownloadSettings {
     var restartsChanged = true
     var reservesSpace = true
 
-    /// The whole of what is asked of one download.
+    /// Returns the complete options of a download. Throws if they contradict each other.
     func options(for url: HTTPURL) throws(TowlineError) -> DownloadOptions {
         let isIPv6 = url.host.hasPrefix("[")
         if connection.addressFamily == .ipv4 && isIPv6
@@ -77,12 +78,12 @@ struct DownloadSettings {
         return options
     }
 
-    /// `-o` below `-d`, unless it is an absolute path.
+    /// Returns the destination: `-o` below `-d`, unless `-o` is an absolute path.
     private func target() throws(TowlineError) -> DownloadOptions.Target {
         let directory = Self.plain(directory)
         guard let output else { return .file(directory: directory, name: nil) }
         if output == "-" { return .standardOutput }
-        // Byte by byte: a combining character after the slash makes another Character.
+        // Search the bytes: a slash followed by a combining character is another `Character`.
         let start = output.utf8.lastIndex(of: 0x2F).map { output.utf8.index(after: $0) }
         let name = start.map { String(output[$0...]) } ?? output
         guard !name.isEmpty, name != ".", name != ".." else {
@@ -93,7 +94,7 @@ struct DownloadSettings {
         let parent = Self.plain(start.map { String(output[..<$0]) } ?? ".")
         let isBelow = output.utf8.first != 0x2F && directory != "."
         let place = isBelow ? (parent == "." ? directory : Self.plain(directory + "/" + parent)) : parent
-        // Known before a byte is asked for: a directory does not give way, not even to `--if-exists overwrite`.
+        // Checked before the first request: a directory is not replaced, not even with `--if-exists overwrite`.
         if Self.isDirectory(place + "/" + name) {
             throw TowlineError(
                 .unusableOption,
@@ -108,8 +109,8 @@ struct DownloadSettings {
         return .file(directory: place, name: name)
     }
 
-    /// Returns the file that `-o LINK` stands for. `rename` saves beside the link instead. Only `overwrite` and
-    /// `update` write to the file, so only there a link of another user is an error.
+    /// Returns the file that the link of `-o LINK` leads to, or `nil`. `rename` saves in the link's directory instead.
+    /// Only `overwrite` and `update` write to the file, so only with them a link of another user is an error.
     private func linkTarget(_ path: String) throws(TowlineError) -> String? {
         switch existing {
         case .overwrite, .update: try LinkTarget.resolve(path)
@@ -118,7 +119,7 @@ struct DownloadSettings {
         }
     }
 
-    /// The path with single slashes, and none at its end.
+    /// Returns the path with single slashes and without a trailing slash.
     private static func plain(_ path: String) -> String {
         var previous: UInt8 = 0
         var isPlain = true
@@ -127,14 +128,14 @@ struct DownloadSettings {
             previous = byte
         }
         guard !isPlain || previous == 0x2F else { return path }
-        // Byte by byte: what `split` and `joined` are made of takes longer to be put together than everything else here.
+        // Copy the bytes: the first use of the generic `split` and `joined` takes longer than everything else here.
         var bytes: [UInt8] = []
         for byte in path.utf8 where byte != 0x2F || bytes.last != 0x2F { bytes.append(byte) }
         if bytes.count > 1, bytes.last == 0x2F { bytes.removeLast() }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Whether a directory is there, links on the way followed.
+    /// Returns whether a directory exists at the path. Follows symbolic links.
     static func isDirectory(_ path: String) -> Bool {
         var status = stat()
         return ByteText.withCString(path) { stat($0, &status) } == 0 && status.st_mode & S_IFMT == S_IFDIR

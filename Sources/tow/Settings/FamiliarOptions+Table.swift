@@ -2,15 +2,15 @@
 extension FamiliarOptions {
     /// The meaning of an option for `tow`.
     enum Use {
-        /// Asks for something that `tow` always does.
+        /// Requests something that `tow` always does.
         case ignored
-        /// Stands for words of `tow`.
+        /// Stands for these words of `tow`.
         case words([String])
         /// Another name of an option with a value.
         case value(String)
         /// Names a URL.
         case url
-        /// Does something else, or something that `tow` does not do: the message that says what to use.
+        /// Has another meaning, or requests something that `tow` does not do. Contains a message with the alternative.
         case refused(String)
         case header
         case userAgent
@@ -66,7 +66,7 @@ extension FamiliarOptions {
         }
     }
 
-    /// Short options, own ones too: they may share a word with others.
+    /// The short options, including those of `tow`, because they may share a word with others.
     static let short: [Character: Use] = [
         "q": .words(["-q"]), "h": .words(["-h"]), "o": .value("-o"), "d": .value("-d"), "i": .list, "j": .value("-j"),
         "x": .connections, "H": .header, "L": .ignored, "J": .ignored, "f": .ignored, "S": .ignored, "g": .ignored,
@@ -77,13 +77,13 @@ extension FamiliarOptions {
         "U": .refused("use --user-agent AGENT, or --proxy http://NAME:PASSWORD@HOST:PORT"),
     ]
 
-    /// Words of wget that are no short options in one word.
+    /// The words of wget with one hyphen that are one option, not several short options.
     static let shortWords: [String: Use] = [
         "-nc": .words(["--if-exists", "skip"]), "-nv": .words(["--progress", "none"]),
     ]
 
-    /// Headers that browsers copy along and that `tow get` does not send: they would change which bytes the server
-    /// sends, or they belong to the browser's connection.
+    /// Headers that browsers copy and that `tow get` does not send: they would change which bytes the server sends, or
+    /// they belong to the browser's connection.
     static let omittedHeaders: Set<String> = [
         "range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
         "accept-encoding", "te", "connection", "keep-alive", "proxy-connection",

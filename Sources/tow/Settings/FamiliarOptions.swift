@@ -1,6 +1,6 @@
 import TowlineCore
 
-/// Translates options of curl, wget and aria2 on the command line of `tow get`, where the meaning is the same. The
+/// A translation of options of curl, wget and aria2 on the command line of `tow get`, if the meaning is the same. The
 /// command of a browser's "Copy as cURL" works with `curl` replaced by `tow get`.
 struct FamiliarOptions {
     /// The command line with options of `tow` only.
@@ -31,7 +31,7 @@ struct FamiliarOptions {
                 self.words.append(word)
             }
         }
-        // Before `--`, after which nothing is an option.
+        // Insert before `--`, because the words after it are not options.
         if !cookies.isEmpty { self.words += ["--header", "Cookie: " + cookies.joined(separator: "; ")] }
         self.words += rest
     }
@@ -46,20 +46,20 @@ struct FamiliarOptions {
             return try apply(use, name, value)
         }
         words.append(word)
-        // The value of an own option is no option, whatever it looks like.
+        // The value of an option of `tow` is not an option, even if it looks like one.
         let setting = Setting.allCases.first { name == "--" + $0.rawValue }
         guard equals == nil, setting?.isFlag == false, let next = rest.popFirst() else { return }
         words.append(next)
     }
 
-    /// Short options may share a word: `-sSLo FILE`.
+    /// Translates short options that share a word, such as `-sSLo FILE`.
     private mutating func translate(short word: String) throws(TowlineError) {
         if let use = Self.shortWords[word] { return try apply(use, word, nil) }
         var uses: [(Use, String)] = []
         var letters = word.dropFirst()
         while let letter = letters.popFirst() {
             guard let use = Self.short[letter] else {
-                // The parser answers a word with an unknown letter, whole.
+                // The parser reports the whole word if a letter is unknown.
                 words.append(word)
                 return
             }
@@ -115,8 +115,8 @@ struct FamiliarOptions {
         }
     }
 
-    /// Adds a header of the user, without what a browser copies along and only Towline may decide: which part, which
-    /// version and which coding of the file the server sends, and how the connection is used.
+    /// Adds a header of the user. Leaves out headers that browsers copy and that only Towline may set: those that
+    /// select the part, the version and the coding of the file, and those for the use of the connection.
     private mutating func addHeader(_ text: String) {
         // In curl, a name with a semicolon is a header with an empty value.
         let text = text.utf8.contains(0x3A) || text.utf8.last != 0x3B ? text : String(text.dropLast()) + ":"
@@ -132,7 +132,7 @@ struct FamiliarOptions {
         words += ["--header", text]
     }
 
-    /// Returns whether a URL of the command line has this host and port, so that the field says nothing new.
+    /// Returns whether a URL of the command line has this host and port, so that the field `Host` is redundant.
     private func isHost(ofURL authority: String) -> Bool {
         all.contains { word in
             guard Self.isURL(word), let url = try? HTTPURL(parsing: word) else { return false }

@@ -1,6 +1,6 @@
 import TowlineCore
 
-/// What people who come from curl, wget or aria2 type, and what does it here.
+/// Hints for users of curl, wget and aria2: the `tow` options and commands for those of other programs.
 enum Habit {
     private static let words: [(habits: [String], here: String)] = [
         (["--http-user", "--http-password", "--password"], "use --user NAME:PASSWORD"),
@@ -32,13 +32,13 @@ enum Habit {
         (["--proxy-user", "--all-proxy", "--http-proxy"], "use --proxy http://NAME:PASSWORD@HOST:PORT"),
     ]
 
-    /// Commands of other programs.
+    /// The commands of other programs, with the commands of `tow` that do the same.
     private static let commands = [
         "rm": "remove", "delete": "remove", "ls": "list", "download": "get", "fetch": "get", "start": "resume",
         "unpause": "resume", "stop": "pause", "info": "show",
     ]
 
-    /// What an option of aria2's lists (`aria2c -i`) is called here.
+    /// Returns the setting that matches an option in lists of aria2 (`aria2c -i`), or `nil`.
     static func setting(_ name: String) -> Setting? {
         switch name {
         case "out": .output
@@ -49,7 +49,7 @@ enum Habit {
         }
     }
 
-    /// What the parser says of a command line that it refused, with what does here what was meant, where that is known.
+    /// Returns the parser's error message, with a hint if the intended option or command is known.
     static func answer(_ text: String, to words: some Collection<String>) -> String {
         if text.contains("nexpected argument"), words.first != GetShortcut.name,
             let url = words.first(where: { $0.contains("://") })
@@ -70,14 +70,14 @@ enum Habit {
             guard let known = Self.words.first(where: { $0.habits.contains(name) }),
                 let place = text.firstRange(of: complaint)
             else { continue }
-            // What is only spelled alike is no help.
+            // Drop the parser's suggestion, which is only spelled alike.
             let rest = text[place.upperBound...].drop { $0 != "\n" }
             return text[..<place.upperBound] + ": \(known.here)." + rest
         }
         return text
     }
 
-    /// The command that at most two letters are wrong of.
+    /// Returns the command whose name differs in at most two added or removed letters, or `nil`.
     private static func command(like word: String) -> String? {
         let distances = TowCommand.names.map { ($0, Array($0.utf8).difference(from: Array(word.utf8)).count) }
         return distances.min { $0.1 < $1.1 }.flatMap { $0.1 <= 2 ? $0.0 : nil }

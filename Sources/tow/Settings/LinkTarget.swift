@@ -5,11 +5,11 @@ import TowlineCore
 /// replaced and the link stays, as with curl and wget; otherwise that file is the one that exists. A name that a list
 /// or a server chose is never resolved, because it could lead out of the directory.
 enum LinkTarget {
-    /// As many links the kernel follows (path_resolution(7)).
+    /// The maximum number of links to follow, as in the kernel (path_resolution(7)).
     private static let mostLinks = 40
 
-    /// Returns the path of the regular file that a link leads to, step by step; `nil` if the path is no link, or leads
-    /// to something else.
+    /// Returns the path of the regular file that a link leads to, step by step; `nil` if the path is not a link, or
+    /// leads to something else.
     ///
     /// - Throws: `unusableDestination` if a link belongs to another user than this one, root or the owner of its
     ///   directory. In a directory like `/tmp`, any user could lead the download to another file of this user.

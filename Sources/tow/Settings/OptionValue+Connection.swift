@@ -2,9 +2,9 @@ import TowlineCore
 import TowlineCurl
 import TowlineEngine
 
-/// Values of options about the connection.
+/// Parsers for the values of options about the connection.
 extension OptionValue {
-    /// `HOST:PORT:ADDRESS[,ADDRESS]…`, as curl's `--resolve`.
+    /// Parses `HOST:PORT:ADDRESS[,ADDRESS]…`, the format of curl's `--resolve`.
     static func fixedAddresses(_ value: String) throws(TowlineError) -> ConnectionOptions.FixedAddresses {
         let isBracketed = value.hasPrefix("[")
         let hostEnd = value.firstIndex(of: isBracketed ? "]" : ":").map { isBracketed ? value.index(after: $0) : $0 }
@@ -30,7 +30,7 @@ extension OptionValue {
                 + " example.org:443:192.0.2.1")
     }
 
-    /// A file with a client certificate, and its form.
+    /// Checks a file with a client certificate. Returns its path and its format.
     static func clientCertificate(
         _ path: String
     ) throws(TowlineError) -> (String, ConnectionOptions.ClientCertificate.Form) {
@@ -48,7 +48,7 @@ extension OptionValue {
         }
         guard TextFile.isRegular(path), let bytes = TextFile.bytes(path, limit: 16 << 20) else { return (path, .pem) }
         if String(decoding: bytes, as: UTF8.self).contains("-----BEGIN ") { return (path, .pem) }
-        // A file of PKCS#12 is one sequence of ASN.1 in DER.
+        // A PKCS#12 file is one ASN.1 sequence in DER.
         guard bytes.first == 0x30 else {
             throw TowlineError(
                 .unusableOption,

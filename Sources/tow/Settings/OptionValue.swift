@@ -1,7 +1,7 @@
 import Glibc
 import TowlineCore
 
-/// Values of options, from text. Messages say what would be right.
+/// Parsers for the values of options. Error messages describe valid values.
 enum OptionValue {
     static func text(_ value: String) throws(TowlineError) -> String {
         guard !value.isEmpty, !value.utf8.contains(0) else {
@@ -17,7 +17,7 @@ enum OptionValue {
         return number
     }
 
-    /// HTTP statuses of responses without the file, such as `403,404`. 407 and 416 have other meanings.
+    /// Parses HTTP statuses of responses without the file, such as `403,404`. 407 and 416 have other meanings.
     static func statuses(_ value: String) throws(TowlineError) -> Set<Int> {
         var statuses: Set<Int> = []
         for member in value.split(separator: ",", omittingEmptySubsequences: false) {
@@ -34,7 +34,7 @@ enum OptionValue {
         return statuses
     }
 
-    /// One of an enum's raw values.
+    /// Returns the case of an enum with this raw value.
     static func choice<Choice: RawRepresentable<String> & CaseIterable>(_ value: String) throws(TowlineError) -> Choice
     {
         guard let choice = Choice(rawValue: value) else {
@@ -44,7 +44,7 @@ enum OptionValue {
         return choice
     }
 
-    /// Seconds with an optional fraction and an optional `s`, above zero and at most a day, or what `most` says.
+    /// Parses seconds, with an optional fraction and an optional `s`. They must be above 0 and at most `most`.
     static func seconds(_ value: String, atMost most: Int = 86_400) throws(TowlineError) -> Duration {
         let digits = value.hasSuffix("s") ? value.dropLast() : value[...]
         let plain = digits.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
@@ -54,7 +54,7 @@ enum OptionValue {
         return .milliseconds(max(1, Int64((seconds * 1000).rounded())))
     }
 
-    /// Bytes per second, such as `500K` or `10M`.
+    /// Parses a rate in bytes per second, such as `500K` or `10M`.
     static func rate(_ value: String) throws(TowlineError) -> Int64 {
         let text = value.hasSuffix("/s") ? String(value.dropLast(2)) : value
         let rate = try ByteCountText.parse(text)
@@ -66,15 +66,15 @@ enum OptionValue {
         return rate
     }
 
-    /// A size in bytes, such as `2G`.
+    /// Parses a size in bytes, such as `2G`.
     static func size(_ value: String) throws(TowlineError) -> Int64 { try ByteCountText.parse(value) }
 
-    /// A field from `Name: value`. The value may be a secret, so that no message shows it.
+    /// Parses a header field of the form `Name: value`. Messages do not show the value, which may be a secret.
     static func field(_ value: String) throws(TowlineError) -> HTTPFields.Field {
         try FieldValidation.parseUserHeader(value)
     }
 
-    /// `NAME:PASSWORD`.
+    /// Checks credentials of the form `NAME:PASSWORD`.
     static func credentials(_ value: String) throws(TowlineError) -> String {
         guard value.contains(":") else {
             throw unusable("the credentials contain no colon. The expected form is NAME:PASSWORD")
@@ -85,7 +85,7 @@ enum OptionValue {
         return value
     }
 
-    /// The first line of a file.
+    /// Returns the first line of a file.
     static func secret(inFile path: String) throws(TowlineError) -> String {
         guard let text = TextFile.read(path, limit: 64 * 1024) else { throw unreadable(path) }
         let line = text.prefix { !$0.isNewline }
@@ -98,18 +98,19 @@ enum OptionValue {
         return String(line)
     }
 
-    /// A path that can be read now: hours into a download is a bad time to learn that it cannot.
+    /// Returns the path if the file can be read. Checked now, because a failure hours into a download is worse.
     static func readableFile(_ path: String) throws(TowlineError) -> String {
         guard ByteText.withCString(path, { access($0, R_OK) }) == 0 else { throw unreadable(path) }
         return path
     }
 
-    /// A path of a file with certificates as PEM (RFC 7468). Of a pipe, what were read here would be missing later.
+    /// Returns the path if the file contains PEM certificates (RFC 7468). A pipe is not read: libcurl could not read
+    /// the bytes again.
     static func certificateFile(_ path: String) throws(TowlineError) -> String {
         let path = try readableFile(path)
         guard TextFile.isRegular(path), let bytes = TextFile.bytes(path, limit: 16 << 20)
         else { return path }
-        // Also `X509 CERTIFICATE` and `TRUSTED CERTIFICATE`.
+        // The text also occurs in `X509 CERTIFICATE` and `TRUSTED CERTIFICATE`.
         guard String(decoding: bytes, as: UTF8.self).contains(" CERTIFICATE-----") else {
             throw unusable(
                 "the file \(shown(path)) contains no PEM certificate (a block that starts with"
@@ -118,7 +119,7 @@ enum OptionValue {
         return path
     }
 
-    /// A proxy's URL. Its user info may be a secret, so that no message shows it.
+    /// Checks the URL of a proxy. Messages do not show its user info, which may be a secret.
     static func proxy(_ value: String) throws(TowlineError) -> String {
         _ = try ProxyAddress(parsing: value)
         return value

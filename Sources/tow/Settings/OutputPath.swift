@@ -2,15 +2,15 @@ import Glibc
 import TowlineCore
 import TowlineEngine
 
-/// Paths of `-o` that are no files: descriptors of this process, FIFOs and devices. Bytes are written there in order,
+/// Paths of `-o` that are not files: descriptors of this process, FIFOs and devices. Bytes are written there in order,
 /// as with curl and wget.
 enum OutputPath {
     /// Returns whether a path is standard output under another name.
     static func isStandard(_ path: String) -> Bool { descriptor(path) == STDOUT_FILENO }
 
-    /// Returns what a path leads to if that takes a stream of bytes; `nil` for files, and where nothing exists.
+    /// Returns the stream of bytes that a path leads to; `nil` for a file, and if nothing exists at the path.
     ///
-    /// - Throws: `unusableOption` for a descriptor that is not open, or only for reading.
+    /// - Throws: `unusableOption` for a descriptor that is not open, or is open only for reading.
     static func stream(_ path: String) throws(TowlineError) -> StreamOutput? {
         if let number = descriptor(path) {
             let flags = fcntl(number, F_GETFL)
@@ -27,8 +27,8 @@ enum OutputPath {
         return [S_IFIFO, S_IFCHR, S_IFBLK].contains(status.st_mode & S_IFMT) ? .path(path) : nil
     }
 
-    /// Returns the number of the descriptor that a path stands for (proc(5)). The descriptor itself is used: opening
-    /// the path fails for a socket, and for a file it begins at its first byte again.
+    /// Returns the number of the descriptor that a path stands for (proc(5)), or `nil`. The descriptor itself is used:
+    /// opening the path fails for a socket, and for a file it starts again at the first byte.
     private static func descriptor(_ path: String) -> Int32? {
         switch path {
         case "/dev/stdin": return STDIN_FILENO

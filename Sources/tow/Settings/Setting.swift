@@ -1,5 +1,5 @@
-/// The options that a download can have of its own: on the command line, with two hyphens, for all of them; in a list
-/// of URLs, without, for the one above.
+/// The options that can differ between downloads. On the command line, with two hyphens, an option applies to all
+/// downloads; in a list of URLs, without hyphens, to the URL above it.
 enum Setting: String, CaseIterable {
     case output
     case directory
@@ -45,8 +45,8 @@ enum Setting: String, CaseIterable {
     case maxRedirects = "max-redirects"
     case allowDowngrade = "allow-downgrade"
 
-    /// Returns whether a list of URLs may set the option without `--list-options all`: names below the directory of `-d`,
-    /// checksums, mirrors and rates. Everything else could read local files, weaken TLS or overwrite files.
+    /// Returns whether a list of URLs may set the option without `--list-options all`: names below the directory of
+    /// `-d`, checksums, mirrors and rates. Other options could read local files, weaken TLS or overwrite files.
     var isSafeInList: Bool {
         switch self {
         case .output, .directory, .checksum, .mirror, .limitRate: true
@@ -54,7 +54,7 @@ enum Setting: String, CaseIterable {
         }
     }
 
-    /// Whether it stands alone, without a value.
+    /// Returns whether the option is a flag, which has no value.
     var isFlag: Bool {
         switch self {
         case .noSync, .noPreallocate, .unsafeResume, .ignoreServerChecksums, .ignoreLength, .acceptHTML, .sequential,

@@ -2,7 +2,7 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// Hands `towd` over to systemd's user manager, and takes it back.
+/// The installation of `towd` as a unit of systemd's user manager.
 struct Installation {
     let service: ServiceOptions
     private let manager = UserManager()
@@ -13,17 +13,18 @@ struct Installation {
 
     init(service: ServiceOptions) { self.service = service }
 
-    /// Where the unit is.
+    /// The unit file of this user.
     static var file: UnitFile {
         let variables = Environment.variables(["XDG_CONFIG_HOME"])
         let given = variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         return UnitFile(configurationHome: given ?? ServiceOptions.home + "/.config")
     }
 
-    /// Writes the unit and has it started; when this returns, `towd` answers.
+    /// Writes the unit and has systemd start it. Returns when `towd` responds.
     ///
-    /// - Returns: the unit that was written. It has no restrictions that the system does not allow.
-    /// - Throws: `commandFailed` with what is left to do where the manager does not answer: then the unit is written.
+    /// - Returns: the unit that was written, without the restrictions that the system does not allow.
+    /// - Throws: `commandFailed` with the remaining steps if the manager does not respond. The unit is written in this
+    ///   case.
     func install(_ unit: ServiceUnit) async throws -> ServiceUnit {
         var unit = unit
         guard ProgramRun.run(["systemctl", "--version"]).status == 0 else {
@@ -55,7 +56,7 @@ struct Installation {
                 not load it (\(error.reason)). In a login session of this user, run: \(Self.commands)
                 """)
         }
-        // What runs otherwise has the list, and a second one would not get it.
+        // A towd that was started in another way has locked the list, and a second one could not open it.
         if !manager.isActive { try await stop() }
         do {
             try manager.enable()
@@ -71,7 +72,7 @@ struct Installation {
         return unit
     }
 
-    /// Stops it and takes the unit away.
+    /// Stops `towd` and removes the unit file.
     static func remove() throws {
         let file = file
         switch file.state {
@@ -89,7 +90,7 @@ struct Installation {
         do {
             try manager.disable()
         } catch {
-            // Without a manager nothing runs by it.
+            // Without a user manager, no towd runs under systemd.
             try file.remove()
             throw TowlineError(
                 .commandFailed,
@@ -102,7 +103,7 @@ struct Installation {
         try? manager.reload()
     }
 
-    /// The unit of a package stays; what is taken back is that it was enabled.
+    /// Disables and stops the unit of a package. Its file stays.
     private static func removePackaged(_ file: UnitFile) throws {
         let manager = UserManager()
         guard file.isEnabled || manager.isActive else {
@@ -122,10 +123,10 @@ struct Installation {
         }
     }
 
-    /// Ends the `towd` that runs, whatever started it; it keeps everything. The unit has systemd start it anew after a
-    /// failure alone, which this is not.
+    /// Stops the running `towd`, however it was started. Downloads and the list are kept. The unit restarts `towd` only
+    /// after a failure, and this is not a failure.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: `false` if no `towd` was running.
     @discardableResult
     func stop() async throws -> Bool {
         guard await service.client.isRunning else { return false }
@@ -143,12 +144,12 @@ struct Installation {
             the command again
             """
         try await waitUntil(isRunning: false, complaint)
-        // It is silent before it has ended, and until then it has the list.
+        // towd stops responding before it ends, and locks the list until it has ended.
         try await wait(complaint) { Self.isFree(service.places.stateDirectory) }
         return true
     }
 
-    /// Whether nobody has the list.
+    /// Returns whether no process has locked the list of downloads.
     private static func isFree(_ stateDirectory: String) -> Bool {
         let lock = open(stateDirectory + "/registry.lock", O_RDONLY | O_CLOEXEC)
         guard lock >= 0 else { return errno == ENOENT }
@@ -156,7 +157,8 @@ struct Installation {
         return flock(lock, LOCK_EX | LOCK_NB) == 0
     }
 
-    /// The `towd` that has the list, from the registry's lock file.
+    /// Returns the process ID of the `towd` that has locked the list, from the registry's lock file; `nil` if it
+    /// was not found.
     private static func owner(of stateDirectory: String) -> pid_t? {
         guard let text = TextFile.read(stateDirectory + "/registry.lock", limit: 4096),
             let process = text.split(separator: " ").first.flatMap({ pid_t($0) }), process > 1,

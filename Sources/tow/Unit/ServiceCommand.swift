@@ -3,7 +3,7 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// `tow service`.
+/// The command `tow service`.
 struct ServiceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "service",
@@ -17,7 +17,7 @@ struct ServiceCommand: AsyncParsableCommand {
         ])
 }
 
-/// `tow service install`.
+/// The command `tow service install`.
 struct ServiceInstallCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "install",
@@ -108,13 +108,14 @@ struct ServiceInstallCommand: AsyncParsableCommand {
             output.write("To start towd at boot, without a login, run: \(UserManager.lingerCommand)\n")
         }
         if !listen.contains("none"), let page = try await page {
-            // The key itself is not printed: terminals keep what they show.
+            // The token itself is not printed: terminals keep their output.
             let token = TerminalSafeText.make(service.places.stateDirectory + "/token")
             output.write("The web page is \(page). Its access token is in the file \(token).\n")
         }
     }
 
-    /// Where the page is, which `towd` serves a moment after the socket.
+    /// The addresses of the web page; `nil` if towd reports no address within a second. `towd` serves the
+    /// page shortly after the socket.
     private var page: String? {
         get async throws {
             for _ in 0..<20 {
@@ -127,8 +128,8 @@ struct ServiceInstallCommand: AsyncParsableCommand {
         }
     }
 
-    /// What `towd` is told. systemd's manager does not see the environment of this shell, so that what that says of
-    /// places is said outright.
+    /// The arguments for `towd`. systemd's manager does not see the environment of this shell, so paths that depend on
+    /// it are passed explicitly.
     private var arguments: [String] {
         var arguments = downloads.flatMap { ["--downloads", ServiceOptions.absolute($0)] }
         arguments += listen.flatMap { ["--listen", $0] } + host.flatMap { ["--host", $0] }
@@ -140,7 +141,7 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     }
 }
 
-/// `tow service remove`.
+/// The command `tow service remove`.
 struct ServiceRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
@@ -153,7 +154,7 @@ struct ServiceRemoveCommand: AsyncParsableCommand {
     }
 }
 
-/// `tow service status`.
+/// The command `tow service status`.
 struct ServiceStatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
@@ -195,7 +196,7 @@ struct ServiceStatusCommand: AsyncParsableCommand {
     }
 }
 
-/// `tow service stop`.
+/// The command `tow service stop`.
 struct ServiceStopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stop",

@@ -1,22 +1,22 @@
 import TowlineCore
 
-/// The unit that has systemd's user manager run `towd` (systemd.unit(5), systemd.service(5), systemd.exec(5)).
+/// The unit with which systemd's user manager runs `towd` (systemd.unit(5), systemd.service(5), systemd.exec(5)).
 struct ServiceUnit: Hashable {
-    /// The program, as an absolute path.
+    /// The absolute path of the program.
     let program: String
-    /// What it is given.
+    /// The arguments of the program.
     let arguments: [String]
-    /// True if the unit contains the restrictions that need a user namespace.
+    /// `true` if the unit contains the restrictions that need a user namespace.
     var usesNamespaces = true
 
-    /// Its name.
+    /// The name of the unit.
     static let name = "towd.service"
-    /// The first line of what `tow service install` writes: by it a unit is known to be replaceable.
+    /// The first line of a unit file that `tow service install` wrote. Only such a file may be replaced.
     static let mark = "# Written by 'tow service install'. Changes of your own: systemctl --user edit towd"
 
-    /// The restrictions that need a user namespace (systemd.exec(5), `PrivateUsers=`). Where the system forbids user
-    /// namespaces, a service with them does not start: exit status 217, 218 or 226. `UserManager.allowsNamespaces`
-    /// tries.
+    /// The restrictions that need a user namespace (systemd.exec(5), `PrivateUsers=`). If the system forbids user
+    /// namespaces, a service with these restrictions does not start: exit status 217, 218 or 226.
+    /// `UserManager.allowsNamespaces` tests this.
     ///
     /// Not used: `ProtectSystem=strict` and `ProtectHome=`, because the directories of downloads may be named in the
     /// configuration file of `towd`, which `tow` does not read; `PrivateTmp=`, because downloads below `/tmp` would
@@ -29,8 +29,8 @@ struct ServiceUnit: Hashable {
         "ProtectKernelTunables=yes",
     ]
 
-    /// Places where a program could get out of the unit or find keys. towd needs none of them, except to read its
-    /// configuration file.
+    /// Settings that deny access to paths through which a program could escape from the unit or read keys. towd does
+    /// not need these paths, except to read its configuration file.
     private static let places = """
         # Keys of the user, and the bus, over which programs can be started outside this unit.
         InaccessiblePaths=-%h/.ssh -%h/.gnupg -%t/bus -%t/systemd/private
@@ -43,9 +43,9 @@ struct ServiceUnit: Hashable {
         return (["# These need user namespaces."] + Self.namespaceSettings + [Self.places]).joined(separator: "\n")
     }
 
-    /// No `UMask=`: finished files have mode 0666 less the umask, and other users, such as a media server, may read
-    /// them. Files with secrets have mode 0600 whatever the umask. Pages that the kernel caches count as memory, but it
-    /// frees them at `MemoryHigh=`.
+    /// The text of the unit. No `UMask=`: finished files have mode 0666 less the umask, and other users, such as a
+    /// media server, may read them. Files with secrets have mode 0600 whatever the umask. Pages that the kernel caches
+    /// count as memory, but the kernel frees them at `MemoryHigh=`.
     var text: String {
         """
         [Unit]
@@ -87,11 +87,12 @@ struct ServiceUnit: Hashable {
         """
     }
 
-    /// A path of its own: no quotes, with what systemd would replace doubled (systemd.unit(5), "Specifiers").
+    /// Returns a path as the whole value of a setting: without quotes, with `%` doubled (systemd.unit(5),
+    /// "Specifiers").
     static func path(_ text: String) -> String { String(text.flatMap { $0 == "%" ? "%%" : String($0) }) }
 
-    /// One word of a command line: in quotes, with what systemd would replace doubled (systemd.service(5), "Command
-    /// lines"; systemd.unit(5), "Specifiers").
+    /// Returns one word of a command line: in quotes, with special characters escaped and `%` and `$` doubled
+    /// (systemd.service(5), "Command lines"; systemd.unit(5), "Specifiers").
     static func word(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {

@@ -1,20 +1,20 @@
 import Glibc
 import TowlineCore
 
-/// The file of the unit, in the directory where systemd looks for those of a user.
+/// The unit file, in the directory for the units of a user.
 struct UnitFile {
     let path: String
 
-    /// `$XDG_CONFIG_HOME/systemd/user/towd.service`, or below `~/.config`.
+    /// Creates the path `$XDG_CONFIG_HOME/systemd/user/towd.service`. `configurationHome` is `~/.config` by default.
     init(configurationHome: String) { path = configurationHome + "/systemd/user/" + ServiceUnit.name }
 
-    /// What is there.
+    /// The kinds of file at the path.
     enum State: Hashable {
-        /// Nothing.
+        /// No file exists.
         case absent
-        /// What `tow service install` wrote.
+        /// `tow service install` wrote the file.
         case ours
-        /// What somebody else wrote.
+        /// Another program or the user wrote the file.
         case foreign
     }
 
@@ -24,14 +24,15 @@ struct UnitFile {
         return text.hasPrefix(ServiceUnit.mark) ? .ours : .foreign
     }
 
-    /// Whether the manager starts it: `systemctl enable` makes a link. A package's unit is enabled the same way.
+    /// Returns whether the manager starts the unit: `systemctl enable` creates a link. A package's unit is enabled the
+    /// same way.
     var isEnabled: Bool {
         let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
         var status = stat()
         return lstat(folder + "/default.target.wants/" + ServiceUnit.name, &status) == 0
     }
 
-    /// Writes it, in place of what is there, whole or not at all.
+    /// Writes the unit file and replaces an existing one. After a failure, the old file is unchanged.
     func write(_ unit: ServiceUnit) throws {
         try makeDirectory()
         let other = path + ".new"
@@ -48,7 +49,7 @@ struct UnitFile {
         }
     }
 
-    /// Takes it away.
+    /// Deletes the unit file. Does nothing if the file does not exist.
     func remove() throws {
         guard unlink(path) == 0 || errno == ENOENT else {
             throw failure(path) { path, reason in "cannot remove the unit file \(path): \(reason). Delete it yourself" }

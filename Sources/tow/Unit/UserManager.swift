@@ -1,46 +1,46 @@
 import Glibc
 import TowlineCore
 
-/// systemd's manager of this user's services, by `systemctl --user`.
+/// The part of systemd's user manager that concerns `towd`, called with `systemctl --user`.
 struct UserManager {
-    /// What it is asked for in vain.
+    /// The error of a failed `systemctl` command.
     struct Refusal: Error {
-        /// What it said.
+        /// The last line of its output, or its exit status.
         let reason: String
-        /// There is no `systemctl` at all.
+        /// `true` if `systemctl` does not exist.
         let isAbsent: Bool
     }
 
     private static let control = ["systemctl", "--user"]
 
-    /// Reads all units anew.
+    /// Reads all unit files again.
     func reload() throws(Refusal) { try command(["daemon-reload"]) }
 
     /// Starts the service now and whenever the user's manager starts.
     func enable() throws(Refusal) { try command(["enable", "--now", ServiceUnit.name]) }
 
-    /// Starts it anew, with what its file says now, if it runs.
+    /// Restarts the service with the current unit file, if it is running.
     func restartIfRunning() throws(Refusal) { try command(["try-restart", ServiceUnit.name]) }
 
-    /// Starts it now.
+    /// Starts the service now.
     func start() throws(Refusal) { try command(["start", ServiceUnit.name]) }
 
-    /// Stops it, and does not start it again.
+    /// Stops the service and no longer starts it automatically.
     func disable() throws(Refusal) { try command(["disable", "--now", ServiceUnit.name]) }
 
-    /// In a word of systemd, such as `active`, `enabled`; what it has to say instead if it is not there.
+    /// Returns systemd's answer to a question such as `is-active`: a word such as `active`, or a message if it is
+    /// unknown.
     func word(_ question: String) -> String {
         let run = ProgramRun.run(Self.control + [question, ServiceUnit.name])
         return run.status == ProgramRun.notFound
             ? "unknown, because systemctl was not found" : TerminalSafeText.make(run.text, width: 60)
     }
 
-    /// Whether it is started by the manager now.
+    /// Returns whether the manager runs the service now.
     var isActive: Bool { word("is-active") == "active" }
 
-    /// Returns true if a service with `ServiceUnit.namespaceSettings` can start this program here. The program is run
-    /// once with `--version`, by the manager: Linux and its security modules may forbid user namespaces to some
-    /// programs only.
+    /// Returns whether a service with `ServiceUnit.namespaceSettings` can start this program here. The manager runs the
+    /// program once with `--version`: Linux and its security modules may forbid user namespaces to some programs only.
     func allowsNamespaces(_ program: String) -> Bool {
         let settings = ServiceUnit.namespaceSettings.flatMap { ["-p", $0] }
         let words = ["systemd-run", "--user", "--wait", "--quiet", "--collect"] + settings
@@ -58,10 +58,10 @@ struct UserManager {
 
     // MARK: Lingering
 
-    /// What has it run. Users may ask for it themselves where polkit lets them, which small servers do not have.
+    /// The command that turns lingering on. Works without `sudo` only if polkit allows it; small servers lack polkit.
     static let lingerCommand = "sudo loginctl enable-linger $USER"
 
-    /// Whether the manager runs without the user being logged in (loginctl(1), `enable-linger`).
+    /// Returns whether the manager runs while the user is not logged in (loginctl(1), `enable-linger`).
     static var lingers: Bool {
         guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else { return false }
         return access("/var/lib/systemd/linger/" + String(cString: name), F_OK) == 0

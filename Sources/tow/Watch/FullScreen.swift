@@ -1,16 +1,18 @@
 import Glibc
 import Synchronization
 
-/// A terminal taken over as a whole: its other screen, no cursor, each key at once and unseen. Whatever happens, it is
-/// given back as it was.
+/// A terminal that `tow watch` takes over: its alternate screen, no cursor, and keys that arrive one at a time and are
+/// not echoed. The terminal is restored in every case.
 final class FullScreen: Sendable {
-    /// How the terminal was; there while it is taken over. Held for moments only: what is written waits elsewhere.
+    /// The terminal settings from before, or `nil` while the terminal is not taken over. Held only briefly: writing
+    /// holds `pen`.
     private let before = Mutex<termios?>(nil)
     private let pen: Mutex<OutputDescriptor>
     private let input: Int32
     private let output: Int32
 
-    /// The other screen (xterm's 1049 keeps the cursor's place too), no cursor, and no wrapping of lines.
+    /// The sequence for the alternate screen (xterm's 1049 also saves the cursor position), no cursor, and no line
+    /// wrap.
     private static let entrance = "\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l\u{1B}[2J"
     private static let exit = "\u{1B}[0m\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
@@ -22,13 +24,13 @@ final class FullScreen: Sendable {
 
     deinit { leave() }
 
-    /// Takes the terminal over, unless that is so already or another program is in front.
+    /// Takes over the terminal. Does nothing if it is already taken over or another program is in the foreground.
     func enter() {
         let isNew = before.withLock { before in
             var settings = termios()
             guard before == nil, isInFront, tcgetattr(input, &settings) == 0 else { return false }
             let found = settings
-            // Ctrl-C and Ctrl-Z come as keys: what they would do to a terminal in this state has to be undone first.
+            // Ctrl-C and Ctrl-Z arrive as keys: the terminal must be restored before they take their usual effect.
             cfmakeraw(&settings)
             guard tcsetattr(input, TCSANOW, &settings) == 0 else { return false }
             before = found
@@ -37,15 +39,14 @@ final class FullScreen: Sendable {
         if isNew { pen.withLock { $0.write(Self.entrance) } }
     }
 
-    /// Gives it back. Does nothing if it is not taken over.
+    /// Restores the terminal. Does nothing if it is not taken over.
     func leave() {
         guard let found = take() else { return }
         pen.withLock { $0.write(Self.exit) }
         restore(found)
     }
 
-    /// Gives it back without waiting for anything: neither for a thread that draws nor for a terminal that takes no
-    /// output.
+    /// Restores the terminal without waiting for a thread that draws or for a terminal that accepts no output.
     func abandon() {
         guard let found = take() else { return }
         restore(found)
@@ -55,17 +56,18 @@ final class FullScreen: Sendable {
         text.write(Self.exit)
     }
 
-    /// Writes, while it is taken over.
+    /// Writes text to the terminal while it is taken over.
     ///
-    /// - Returns: whether that was done.
+    /// - Returns: `false` if nothing was written, because the terminal is not taken over or this program is in the
+    ///   background.
     func draw(_ text: String) -> Bool {
         guard before.withLock({ $0 != nil }), isInFront else { return false }
         pen.withLock { $0.write(text) }
         return true
     }
 
-    /// How the terminal was, for whoever gives it back, and for nobody after. In the background the terminal is
-    /// another's, who has set it up for itself.
+    /// Returns the settings to restore, and only to the first caller. Returns `nil` in the background: another program
+    /// then uses the terminal with its own settings.
     private func take() -> termios? {
         let found = before.withLock { before in
             defer { before = nil }
@@ -74,7 +76,7 @@ final class FullScreen: Sendable {
         return isInFront ? found : nil
     }
 
-    /// Whether this program may use the terminal: it has no controlling terminal, or is not in the background.
+    /// Returns whether this program may use the terminal: it has no controlling terminal, or is not in the background.
     private var isInFront: Bool {
         let group = tcgetpgrp(input)
         return group == -1 || group == getpgrp()

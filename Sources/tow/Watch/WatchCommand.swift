@@ -3,7 +3,7 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// `tow watch`.
+/// The command `tow watch`.
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
@@ -27,9 +27,9 @@ struct WatchCommand: AsyncParsableCommand {
     @OptionGroup(title: "Service")
     var service: ServiceOptions
 
-    /// For one answer: after that it is asked again.
+    /// The timeout for one response. After it, the request is repeated.
     private static let timeout = Duration.seconds(15)
-    /// And for the first, before keys do anything.
+    /// The timeout for the first response. Keys have no effect before it.
     private static let firstTimeout = Duration.seconds(3)
 
     func run() async throws {
@@ -42,13 +42,14 @@ struct WatchCommand: AsyncParsableCommand {
         let socket = service.places.socket
         let client = ServiceClient(socket: socket, timeout: Self.timeout)
         do {
-            // What it does not take, such as a state that there is not, is said as by every other command.
+            // An error that towd reports, such as an unknown state in the filter, ends this command as it ends every
+            // other command.
             let first = ServiceClient(socket: socket, timeout: Self.firstTimeout)
             _ = try await first.page(selection.query(limit: 1, cursor: nil))
         } catch is ServiceClient.NotRunning {
-            // It may come.
+            // towd may start later.
         } catch let error as TowlineError where error.code == .transient {
-            // It may answer later.
+            // towd may respond later.
         }
         let status = await WatchRun(client: client, selection: selection, style: .forOutput(STDOUT_FILENO)).perform()
         if status != ExitStatus.success.rawValue { throw ExitCode(status) }

@@ -1,26 +1,27 @@
-/// A key of `tow watch`.
+/// A key press in `tow watch`.
 enum WatchKey: Hashable, Sendable {
-    /// The arrows, and those that go further.
+    /// The arrow and paging keys.
     case up, down, pageUp, pageDown, home, end
-    /// Ctrl-C, Ctrl-Z, Ctrl-L.
+    /// Ctrl-C, Ctrl-Z and Ctrl-L.
     case interrupt, suspend, redraw
-    /// Escape alone.
+    /// The Escape key alone.
     case escape
-    /// One that prints.
+    /// A key that produces a printable character.
     case letter(Character)
 }
 
-/// Keys out of the bytes that a terminal sends (ECMA-48 §5.4, and what xterm, the Linux console and others add).
+/// A parser of keys from the bytes that a terminal sends (ECMA-48 §5.4, and the extensions of xterm, the Linux console
+/// and others).
 struct WatchKeyParser: Sendable {
     private var pending: [UInt8] = []
 
-    /// A sequence that is longer is none that is known, and is dropped.
+    /// The maximum length of a sequence in bytes. A longer sequence is unknown and is dropped.
     private static let longest = 32
 
-    /// Escape, or the beginning of a sequence: only what comes next, or nothing for a while, tells.
+    /// `true` if the input may be Escape or the start of a sequence. The next byte, or silence for a while, decides.
     var isWaiting: Bool { !pending.isEmpty }
 
-    /// The keys that are complete now.
+    /// Adds bytes and returns the keys that are now complete.
     mutating func feed(_ bytes: some Sequence<UInt8>) -> [WatchKey] {
         pending += bytes
         var keys: [WatchKey] = []
@@ -31,13 +32,14 @@ struct WatchKeyParser: Sendable {
         return keys
     }
 
-    /// Nothing came for a while: what looked like the beginning of a sequence was Escape.
+    /// Resolves pending bytes after a silence: the start of a sequence that did not continue was the Escape key.
     mutating func flush() -> [WatchKey] {
         defer { pending = [] }
         return pending.first == 0x1B ? [.escape] : []
     }
 
-    /// The first key and how many bytes it takes, no key for bytes that mean nothing; `nil` if more is to come.
+    /// Returns the first key and its length in bytes; no key for bytes without a meaning; `nil` if more bytes are
+    /// needed.
     private func next() -> (WatchKey?, Int)? {
         guard let first = pending.first else { return nil }
         switch first {
@@ -69,7 +71,7 @@ struct WatchKeyParser: Sendable {
             }
             return (Self.key(final: pending[end], parameters: Array(pending[2..<end])), end + 1)
         default:
-            // Alt and a key, which means nothing here; or Escape twice.
+            // Alt and a key has no meaning here. Otherwise Escape was pressed twice.
             return pending[1] == 0x1B ? (.escape, 1) : (nil, 2)
         }
     }

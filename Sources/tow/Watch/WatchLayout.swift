@@ -1,12 +1,12 @@
-/// How a window of some height is divided: what is least missed goes first where it is low.
+/// The division of a window by its height. A low window first loses the least important lines.
 struct WatchLayout: Hashable, Sendable {
-    /// Lines for downloads.
+    /// The number of lines for downloads.
     let rows: Int
-    /// A line of sums at the top.
+    /// `true` if the top line shows totals.
     let hasTotals: Bool
-    /// A line about the selected download below the rows.
+    /// `true` if a line below the rows describes the selected download.
     let hasDetail: Bool
-    /// A line at the bottom: the keys; a question, or what was just said.
+    /// `true` if the bottom line shows the keys, a question or a notice.
     let hasHelp: Bool
 
     init(height: Int) {

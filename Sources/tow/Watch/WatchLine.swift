@@ -5,9 +5,9 @@ import TowlineWire
 struct WatchLine {
     let download: Wire.Download
     let isSelected: Bool
-    /// The service runs; otherwise nothing is under way.
+    /// `true` if towd runs. Otherwise no download is running.
     let isLive: Bool
-    /// Cells for the name; a shorter one is padded, so that bars stand below each other.
+    /// The width of the name column in cells. Shorter names are padded, so that the bars are aligned.
     let nameWidth: Int
     let style: TerminalStyle
     let now: Duration
@@ -16,7 +16,7 @@ struct WatchLine {
     private static let stateWidth = 11
     private static let failedAction = "the follow-up action (such as unpacking) failed; 'tow retry ID' runs it again"
 
-    /// The line, at most `width` cells.
+    /// Returns the line, at most `width` cells wide.
     func make(width: Int) -> String {
         let marker = isSelected ? style.paint(style.unicode ? "▸ " : "> ", .strong) : Self.gap
         guard width >= Self.gap.count + 4 else { return TerminalSafeText.make(plainName, width: width) }
@@ -27,7 +27,7 @@ struct WatchLine {
             let name = TerminalSafeText.make(plainName, width: width - Self.gap.count)
             return marker + (isSelected ? style.paint(name, .strong) : name)
         }
-        // What was under way when the service stopped is so no more, and will be when it runs again.
+        // A download that was running when towd stopped is not running now, and resumes when towd runs again.
         let word = isUnderWay && !isLive ? "stopped" : download.state.rawValue
         let state = style.paint(ProgressLine.padded(word, Self.stateWidth), ink)
         let rest = room - Self.stateWidth - Self.gap.count
@@ -37,7 +37,7 @@ struct WatchLine {
 
     private var plainName: String { Self.name(download) }
 
-    /// What to call it in little room: its name, else the last part of its URL. Safe to print.
+    /// Returns the short name of a download: its file name, else the last component of its URL. Safe to print.
     static func name(_ download: Wire.Download) -> String {
         let guess = download.name ?? (try? HTTPURL(parsing: download.url))?.lastPathComponent
         return TerminalSafeText.make(guess ?? download.url)
@@ -62,7 +62,7 @@ struct WatchLine {
         }
     }
 
-    /// What there is to say beside the state and the bar.
+    /// The text beside the state and the bar.
     private var words: String {
         switch download.state {
         case .failed: return download.error?.message ?? sizes
@@ -88,7 +88,7 @@ struct WatchLine {
 
     private var sizes: String { DownloadLines.sizes(download) }
 
-    /// As a transfer of this process would tell of itself.
+    /// The download as the snapshot of a transfer, so that `ProgressLine` can show it.
     private var snapshot: TransferSnapshot {
         var snapshot = TransferSnapshot()
         snapshot.state = .downloading

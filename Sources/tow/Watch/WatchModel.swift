@@ -1,71 +1,70 @@
 import TowlineCore
 import TowlineWire
 
-/// Something that happens to `tow watch`.
+/// An input of `tow watch`.
 enum WatchEvent: Sendable {
     /// A key was pressed.
     case key(WatchKey)
-    /// The window has so many columns and rows.
+    /// The size of the window, in columns and rows.
     case size(width: Int, height: Int)
-    /// Some time has passed.
+    /// Some time has passed. Sent about once a second.
     case tick
-    /// The page asked for, or why there is none.
+    /// The response to `WatchAction.ask`.
     case page(Result<Wire.Page, WatchFailure>)
-    /// What was done to a download; nothing is told of one that was removed.
+    /// The response to `WatchAction.act`, or to `.remove` (then the download is `nil`).
     case done(Result<Wire.Download?, WatchFailure>)
 }
 
-/// Why there is no answer.
+/// The reason why a request to towd failed.
 enum WatchFailure: Error, Hashable, Sendable {
-    /// Nobody listens.
+    /// No process listens on the socket.
     case notRunning
-    /// It listens, and did not answer in time or not in order.
+    /// towd did not respond in time, or the exchange failed. Contains the message.
     case silent(String)
-    /// It does not do that, and says why.
+    /// towd refused the request, or its response cannot be read. Contains the reason.
     case refused(String)
 }
 
-/// Something that `tow watch` does.
+/// An output of `tow watch`.
 enum WatchAction: Hashable, Sendable {
-    /// Asks for that page, so many downloads of it. There is one such question at a time.
+    /// Requests a page of at most `limit` downloads. There is one such request at a time.
     case ask(WatchPlace, limit: Int)
-    /// Pauses, resumes, cancels or retries.
+    /// Pauses, resumes, cancels or retries a download.
     case act(String, id: String)
-    /// Takes it off the list.
+    /// Removes a download from the list.
     case remove(id: String, files: Bool)
-    /// Leaves with that exit status.
+    /// Ends `tow watch` with this exit status.
     case leave(Int32)
-    /// Gives the terminal back until it is continued.
+    /// Restores the terminal and stops the process until it is continued.
     case suspend
-    /// Draws everything anew, whatever is on the terminal.
+    /// Redraws the whole screen, regardless of its current content.
     case redraw
 }
 
-/// What `tow watch` knows, and what follows from what happens: events in, actions out. It touches neither the terminal
-/// nor the service.
+/// The state of `tow watch` and its transitions: events in, actions out. Uses neither the terminal nor the service.
 struct WatchModel: Sendable {
-    /// How it stands with the service.
+    /// The state of the connection to towd.
     enum Link: Hashable, Sendable {
-        /// Not yet known.
+        /// No response has arrived yet.
         case unknown
-        /// It answers.
+        /// towd responds.
         case up
-        /// Nobody listens.
+        /// No process listens on the socket.
         case down
-        /// It does not answer, and why.
+        /// towd does not respond. Contains the message for the user.
         case silent(String)
     }
 
-    /// Something that is done only after a yes.
+    /// An action that needs confirmation.
     struct Question: Hashable, Sendable {
         enum Deed: Hashable, Sendable { case cancel, remove }
         let deed: Deed
-        /// The download that was selected when it was asked.
+        /// The download that was selected when the question was asked.
         let id: String
         let name: String
     }
 
-    /// A sentence that stands for some seconds.
+    /// A message that is shown for some seconds.
     struct Notice: Hashable, Sendable {
         let text: String
         let isBad: Bool
@@ -79,16 +78,16 @@ struct WatchModel: Sendable {
     private(set) var totals: Wire.Totals?
     private(set) var question: Question?
     private(set) var notice: Notice?
-    /// The place of the selected one on the page.
+    /// The index of the selected download on the page.
     private(set) var index = 0
     private var place = WatchPlace.beginning
-    /// Where the page after this one begins, in the direction of `place`.
+    /// The cursor of the page after this one, in the direction of `place`. `nil` on the last page.
     private var next: String?
-    /// Where to select once the page is there; until then `downloads` are of the page before.
+    /// The row to select when the requested page arrives. Until then, `downloads` holds the previous page.
     private var wish: Wish?
-    /// When the question under way was asked, and for which page.
+    /// The request under way: its page, its limit and its start time.
     private var asked: (place: WatchPlace, limit: Int, at: Duration)?
-    /// Something was changed since then: the answer may be of before.
+    /// `true` if a download was changed after that request, so that the response may be outdated.
     private var isOutdated = false
 
     private enum Wish: Hashable, Sendable { case first, last, index(Int) }
@@ -101,16 +100,16 @@ struct WatchModel: Sendable {
         self.height = height
     }
 
-    /// The download that keys are about.
+    /// The selected download, which keys act on. `nil` if the page is empty.
     var selected: Wire.Download? { downloads.indices.contains(index) ? downloads[index] : nil }
-    /// Whether the list goes on above the page.
+    /// Returns whether the list continues above the page.
     var hasAbove: Bool { place.above(next: next) != nil }
-    /// Whether the list goes on below the page.
+    /// Returns whether the list continues below the page.
     var hasBelow: Bool { place.below(next: next) != nil }
-    /// How the window is divided.
+    /// The division of the window.
     var layout: WatchLayout { WatchLayout(height: height) }
 
-    /// - Parameter now: time since the beginning.
+    /// Updates the state and returns the actions to perform, in order. `now` is the time since `tow watch` started.
     mutating func handle(_ event: WatchEvent, now: Duration) -> [WatchAction] {
         if let notice, now >= notice.until { self.notice = nil }
         switch event {
@@ -166,7 +165,7 @@ struct WatchModel: Sendable {
             : turn(to: place.below(next: next), wish: .first, orSelect: index, now)
     }
 
-    /// To another page, or where there is none to a row of this one.
+    /// Requests another page. If `other` is `nil`, selects a row of the current page.
     private mutating func turn(
         to other: WatchPlace?, wish: Wish, orSelect row: Int, _ now: Duration
     ) -> [WatchAction] {
@@ -174,14 +173,14 @@ struct WatchModel: Sendable {
             if self.wish == nil { index = min(max(0, row), max(0, downloads.count - 1)) }
             return []
         }
-        // What is after the page in sight says nothing of the page that is on its way.
+        // `next` belongs to the visible page and does not apply to the requested page.
         if self.wish != nil, other != .beginning, other != .end { return [] }
         place = other
         self.wish = wish
         return ask(now)
     }
 
-    /// The selected download, if the service is there to be asked.
+    /// Returns the selected download, or `nil` with a notice if towd does not respond.
     private mutating func reachable(_ now: Duration) -> Wire.Download? {
         guard link == .up else {
             say("towd does not respond, so the download is unchanged. Try again later", isBad: true, now)
@@ -259,7 +258,7 @@ struct WatchModel: Sendable {
             if link == .down { say("towd is running again", isBad: false, now) }
             link = .up
             totals = page.totals
-            // Meanwhile another page is wanted, or more of this one.
+            // The requested page or its limit changed after the request was sent, or a download was changed.
             guard let question, question.place == place, !isOutdated else { return ask(now) }
             show(page)
             if page.downloads.isEmpty, let back = place.back {
@@ -267,7 +266,7 @@ struct WatchModel: Sendable {
                 return ask(now)
             }
             if place.isFromEnd, page.next == nil {
-                // The beginning is in sight: from there on there may be more to show.
+                // This page contains the start of the list. Request it from the start, which can fill the window.
                 (place, wish) = (.beginning, .index(index))
                 return ask(now)
             }
@@ -284,7 +283,7 @@ struct WatchModel: Sendable {
         case .first: index = 0
         case .last: index = last
         case .index(let wanted): index = min(wanted, last)
-        // The same download, wherever it is now; else what took its place.
+        // The same download, at any index. If it is gone, the row at the same index.
         case nil: index = downloads.firstIndex { $0.id == id } ?? min(index, last)
         }
         wish = nil
@@ -295,7 +294,7 @@ struct WatchModel: Sendable {
         case .notRunning: link = .down
         case .silent(let reason): link = .silent(reason)
         case .refused(let reason):
-            // The page begins at something that is not there any more.
+            // The cursor of the page is no longer valid.
             link = .up
             say(reason, isBad: true, now)
             (place, wish) = (.beginning, .first)

@@ -1,31 +1,31 @@
-/// Which page of the list is looked at: so many pages from its beginning, or from its end. What leads there are the
-/// cursors of the pages passed, so that however long the list is, only the page in sight is asked for.
+/// A position in the list: a number of pages from its start or its end. The cursors of the pages before lead to it, so
+/// that only the visible page is requested, however long the list is.
 struct WatchPlace: Hashable, Sendable {
-    /// Counted from the list's end: the service is asked for the list the other way round.
+    /// `true` if pages are counted from the end. They are then requested in reverse order.
     private(set) var isFromEnd: Bool
-    /// Where each page passed on the way here ended.
+    /// The cursor at the end of each page before this one.
     private(set) var cursors: [String] = []
 
     /// The first page.
     static let beginning = WatchPlace(isFromEnd: false)
-    /// The last.
+    /// The last page.
     static let end = WatchPlace(isFromEnd: true)
 
     private init(isFromEnd: Bool) { self.isFromEnd = isFromEnd }
 
-    /// Where the page begins.
+    /// The cursor at which the page begins. `nil` for the first page in this direction.
     var cursor: String? { cursors.last }
 
-    /// The page below.
+    /// Returns the page below.
     ///
-    /// - Parameter next: where the page after this one begins, in the direction in which this one was asked for.
-    /// - Returns: `nil` if there is none.
+    /// - Parameter next: the cursor of the page after this one, in the direction of the request.
+    /// - Returns: `nil` if there is no page below.
     func below(next: String?) -> WatchPlace? { isFromEnd ? back : forth(next) }
 
-    /// The page above; `nil` if there is none.
+    /// Returns the page above; `nil` if there is no page above.
     func above(next: String?) -> WatchPlace? { isFromEnd ? forth(next) : back }
 
-    /// One page nearer to where counting began, for when nothing is left on this one.
+    /// The page before this one in the direction of the request. Used when this page is empty.
     var back: WatchPlace? {
         guard !cursors.isEmpty else { return nil }
         var place = self

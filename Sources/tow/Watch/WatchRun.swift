@@ -2,25 +2,26 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// Runs `tow watch`: brings keys, signals, time and answers to the model, and does what it says.
+/// The run of `tow watch`, which passes keys, signals, ticks and responses to the model, and performs its actions.
 struct WatchRun: Sendable {
     let client: ServiceClient
     let selection: ListSelection
     let style: TerminalStyle
 
     private static let interval = Duration.seconds(1)
-    /// Within this time after a stop was asked for, the process may not have stopped yet.
+    /// The time that a SIGTSTP may take to stop the process.
     private static let stopTime = Duration.milliseconds(500)
 
-    /// What comes from outside.
+    /// An input from outside the model.
     private enum Happening: Sendable {
         case event(WatchEvent)
         case signal(WatchSignals.Wish)
-        /// Nobody presses keys any more.
+        /// Standard input is closed.
         case inputEnded
     }
 
-    /// Returns the exit status. The terminal is as it was before.
+    /// Runs until the user quits, standard input ends or a signal ends the command. Restores the terminal and returns
+    /// the exit status.
     func perform() async -> Int32 {
         let screen = FullScreen()
         let (happenings, channel) = AsyncStream.makeStream(of: Happening.self)
@@ -67,7 +68,7 @@ struct WatchRun: Sendable {
                 case .suspend:
                     suspended = now
                     screen.leave()
-                    // To all of the group, as the terminal would.
+                    // To the whole process group, as the terminal does.
                     kill(0, SIGTSTP)
                 default: ask(action, tell)
                 }
@@ -85,7 +86,7 @@ struct WatchRun: Sendable {
 
     // MARK: The service
 
-    /// Asks it, beside everything else: keys work while it does not answer.
+    /// Sends the request in a new task, so that keys work while towd does not respond.
     private func ask(_ action: WatchAction, _ tell: @escaping @Sendable (WatchEvent) -> Void) {
         Task {
             switch action {
@@ -120,7 +121,8 @@ struct WatchRun: Sendable {
 
     // MARK: Keys
 
-    /// Milliseconds in which the rest of a sequence comes, over a slow line too; Escape alone is told after it.
+    /// The time in milliseconds for the rest of a sequence to arrive, also over a slow line. After it, Escape is
+    /// reported.
     private static let sequenceTime: Int32 = 100
 
     private static func readKeys(_ tell: @escaping @Sendable (Happening) -> Void) {

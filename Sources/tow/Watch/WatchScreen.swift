@@ -1,23 +1,24 @@
 import TowlineCore
 import TowlineWire
 
-/// What `tow watch` shows: as many lines as the window has, none wider than it is.
+/// The content of `tow watch`: exactly as many lines as the window has, none wider than the window.
 struct WatchScreen {
     let model: WatchModel
     let style: TerminalStyle
-    /// Whether there is a filter, so that an empty page may not be an empty list.
+    /// `true` if a filter applies, so that the list may have downloads although the page is empty.
     let isFiltered: Bool
     let now: Duration
 
-    /// The whole window, as one string for one `write`, so that nothing flickers. The cursor's place before does not
-    /// matter; every line ends with what erases the rest of it, since terminals differ on what the last column does.
+    /// Returns the whole window as one string for one `write`, which avoids flicker. The frame does not depend on the
+    /// cursor position. Each line ends with a sequence that erases its rest: terminals differ in the effect of the last
+    /// column.
     func frame() -> String {
         "\u{1B}[H" + lines().map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J"
     }
 
-    /// The lines, from top to bottom.
+    /// Returns the lines, from top to bottom.
     func lines() -> [String] {
-        // The last column stays free: writing into it leaves the cursor where not all terminals agree.
+        // The last column stays free: terminals disagree on the cursor position after it is written.
         let width = max(1, model.width - 1)
         let layout = model.layout
         var lines = layout.hasTotals ? [headline(width)] : []
@@ -77,7 +78,7 @@ struct WatchScreen {
 
     // MARK: Bottom
 
-    /// Of the selected one what its row has no room for.
+    /// Returns details of the selected download that do not fit in its row.
     private func detail(_ width: Int) -> String {
         guard let download = model.selected else { return "" }
         var text = DownloadLines.short(download.id) + "  "
@@ -86,7 +87,7 @@ struct WatchScreen {
         return cut(text, width, .quiet)
     }
 
-    /// A question or what was just said, if there is either.
+    /// Returns the question or the notice, or `nil` if there is neither.
     private func message(_ width: Int) -> String? {
         if let question = model.question {
             func text(_ name: String) -> String {
@@ -95,7 +96,7 @@ struct WatchScreen {
                 case .remove: "Remove \(name) from the list?  y: yes; f: also delete its files; other keys: no"
                 }
             }
-            // The name is cut, not the answers.
+            // Cut the name rather than the answers.
             let room = max(4, width - text("").count)
             return cut(text(TerminalSafeText.make(question.name, width: room)), width, .attention)
         }

@@ -1,29 +1,28 @@
 import Glibc
 
-/// The signals that `tow watch` hears of, from a thread of its own.
+/// The signals of `tow watch`, received on a separate thread.
 enum WatchSignals {
-    /// What a signal asks for.
+    /// The request that a signal makes.
     enum Wish: Hashable, Sendable {
-        /// To end: SIGINT, SIGTERM or SIGHUP.
+        /// End: SIGINT, SIGTERM or SIGHUP.
         case stop(Int32)
-        /// To look at the window's size.
+        /// Read the size of the window.
         case resize
-        /// To go on after it was stopped: whoever had the terminal meanwhile may have changed it.
+        /// Continue after a stop. Another program may have changed the terminal in the meantime.
         case goOn
     }
 
-    /// Seconds for an orderly end.
+    /// The maximum time in seconds for an orderly end.
     private static let grace = 2
 
-    /// Blocks the signals in this thread and those that it starts; call before there are any others.
+    /// Blocks the signals in this thread and in the threads that it starts. Must be called before other threads exist.
     static func block() {
         var set = signals()
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// - Parameters:
-    ///   - abandon: called when an orderly end took too long or was asked for twice, and before the process ends.
-    ///   - tell: called from the thread.
+    /// Starts the thread that receives the signals. The thread calls `tell` for each signal, and `abandon` before it
+    /// ends the process, if an orderly end takes too long or is requested twice.
     static func watch(abandon: @escaping @Sendable () -> Void, tell: @escaping @Sendable (Wish) -> Void) {
         PlatformThread {
             var set = signals()
